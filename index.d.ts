@@ -1230,9 +1230,9 @@ export interface GetValueArguments {
 }
 
 export interface GetValueResult {
-  /** Null where the element has none. */
+  /** Null if the element has none. */
   value: string | null
-  /** Of a select that takes several. */
+  /** The values of a `<select multiple>`. */
   values?: string[]
   /** true, false or "mixed". */
   checked?: unknown
@@ -1396,7 +1396,7 @@ export interface FindElementsResult {
     visible: boolean
     attributes: Record<string, unknown>
   }[]
-  /** How many match, also those that are not listed. */
+  /** The number of matches, including those that are not listed. */
   count: number
 }
 
@@ -1436,7 +1436,7 @@ export interface IsEnabledResult {
 
 export interface WaitForSelectorArguments {
   selector: string
-  /** What is waited for. */
+  /** The state of an element to wait for. */
   state?: 'attached' | 'detached' | 'visible' | 'hidden'
   /** ms */
   timeout?: number

@@ -83,8 +83,25 @@ const ACYCLIC: &[&str] = &[
     "engine/install",
     "engine/network_policy",
     "node",
+    "page/act",
+    "page/query",
+    "page/read",
+    "page/resume",
+    "page/script",
+    "page/state",
     "policy",
     "transport",
+];
+
+/// `folder of page → the folders that it may use`. Applies to imports and to calls of the methods of `Page`, which each
+/// folder extends.
+const PAGE_FOLDERS: &[(&str, &[&str])] = &[
+    ("state", &[]),
+    ("script", &["state"]),
+    ("query", &["script", "state"]),
+    ("read", &["query", "script", "state"]),
+    ("act", &["read", "query", "script", "state"]),
+    ("resume", &["act", "read", "query", "script", "state"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -327,6 +344,86 @@ fn the_files_of_a_folder_do_not_import_each_other_in_a_cycle() {
         }
     }
     assert!(cycles.is_empty(), "{}", cycles.join("\n"));
+}
+
+/// The code of the `impl Page` blocks of a file. A method call that is on a line of its own is moved to the line before.
+fn page_methods(code: &str) -> String {
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut methods = String::new();
+    let mut inside = false;
+    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        inside = (inside || line == "impl Page {") && line != "}";
+        if inside {
+            if !line.trim_start().starts_with('.') {
+                methods.push('\n');
+            }
+            methods.push_str(line.trim_start());
+        }
+    }
+    methods
+}
+
+/// The names of the functions that `code` declares.
+fn declared(code: &str) -> Vec<&str> {
+    code.lines()
+        .map(|line| {
+            line.strip_prefix("pub ").or(line.strip_prefix("pub(in crate::page) ")).unwrap_or(line)
+        })
+        .map(|line| line.strip_prefix("async ").unwrap_or(line))
+        .filter_map(|line| line.strip_prefix("fn "))
+        .map(|rest| rest.split(['(', '<']).next().unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn the_folders_of_page_use_only_lower_ones() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root.join("page"), &mut files);
+    let files: Vec<(Vec<String>, String)> = files
+        .iter()
+        .map(|file| {
+            let inside = file.strip_prefix(&root).unwrap().with_extension("");
+            let mut module: Vec<String> =
+                inside.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+            module.pop_if(|name| name == "mod");
+            (module, fs::read_to_string(file).unwrap().replace("\r\n", "\n"))
+        })
+        .filter(|(module, _)| module.len() > 1)
+        .collect();
+    let mut folder_of = HashMap::new();
+    for (module, code) in &files {
+        for method in declared(&page_methods(code)) {
+            folder_of.insert(method.to_owned(), module[1].clone());
+        }
+    }
+    assert!(folder_of.len() > 100, "the methods of Page are found");
+    let mut wrong = Vec::new();
+    for (module, code) in &files {
+        let (name, folder) = (module.join("/"), module[1].as_str());
+        let Some((_, may)) = PAGE_FOLDERS.iter().find(|(known, _)| *known == folder) else {
+            wrong.push(format!("{name}: folder `{folder}` is not in the table"));
+            continue;
+        };
+        let allowed = |used: &str| used == folder || may.contains(&used);
+        for path in absolute_paths(code, module).iter().filter(|path| path[0] == "page") {
+            // A name that the handle exports is imported from its folder instead.
+            if path.get(1).is_some_and(|used| used != "Page" && !allowed(used)) {
+                wrong.push(format!("{name} imports `{}`", path.join("::")));
+            }
+        }
+        let methods = page_methods(code);
+        for (at, _) in methods.match_indices("self.") {
+            let rest = &methods[at + "self.".len()..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let (method, after) = rest.split_at(end.unwrap_or(rest.len()));
+            let is_call = after.starts_with('(') || after.starts_with("::<");
+            if let Some(used) = folder_of.get(method).filter(|used| is_call && !allowed(used)) {
+                wrong.push(format!("{name} calls `{method}` of `{used}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! The common steps of every action on a page: waits until the element is actionable, and describes
+//! the effects afterwards.
+
+use serde::Deserialize;
+
+use crate::{
+    config::AfterAction,
+    engine::{EngineError, EngineResult, FrameId},
+    error::Result,
+    page::{
+        Page,
+        act::{Settled, Turning},
+        read::{Before, Changes, SnapshotOptions},
+        script::ANSWER,
+        state::Mark,
+    },
+};
+
+/// The fields that an action has changed.
+#[derive(Debug, Clone, Default)]
+pub struct Entered {
+    /// For each field, whether it is a password field.
+    pub passwords: Vec<bool>,
+    /// The current value of a password field.
+    pub secret: Option<String>,
+}
+
+/// A field whose value differs from the entered text after the page's handlers have run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherValue {
+    /// The index of the entered text.
+    pub index: usize,
+    /// The field's description, as in a snapshot.
+    pub description: String,
+    /// The value; `None` for a password field.
+    pub value: Option<String>,
+    pub max_length: Option<u64>,
+}
+
+/// The result of an action.
+#[derive(Debug, Clone, Default)]
+pub struct Done {
+    /// The element's description, as in a snapshot.
+    pub element: String,
+    /// The effects on the page.
+    pub settled: Settled,
+    /// The changes of the page's snapshot by the action.
+    pub changes: Option<String>,
+    /// The changes of the page's snapshot between the client's last result and the action.
+    pub earlier_changes: Option<String>,
+    /// The snapshot after the action, if the configuration requests it.
+    pub snapshot: Option<String>,
+    pub entered: Entered,
+    pub other_values: Vec<OtherValue>,
+}
+
+impl Done {
+    /// Adds which of the entered fields are password fields.
+    pub(in crate::page) fn entered(mut self, passwords: Vec<bool>) -> Self {
+        let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
+        self.entered = Entered { passwords, secret };
+        self
+    }
+}
+
+impl Page {
+    /// Performs `work` on `element`, which is in `frame`, and describes its effects.
+    pub(in crate::page) async fn act(
+        &self,
+        element: String,
+        frame: &FrameId,
+        work: impl AsyncFnOnce(Mark) -> Result<()>,
+    ) -> Result<Done> {
+        let before = self.before().await;
+        let mark = self.state.mark();
+        work(mark).await?;
+        self.outcome(element, frame, mark, before, None).await
+    }
+
+    /// Returns the page's text before an action. `None` also if the page does not respond in time.
+    pub(in crate::page) async fn before(&self) -> Option<Before> {
+        self.within(self.config.timeout_settle, self.before_action()).await.flatten()
+    }
+
+    /// Describes the effects of an action on `element` since `mark`. A first tick of the page may
+    /// be pending.
+    pub(in crate::page) async fn outcome(
+        &self,
+        element: String,
+        frame: &FrameId,
+        mark: Mark,
+        before: Option<Before>,
+        turning: Option<Turning<'_>>,
+    ) -> Result<Done> {
+        let mut settled = self.settle(mark, frame, before.as_ref(), turning).await?;
+        let seen = settled.seen.take();
+        let mut done = Done { element, settled, ..Done::default() };
+        if done.settled.dialog.is_some() || done.settled.closed {
+            return Ok(done);
+        }
+        // The action is done. A snapshot that times out must not make it fail.
+        let look = async {
+            match self.config.after_action {
+                AfterAction::None => {}
+                AfterAction::Changes if done.settled.navigated => {}
+                AfterAction::Changes => {
+                    let Changes { earlier, made } = self.changes_since(before, seen).await;
+                    (done.changes, done.earlier_changes) = (made, earlier);
+                }
+                AfterAction::Snapshot => {
+                    done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()
+                }
+            }
+        };
+        let _ = self.within(self.config.timeout_settle, look).await;
+        self.last_look.forget_heard();
+        Ok(done)
+    }
+
+    /// Awaits input. A dialog that it opens, or a page that it closes, is a result and not a
+    /// failure.
+    pub(in crate::page) async fn input(
+        &self,
+        mark: Mark,
+        work: impl Future<Output = EngineResult<()>>,
+    ) -> Result<()> {
+        let held_up = self.state.until(|facts| {
+            if facts.crashed.is_some() {
+                return Some(Err(EngineError::PageCrashed));
+            }
+            (facts.dialog_since(mark).is_some() || facts.closed).then_some(Ok(()))
+        });
+        let over = async {
+            tokio::select! {
+                biased;
+                done = work => match done {
+                    Err(EngineError::PageGone) => Ok(()),
+                    other => other.map_err(|error| self.error(error)),
+                },
+                over = held_up => over.map_err(|error| self.error(error)),
+                // The wait for the outcome of the action reports the dialog.
+                _ = self.held_up() => Ok(()),
+            }
+        };
+        self.taking_turns(ANSWER, over).await
+    }
+}

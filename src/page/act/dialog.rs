@@ -1,0 +1,74 @@
+//! Answers dialogs, and closes pages.
+
+use std::time::Duration;
+
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        act::{Settled, WaitUntil},
+        script::ANSWER,
+        state::Mark,
+    },
+};
+
+/// Timeout for closing a page, which runs no `beforeunload` handlers.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Timeout for closing a dialog. The browser closes it immediately.
+const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The kind of dialog that asks whether to leave a page.
+const LEAVING: &str = "beforeunload";
+
+impl Page {
+    /// Answers the open dialog, and waits for the effects.
+    pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<Settled> {
+        let Some(dialog) = self.dialog() else {
+            return Err(TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "no dialog is open in this page",
+            ));
+        };
+        let mark = self.state.mark();
+        // Without `prompt_text`, a prompt returns its default text, as when a user only presses OK.
+        let text = prompt_text.or(dialog.default_value.as_deref()).filter(|_| accept);
+        let handled = async {
+            self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))
+        };
+        self.taking_turns(ANSWER, handled).await?;
+        // The next dialog may open immediately.
+        let answered = self.state.until(|facts| {
+            (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(())
+        });
+        self.within(DIALOG_TIMEOUT, answered)
+            .await
+            .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
+        if accept && dialog.kind == LEAVING {
+            self.gone_on(mark).await;
+        }
+        let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
+        // A dialog that opened while the page loaded has blocked the load.
+        if settled.dialog.is_none()
+            && !settled.closed
+            && !self.state.read(|facts| facts.main_frame().loaded)
+        {
+            let loading = self.loaded(WaitUntil::Load, Mark::default());
+            match self.within(self.config.timeout_settle, loading).await {
+                Some(dialog) => settled.dialog = dialog?,
+                None => settled.restless = true,
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Closes the page, and waits until the browser has reported that.
+    pub async fn close(&self) -> Result<()> {
+        let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
+        self.taking_turns(ANSWER, closing).await?;
+        let closed = self.state.until(|facts| facts.closed.then_some(()));
+        self.within(CLOSE_TIMEOUT, closed)
+            .await
+            .ok_or_else(|| self.timed_out("the page did not close", CLOSE_TIMEOUT))
+    }
+}

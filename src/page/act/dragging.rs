@@ -1,0 +1,223 @@
+//! Drags from one element or point to another, and along a path.
+
+use std::time::Duration;
+
+use scopeguard::ScopeGuard;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{MouseButton, MouseEvent, World},
+    error::Result,
+    page::{
+        Page,
+        act::{Done, Point, PointerTarget},
+        query::Spot,
+        state::Mark,
+    },
+};
+
+/// Number of pointer moves of a drag. Libraries that track the pointer need several.
+const DRAG_STEPS: u32 = 8;
+/// Number of pointer moves to each point of a path.
+const STEPS_TO_POINT: u32 = 4;
+/// How often the pointer follows a target that moves away.
+const MOST_FOLLOWED: usize = 4;
+/// Number of animation frames in which the pointer rests before a drop.
+const RESTING_FRAMES: usize = 4;
+/// Waits for an animation frame, or for 50 ms if the page is not painted.
+const FRAME: &str = "new Promise(resolve => { requestAnimationFrame(() => resolve(null)); setTimeout(() => resolve(null), 50); })";
+
+/// Returns the point at the fraction `part` of the line between two points.
+fn between(from: (f64, f64), to: (f64, f64), part: f64) -> (f64, f64) {
+    (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+}
+
+impl Page {
+    /// Drags from `source` to `target`. The page gets HTML drag events if the browser starts a
+    /// native drag, else pointer events.
+    pub async fn drag(
+        &self,
+        source: &PointerTarget,
+        target: &PointerTarget,
+        timeout: Duration,
+    ) -> Result<Done> {
+        let from = self.pointer_spot(source, json!({"action": "drag"}), timeout).await?;
+        let onto = self.pointer_spot(target, json!({"action": "drop"}), timeout).await?.description;
+        let element = format!("{} onto {onto}", from.description);
+        // A later search must find the same element.
+        let source = PointerTarget {
+            selector: source.selector.as_ref().map(|_| from.reference.clone()),
+            ..*source
+        };
+        let mut dropped = (0.0, 0.0);
+        let mut done = self
+            .act(element, &from.frame, async |mark| {
+                // The search for the target may have scrolled the source.
+                let from = self.pointer_spot(&source, json!({"action": "drag"}), timeout).await?;
+                // If the drag fails or the call is canceled, the button is released where it was
+                // pressed.
+                let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
+                let started = self.watch_drag(&from).await?;
+                self.alive(self.engine.intercept_drags(true)).await?;
+                dropped = self.drag_from(&from, target, timeout, mark, started).await?;
+                self.alive(self.engine.intercept_drags(false)).await?;
+                ScopeGuard::into_inner(give_up);
+                Ok(())
+            })
+            .await?;
+        done.element.push_str(&format!(
+            ", dropped at {}, {}",
+            dropped.0.round(),
+            dropped.1.round()
+        ));
+        Ok(done)
+    }
+
+    /// Presses the left button at the first point of `path` and moves along it to the last. The
+    /// points are relative to the element `selector`, or to the viewport.
+    pub async fn draw(
+        &self,
+        selector: Option<String>,
+        path: &[Point],
+        timeout: Duration,
+    ) -> Result<Done> {
+        let start = PointerTarget { selector, position: path.first().copied() };
+        let from = self.pointer_spot(&start, json!({"action": "drag"}), timeout).await?;
+        let element = format!("{} along {} points", from.description, path.len());
+        // A path in a transformed frame is transformed with it.
+        let inside = from.transform.invert((from.x, from.y)).unwrap_or((from.x, from.y));
+        let points: Vec<(f64, f64)> = path
+            .iter()
+            .map(|point| {
+                let (x, y) = (inside.0 + point.x - path[0].x, inside.1 + point.y - path[0].y);
+                from.transform.apply((x, y))
+            })
+            .collect();
+        self.act(element, &from.frame, async |mark| {
+            let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
+            self.press_at((from.x, from.y), mark).await?;
+            for ends in points.windows(2) {
+                let moves: Vec<MouseEvent> = (1..=STEPS_TO_POINT)
+                    .map(|step| {
+                        let (x, y) =
+                            between(ends[0], ends[1], f64::from(step) / f64::from(STEPS_TO_POINT));
+                        MouseEvent::Move { x, y, modifiers: 0 }
+                    })
+                    .collect();
+                self.input(mark, self.engine.mouse(&moves)).await?;
+                self.frame_shown().await?;
+            }
+            self.release_at(points.last().copied().unwrap_or((from.x, from.y)), mark).await?;
+            ScopeGuard::into_inner(give_up);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn press_at(&self, (x, y): (f64, f64), mark: Mark) -> Result<()> {
+        let press = [
+            MouseEvent::Move { x, y, modifiers: 0 },
+            MouseEvent::Down { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
+        ];
+        self.input(mark, self.engine.mouse(&press)).await
+    }
+
+    async fn release_at(&self, (x, y): (f64, f64), mark: Mark) -> Result<()> {
+        let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
+        self.input(mark, self.engine.mouse(&release)).await
+    }
+
+    /// Makes the frame of `spot` record whether a native drag begins. Returns the expression that
+    /// reads the record.
+    async fn watch_drag(&self, spot: &Spot) -> Result<String> {
+        let watch = "(() => { globalThis.__troupeDrag = false; addEventListener('dragstart', event => \
+                     Promise.resolve().then(() => { globalThis.__troupeDrag = !event.defaultPrevented; }), \
+                     {capture: true, once: true}); })()";
+        self.alive(self.engine.evaluate(&spot.frame, World::Isolated, watch)).await?;
+        Ok("globalThis.__troupeDrag".to_owned())
+    }
+
+    /// Returns the point of the drop.
+    async fn drag_from(
+        &self,
+        from: &Spot,
+        target: &PointerTarget,
+        timeout: Duration,
+        mark: Mark,
+        started: String,
+    ) -> Result<(f64, f64)> {
+        let (x, y) = (from.x, from.y);
+        self.press_at((x, y), mark).await?;
+        // The first moves start the drag. Some pages show their drop targets only then.
+        for step in 1..=2 {
+            let nudge = f64::from(step) * 4.0;
+            let event = [MouseEvent::Move { x: x + nudge, y: y + nudge, modifiers: 0 }];
+            self.input(mark, self.engine.mouse(&event)).await?;
+        }
+        let native =
+            self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
+        let native = native == Value::Bool(true);
+        let mut at = (x, y);
+        // The page may move the target during the drag, for example to make room in a list. The
+        // pointer follows it.
+        for round in 0..MOST_FOLLOWED {
+            let to = self
+                .pointer_spot(target, json!({"action": "drop", "force": true}), timeout)
+                .await?;
+            let off = (to.x - at.0).abs().max((to.y - at.1).abs());
+            if round > 0 && (off < 2.0 || self.is_under(from, at).await) {
+                break;
+            }
+            for step in 1..=DRAG_STEPS {
+                let place = between((x, y), (to.x, to.y), f64::from(step) / f64::from(DRAG_STEPS));
+                // Later rounds only move along the last part.
+                if round == 0 || step == DRAG_STEPS {
+                    self.drag_to(place, native, round == 0 && step == 1, mark).await?;
+                }
+            }
+            at = (to.x, to.y);
+            // Small moves, as those of a user who holds the pointer still.
+            for frame in 0..RESTING_FRAMES {
+                let sway = if frame % 2 == 0 { 2.0 } else { 0.0 };
+                self.drag_to((at.0 + sway, at.1 + sway), native, false, mark).await?;
+            }
+        }
+        if native {
+            self.input(mark, self.engine.drop_at(at.0, at.1)).await?;
+        }
+        self.release_at(at, mark).await?;
+        Ok(at)
+    }
+
+    /// Whether the dragged element is already under the pointer.
+    async fn is_under(&self, dragged: &Spot, point: (f64, f64)) -> bool {
+        let Some((x, y)) = dragged.transform.invert(point) else { return false };
+        let hit = self.inject_in(
+            &dragged.frame,
+            "hit",
+            json!({"ref": dragged.reference, "x": x, "y": y}),
+        );
+        hit.await.is_ok_and(|hit| hit["ok"] == true)
+    }
+
+    /// Moves the dragged element, and waits for an animation frame: libraries ignore faster moves,
+    /// and update only while the pointer rests.
+    async fn drag_to(
+        &self,
+        (x, y): (f64, f64),
+        native: bool,
+        enters: bool,
+        mark: Mark,
+    ) -> Result<()> {
+        if native {
+            self.input(mark, self.engine.drag_over(x, y, enters)).await?;
+        } else {
+            self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
+        }
+        self.frame_shown().await
+    }
+
+    async fn frame_shown(&self) -> Result<()> {
+        self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await.map(drop)
+    }
+}

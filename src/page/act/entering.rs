@@ -1,0 +1,386 @@
+//! Input other than that of the pointer: text, values, options, keys and files.
+
+use std::{collections::HashSet, path::PathBuf, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{FrameId, KeyEvent, Modifiers, MouseButton},
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        act::{ClickOptions, Done, OtherValue, PointerTarget, Settled, keyboard},
+        query::Spot,
+        state::Mark,
+    },
+};
+
+/// Maximum number of keys that are sent at once. Each group is awaited, so that the browser's input
+/// queue does not overflow.
+const KEYS_AT_ONCE: usize = 256;
+
+/// How to type.
+#[derive(Debug, Clone)]
+pub struct TypeOptions {
+    /// The time between two characters.
+    pub delay: Duration,
+    /// Whether the field is cleared first.
+    pub clear: bool,
+    /// Whether Enter is pressed at the end.
+    pub submit: bool,
+    pub timeout: Duration,
+}
+
+/// A text that was entered into a field.
+struct EnteredField {
+    frame: FrameId,
+    /// The field as an argument of the injected script.
+    asked: Value,
+}
+
+impl EnteredField {
+    /// Creates it. `typed` text was inserted at the caret; other text is the whole value.
+    fn of(index: usize, spot: &Spot, text: &str, typed: bool) -> Self {
+        let asked = json!({"index": index, "ref": spot.reference, "text": text, "typed": typed});
+        Self { frame: spot.frame.clone(), asked }
+    }
+}
+
+impl Page {
+    /// Waits until the element that `target` refers to is editable, and types `text` into it with
+    /// keystrokes.
+    pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
+        let spot = self.focused_spot(target, "type", options.clear, options.timeout).await?;
+        let mut groups = if spot.is_editor { Vec::new() } else { keyboard::strokes(text) };
+        if options.clear && text.is_empty() {
+            groups.extend(keyboard::named("Delete").map(Vec::from));
+        }
+        if options.submit {
+            groups.extend(keyboard::named("Enter").map(Vec::from));
+        }
+        let passwords = vec![spot.is_password()];
+        let field = EnteredField::of(0, &spot, text, !options.clear);
+        let typing = self.act(spot.description.clone(), &spot.frame, async |mark| {
+            if spot.is_editor {
+                self.insert_into_editor(&spot, text, options.clear, mark).await?;
+            }
+            if options.delay.is_zero() {
+                for keys in groups.chunks(KEYS_AT_ONCE) {
+                    let keys: Vec<KeyEvent> = keys.concat();
+                    self.input(mark, self.engine.keyboard(&keys)).await?;
+                }
+            } else {
+                for (index, keys) in groups.iter().enumerate() {
+                    if index > 0 {
+                        tokio::time::sleep(options.delay).await;
+                    }
+                    self.input(mark, self.engine.keyboard(keys)).await?;
+                }
+            }
+            Ok(())
+        });
+        let mut done = typing.await?;
+        // Enter may have cleared the field.
+        if !options.submit {
+            self.compare_entered(&mut done, &[field]).await;
+        }
+        Ok(done.entered(passwords))
+    }
+
+    /// Pastes `text` into the code editor that receives key events at `spot`. An editor indents
+    /// typed lines and closes brackets, so the text is not typed.
+    async fn insert_into_editor(
+        &self,
+        spot: &Spot,
+        text: &str,
+        replace: bool,
+        mark: Mark,
+    ) -> Result<()> {
+        if replace {
+            self.input(mark, self.engine.keyboard(&keyboard::select_all())).await?;
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let insert = json!({"ref": spot.reference, "text": text});
+        if self.inject_in(&spot.frame, "insertInto", insert).await?["taken"] == true {
+            return Ok(());
+        }
+        let insert = [KeyEvent::Insert { text: text.to_owned() }];
+        self.input(mark, self.engine.keyboard(&insert)).await
+    }
+
+    /// Waits until `target` is actionable for `action`, and focuses it. With `replace`, selects its
+    /// text. All of this is one call, so that the keys can follow directly.
+    async fn focused_spot(
+        &self,
+        target: &str,
+        action: &str,
+        replace: bool,
+        timeout: Duration,
+    ) -> Result<Spot> {
+        let wanted = json!({"action": action, "focus": {"replace": replace}});
+        let spot = self.spot_with(target, wanted, timeout).await?;
+        if spot.focused {
+            return Ok(spot);
+        }
+        let (code, what) = match action {
+            "type" => (ErrorCode::ElementNotEditable, &spot.description),
+            _ => (ErrorCode::ElementNotClickable, &spot.description),
+        };
+        Err(TroupeError::new(code, format!("{what} does not take the focus"))
+            .detail("reason", "not focusable")
+            .detail("selector", target)
+            .suggestion("click it, then `press` without `selector`"))
+    }
+
+    /// Sets the value of a field, and dispatches `input` and `change`.
+    pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "fill", false, timeout).await?;
+        if spot.is_editor {
+            return self.fill_editor(&spot, value, timeout).await;
+        }
+        let filling = async |_mark| self.fill_spot(&spot, value).await;
+        let mut done = self.act(spot.description.clone(), &spot.frame, filling).await?;
+        self.compare_entered(&mut done, &[EnteredField::of(0, &spot, value, false)]).await;
+        Ok(done.entered(vec![spot.is_password()]))
+    }
+
+    /// Replaces the text of the code editor that receives key events at `spot`.
+    async fn fill_editor(&self, spot: &Spot, value: &str, timeout: Duration) -> Result<Done> {
+        let options = TypeOptions { delay: Duration::ZERO, clear: true, submit: false, timeout };
+        Box::pin(self.type_text(&spot.reference, value, &options)).await
+    }
+
+    async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
+        let filled = self
+            .inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value}))
+            .await?;
+        let is_left =
+            value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
+        if is_left {
+            // A rich-text editor that cancels the deletion handles keystrokes itself.
+            let keys: Vec<KeyEvent> = keyboard::select_all()
+                .into_iter()
+                .chain(keyboard::named("Delete").into_iter().flatten())
+                .collect();
+            self.input(self.state.mark(), self.engine.keyboard(&keys)).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets several fields: text, options or checkboxes, depending on their type.
+    pub async fn fill_form(&self, fields: &[(String, Value)], timeout: Duration) -> Result<Done> {
+        let count = fields.len();
+        let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
+        let mut passwords = Vec::with_capacity(count);
+        let mut entered = Vec::new();
+        let mut done = self
+            .act(element, self.main_frame(), async |_mark| {
+                for (index, (target, value)) in fields.iter().enumerate() {
+                    let (password, text_field) =
+                        self.fill_field(index, target, value, timeout).await.map_err(|error| {
+                            error.detail("field", target.as_str()).detail("filled", index)
+                        })?;
+                    passwords.push(password);
+                    entered.extend(text_field);
+                }
+                Ok(())
+            })
+            .await?;
+        self.compare_entered(&mut done, &entered).await;
+        Ok(done.entered(passwords))
+    }
+
+    /// Records the fields whose value differs from the entered text: truncated by `maxlength`, or
+    /// changed by the page.
+    async fn compare_entered(&self, done: &mut Done, fields: &[EnteredField]) {
+        let Settled { navigated, closed, ref dialog, .. } = done.settled;
+        if navigated || closed || dialog.is_some() {
+            return;
+        }
+        let frames: HashSet<&FrameId> = fields.iter().map(|field| &field.frame).collect();
+        for frame in frames {
+            let of_frame = fields.iter().filter(|field| field.frame == *frame);
+            let arguments =
+                json!({"fields": of_frame.map(|field| &field.asked).collect::<Vec<_>>()});
+            let asked = self.inject_in(frame, "entered", arguments);
+            // The action is done. It must not fail because a frame was removed or does not respond.
+            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, asked).await {
+                let different = serde_json::from_value(answer["different"].take());
+                done.other_values.extend(different.unwrap_or_else(|_| Vec::<OtherValue>::new()));
+            }
+        }
+        done.other_values.sort_by_key(|field| field.index);
+    }
+
+    /// Sets one field. Returns whether it is a password field, and the entered text, if it is text.
+    async fn fill_field(
+        &self,
+        index: usize,
+        target: &str,
+        value: &Value,
+        timeout: Duration,
+    ) -> Result<(bool, Option<EnteredField>)> {
+        let spot = self.spot(target, "check", false, timeout).await?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let password = spot.is_password();
+        match (spot.tag.as_str(), spot.kind.as_str()) {
+            ("select", _) => {
+                let values = json!({"ref": spot.reference, "values": [text]});
+                self.inject_in(&spot.frame, "select", values).await?;
+            }
+            ("input", "checkbox" | "radio") => {
+                let on = matches!(text.as_str(), "true" | "on" | "yes" | "1" | "checked");
+                self.set_checked_spot(spot, on, timeout).await?;
+            }
+            _ => {
+                let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
+                if spot.is_editor {
+                    self.fill_editor(&spot, &text, timeout).await?;
+                } else {
+                    self.fill_spot(&spot, &text).await?;
+                }
+                return Ok((password, Some(EnteredField::of(index, &spot, &text, false))));
+            }
+        }
+        Ok((password, None))
+    }
+
+    /// Selects options of a `<select>` by value, label or index.
+    pub async fn select(&self, target: &str, values: &[String], timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "select", false, timeout).await?;
+        self.act(spot.description, &spot.frame, async |_mark| {
+            let arguments = json!({"ref": spot.reference, "values": values});
+            self.inject_in(&spot.frame, "select", arguments).await.map(drop)
+        })
+        .await
+    }
+
+    /// Checks or unchecks a checkbox, switch or radio button, unless it is in that state already.
+    pub async fn set_checked(&self, target: &str, on: bool, timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "check", false, timeout).await?;
+        self.set_checked_spot(spot, on, timeout).await
+    }
+
+    async fn set_checked_spot(&self, spot: Spot, on: bool, timeout: Duration) -> Result<Done> {
+        let (frame, reference, element) =
+            (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
+        let state =
+            self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
+        if state["checked"] == on {
+            return Ok(Done { element, ..Done::default() });
+        }
+        let refuse = |reason: &str, why: &str| {
+            TroupeError::new(ErrorCode::ElementNotEditable, format!("{element} {why}"))
+                .detail("reason", reason.to_owned())
+        };
+        if !on && state["radio"] == true {
+            return Err(refuse(
+                "radio",
+                "is a radio button: it is unchecked by checking another one",
+            ));
+        }
+        let options = ClickOptions {
+            button: MouseButton::Left,
+            clicks: 1,
+            force: false,
+            timeout,
+            modifiers: 0,
+        };
+        let done = self.click_spot(spot, &options).await?;
+        if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
+            let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
+            if state.is_ok_and(|state| state["checked"] != on) {
+                return Err(refuse("unchanged", "did not change when it was clicked"));
+            }
+        }
+        Ok(done)
+    }
+
+    /// Presses a key or a key combination (`Control+A`) in the focused element, or in the element
+    /// that `target` refers to.
+    pub async fn press(
+        &self,
+        key: &str,
+        modifiers: Modifiers,
+        target: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Done> {
+        let events = keyboard::chord(key, modifiers).ok_or_else(|| {
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is no key"))
+                .detail("key", key)
+                .suggestion(
+                    "use a character (a, ?), a name (Enter, ArrowDown, F5), or a chord (Control+Shift+A)",
+                )
+        })?;
+        let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
+        let (element, frame) = match target {
+            None => (format!("`{key}`"), self.main_frame().clone()),
+            Some(target) => {
+                let spot = self.focused_spot(target, "focus", false, timeout).await?;
+                (format!("`{key}` in {}", spot.description), spot.frame)
+            }
+        };
+        let done = self.act(element, &frame, pressing).await?;
+        // A key changes the focused field.
+        let password = done.settled.password.is_some();
+        Ok(done.entered(vec![password]))
+    }
+
+    /// Selects files in a file input, or in the file chooser that a click on the element opens.
+    pub async fn upload(&self, target: &str, files: &[PathBuf], timeout: Duration) -> Result<Done> {
+        let spot = self.spot(target, "upload", false, timeout).await?;
+        let element = spot.description.clone();
+        if spot.tag == "input" && spot.kind == "file" {
+            return self
+                .act(element, &spot.frame, async |_mark| {
+                    if files.len() != 1 {
+                        let arguments = json!({"ref": spot.reference, "empty": files.is_empty()});
+                        let input = self.inject_in(&spot.frame, "fileInput", arguments).await?;
+                        if files.is_empty() {
+                            return Ok(());
+                        }
+                        if input["multiple"] == false {
+                            return Err(one_file_only());
+                        }
+                    }
+                    self.alive(self.engine.set_files(&spot.frame, &spot.reference, files)).await
+                })
+                .await;
+        }
+        let options = ClickOptions {
+            button: MouseButton::Left,
+            clicks: 1,
+            force: false,
+            timeout,
+            modifiers: 0,
+        };
+        let done = self.click(&PointerTarget::element(&spot.reference), &options).await?;
+        let Some(chooser) = done.settled.file_chooser.clone() else {
+            return Err(TroupeError::new(
+                ErrorCode::ElementNotEditable,
+                format!(
+                    "{element} is no file input, and no file chooser opened when it was clicked"
+                ),
+            )
+            .detail("reason", "no file input"));
+        };
+        if chooser.input.is_some() && files.len() > 1 && !chooser.multiple {
+            return Err(one_file_only());
+        }
+        if files.is_empty() {
+            // If no file is selected, the chooser is closed.
+            return Ok(done);
+        }
+        let choosing = async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await;
+        self.act(element, &chooser.frame, choosing).await
+    }
+}
+
+fn one_file_only() -> TroupeError {
+    TroupeError::new(ErrorCode::InvalidParameters, "it takes one file only")
+}

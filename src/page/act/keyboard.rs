@@ -1,0 +1,345 @@
+//! Key names of UI Events, and the keystrokes for a text. The layout is a US keyboard; characters
+//! without a key are inserted.
+
+use crate::engine::{KeyEvent, Modifiers};
+
+/// `(key, code, keyCode)` of keys that insert no text, or a text that is not their name.
+const NAMED: &[(&str, &str, u32)] = &[
+    ("Backspace", "Backspace", 8),
+    ("Tab", "Tab", 9),
+    ("Enter", "Enter", 13),
+    ("Escape", "Escape", 27),
+    ("PageUp", "PageUp", 33),
+    ("PageDown", "PageDown", 34),
+    ("End", "End", 35),
+    ("Home", "Home", 36),
+    ("ArrowLeft", "ArrowLeft", 37),
+    ("ArrowUp", "ArrowUp", 38),
+    ("ArrowRight", "ArrowRight", 39),
+    ("ArrowDown", "ArrowDown", 40),
+    ("Insert", "Insert", 45),
+    ("Delete", "Delete", 46),
+    ("Pause", "Pause", 19),
+    ("CapsLock", "CapsLock", 20),
+    ("PrintScreen", "PrintScreen", 44),
+    ("ContextMenu", "ContextMenu", 93),
+    ("NumLock", "NumLock", 144),
+    ("ScrollLock", "ScrollLock", 145),
+];
+
+/// `(unshifted, shifted, code, keyCode)` of the keys that insert a character other than a letter or
+/// digit.
+const PRINTED: &[(char, char, &str, u32)] = &[
+    (' ', ' ', "Space", 32),
+    (';', ':', "Semicolon", 186),
+    ('=', '+', "Equal", 187),
+    (',', '<', "Comma", 188),
+    ('-', '_', "Minus", 189),
+    ('.', '>', "Period", 190),
+    ('/', '?', "Slash", 191),
+    ('`', '~', "Backquote", 192),
+    ('[', '{', "BracketLeft", 219),
+    ('\\', '|', "Backslash", 220),
+    (']', '}', "BracketRight", 221),
+    ('\'', '"', "Quote", 222),
+];
+
+const LETTERS: [&str; 26] = [
+    "KeyA", "KeyB", "KeyC", "KeyD", "KeyE", "KeyF", "KeyG", "KeyH", "KeyI", "KeyJ", "KeyK", "KeyL",
+    "KeyM", "KeyN", "KeyO", "KeyP", "KeyQ", "KeyR", "KeyS", "KeyT", "KeyU", "KeyV", "KeyW", "KeyX",
+    "KeyY", "KeyZ",
+];
+
+const DIGITS: [&str; 10] = [
+    "Digit0", "Digit1", "Digit2", "Digit3", "Digit4", "Digit5", "Digit6", "Digit7", "Digit8",
+    "Digit9",
+];
+
+/// The characters of the digit keys 0 to 9 with Shift.
+const SHIFTED_DIGITS: &str = ")!@#$%^&*(";
+
+const SHIFT: Modifiers = 8;
+
+/// A key of the keyboard.
+struct Key {
+    key: String,
+    code: &'static str,
+    key_code: u32,
+    text: Option<String>,
+    modifiers: Modifiers,
+}
+
+impl Key {
+    fn stroke(self) -> [KeyEvent; 2] {
+        let Self { key, code, key_code, text, modifiers } = self;
+        let up = KeyEvent::Up { key: key.clone(), code, key_code, location: STANDARD, modifiers };
+        [KeyEvent::Down { key, code, key_code, text, location: STANDARD, modifiers }, up]
+    }
+}
+
+/// `KeyboardEvent.location` of keys that exist once, and of left modifier keys.
+const STANDARD: u32 = 0;
+const LEFT: u32 = 1;
+
+/// Returns the key that inserts `character`, if there is one.
+fn printed(character: char) -> Option<Key> {
+    let (code, key_code, shifted) = match character {
+        'a'..='z' | 'A'..='Z' => {
+            let upper = character.to_ascii_uppercase();
+            (
+                LETTERS[(upper as usize) - ('A' as usize)],
+                upper as u32,
+                character.is_ascii_uppercase(),
+            )
+        }
+        '0'..='9' => (DIGITS[(character as usize) - ('0' as usize)], character as u32, false),
+        _ => {
+            if let Some(digit) = SHIFTED_DIGITS.find(character) {
+                (DIGITS[digit], '0' as u32 + u32::try_from(digit).unwrap_or(0), true)
+            } else {
+                let (plain, _, code, key_code) = PRINTED
+                    .iter()
+                    .find(|(plain, shifted, ..)| *plain == character || *shifted == character)?;
+                (*code, *key_code, *plain != character)
+            }
+        }
+    };
+    let text = character.to_string();
+    Some(Key {
+        key: text.clone(),
+        code,
+        key_code,
+        text: Some(text),
+        modifiers: if shifted { SHIFT } else { 0 },
+    })
+}
+
+/// Returns a key by its name, such as `Enter`.
+pub(in crate::page) fn named(name: &str) -> Option<[KeyEvent; 2]> {
+    let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
+    let text = (*key == "Enter").then(|| "\r".to_owned());
+    Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text, modifiers: 0 }.stroke())
+}
+
+/// `(name, code, keyCode, bit)` of the modifier keys.
+const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
+    ("Alt", "AltLeft", 18, 1),
+    ("Control", "ControlLeft", 17, 2),
+    ("Meta", "MetaLeft", 91, 4),
+    ("Shift", "ShiftLeft", 16, SHIFT),
+];
+
+const FUNCTIONS: [&str; 24] = [
+    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15",
+    "F16", "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
+];
+
+/// Returns the bit of a modifier key by one of its names.
+fn modifier(name: &str) -> Option<Modifiers> {
+    let name = match name {
+        "ControlOrMeta" | "CommandOrControl" if cfg!(target_os = "macos") => "Meta",
+        "ControlOrMeta" | "CommandOrControl" | "Ctrl" => "Control",
+        "Command" | "Cmd" => "Meta",
+        "Option" => "Alt",
+        other => other,
+    };
+    MODIFIERS.iter().find(|(modifier, ..)| *modifier == name).map(|(.., bit)| *bit)
+}
+
+/// Returns the key with this name or character. Its text is removed if a modifier makes it a
+/// command.
+fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
+    let name = match name {
+        "Space" => " ",
+        "Esc" => "Escape",
+        "Return" => "Enter",
+        "Del" => "Delete",
+        other => other,
+    };
+    let mut characters = name.chars();
+    if let (Some(character), None) = (characters.next(), characters.next()) {
+        let mut key = printed(character)?;
+        // The capital letter in `Control+A` does not imply Shift.
+        key.modifiers = if modifiers & !SHIFT == 0 { key.modifiers | modifiers } else { modifiers };
+        if modifiers & SHIFT != 0 && key.key.len() == 1 {
+            key.key = key.key.to_ascii_uppercase();
+            key.text = Some(key.key.clone());
+        }
+        // With one of these modifiers, a key is a command and inserts no text.
+        if modifiers & !SHIFT != 0 {
+            key.text = None;
+        }
+        return Some(key);
+    }
+    if let Some(at) = FUNCTIONS.iter().position(|function| *function == name) {
+        let key_code = 112 + u32::try_from(at).ok()?;
+        return Some(Key {
+            key: name.to_owned(),
+            code: FUNCTIONS[at],
+            key_code,
+            text: None,
+            modifiers,
+        });
+    }
+    let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
+    let text = (*key == "Enter" && modifiers & !SHIFT == 0).then(|| "\r".to_owned());
+    Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text, modifiers })
+}
+
+/// Returns the key events of a key or a combination such as `Control+Shift+A`. `held` are
+/// additional modifiers.
+pub(in crate::page) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEvent>> {
+    let (names, last) = match chord.strip_suffix("++") {
+        // The plus key itself, alone or at the end.
+        Some(names) => (names, "+"),
+        None if chord == "+" => ("", "+"),
+        None => chord.rsplit_once('+').unwrap_or(("", chord)),
+    };
+    let mut modifiers = held;
+    for name in names.split('+').filter(|name| !name.is_empty()) {
+        modifiers |= modifier(name)?;
+    }
+    // A modifier alone is pressed and released, without another key.
+    let alone = modifier(last);
+    modifiers |= alone.unwrap_or(0);
+    let between = if alone.is_some() { Vec::new() } else { key(last, modifiers)?.stroke().into() };
+    let pressed: Vec<_> = MODIFIERS.iter().filter(|(.., bit)| modifiers & bit != 0).collect();
+    let mut events = Vec::new();
+    let mut down = 0;
+    for (name, code, key_code, bit) in &pressed {
+        down |= bit;
+        let (key, text) = ((*name).to_owned(), None);
+        events.push(KeyEvent::Down {
+            key,
+            code,
+            key_code: *key_code,
+            text,
+            location: LEFT,
+            modifiers: down,
+        });
+    }
+    events.extend(between);
+    for (name, code, key_code, bit) in pressed.iter().rev() {
+        down &= !bit;
+        let key = (*name).to_owned();
+        events.push(KeyEvent::Up {
+            key,
+            code,
+            key_code: *key_code,
+            location: LEFT,
+            modifiers: down,
+        });
+    }
+    Some(events)
+}
+
+/// Returns the key events that type `text`, one group for each character.
+pub(in crate::page) fn strokes(text: &str) -> Vec<Vec<KeyEvent>> {
+    let mut groups: Vec<Vec<KeyEvent>> = Vec::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let stroke = match character {
+            '\r' => {
+                characters.next_if_eq(&'\n');
+                named("Enter")
+            }
+            '\n' => named("Enter"),
+            '\t' => named("Tab"),
+            other => printed(other).map(Key::stroke),
+        };
+        groups.push(match stroke {
+            Some(stroke) => stroke.into(),
+            None => vec![KeyEvent::Insert { text: character.to_string() }],
+        });
+    }
+    groups
+}
+
+/// Returns the key events that select everything in an editor.
+pub(in crate::page) fn select_all() -> Vec<KeyEvent> {
+    chord("ControlOrMeta+A", 0).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn typed(text: &str) -> String {
+        strokes(text)
+            .into_iter()
+            .flatten()
+            .filter_map(|event| match event {
+                KeyEvent::Down { text, .. } => text,
+                KeyEvent::Insert { text } => Some(text),
+                KeyEvent::Up { .. } => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn shift_is_pressed_for_characters_that_need_it() {
+        let KeyEvent::Down { code, key_code, modifiers, .. } = strokes("!")[0][0].clone() else {
+            panic!()
+        };
+        assert_eq!((code, key_code, modifiers), ("Digit1", 49, SHIFT));
+        let KeyEvent::Down { code, modifiers, .. } = strokes("q")[0][0].clone() else { panic!() };
+        assert_eq!((code, modifiers), ("KeyQ", 0));
+    }
+
+    #[test]
+    fn a_key_combination_holds_its_modifiers_while_its_key_is_pressed() {
+        let told: Vec<String> = chord("Control+Shift+a", 0)
+            .unwrap()
+            .into_iter()
+            .map(|event| match event {
+                KeyEvent::Down { key, text, modifiers, .. } => {
+                    format!("{key} down {modifiers} {text:?}")
+                }
+                KeyEvent::Up { key, modifiers, .. } => format!("{key} up {modifiers}"),
+                KeyEvent::Insert { text } => text,
+            })
+            .collect();
+        insta::assert_debug_snapshot!(told, @r#"
+        [
+            "Control down 2 None",
+            "Shift down 10 None",
+            "A down 10 None",
+            "A up 10",
+            "Shift up 2",
+            "Control up 0",
+        ]
+        "#);
+    }
+
+    #[test]
+    fn keys_are_found_by_all_their_names() {
+        for name in
+            ["a", "?", "+", "Enter", "Shift", "F5", "Space", "Control++", "ArrowDown", "Cmd+C"]
+        {
+            assert!(chord(name, 0).is_some(), "{name}");
+        }
+        for name in ["", "Foo", "Foo+a", "Control+", "aa", "é"] {
+            assert!(chord(name, 0).is_none(), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_key_name_causes_a_panic(name in ".*") {
+            let _ = chord(&name, 0);
+        }
+
+        #[test]
+        fn every_character_of_a_text_is_typed_once(text in "[^\r\n\t]*") {
+            prop_assert_eq!(typed(&text), text);
+        }
+
+        #[test]
+        fn every_ascii_character_is_a_key(character in proptest::char::range(' ', '~')) {
+            let is_key = matches!(strokes(&character.to_string())[0][0], KeyEvent::Down { .. });
+            prop_assert!(is_key);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Waits for a document to load.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    engine::{DownloadStart, EngineError},
+    error::Result,
+    page::{
+        Page,
+        state::{Elsewhere, Mark, OpenDialog},
+    },
+};
+
+/// The time without requests after which the network is idle (`networkidle`).
+const IDLE: Duration = Duration::from_millis(500);
+
+/// A navigation without a document becomes a download within this time, if at all.
+pub(in crate::page) const DOWNLOAD: Duration = Duration::from_millis(300);
+
+/// When a navigation counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum WaitUntil {
+    #[default]
+    Load,
+    DomContentLoaded,
+    NetworkIdle,
+}
+
+pub(in crate::page) enum Arrived {
+    Loaded,
+    Dialog(OpenDialog),
+    Download(DownloadStart),
+}
+
+impl Page {
+    /// Waits until a document that was committed since `mark` has loaded. It may be another one
+    /// than that of the first navigation, because pages redirect by script.
+    pub(in crate::page) async fn loaded(
+        &self,
+        until: WaitUntil,
+        mark: Mark,
+    ) -> Result<Option<OpenDialog>> {
+        Ok(match self.loaded_since(until, mark).await? {
+            Arrived::Dialog(dialog) => Some(dialog),
+            Arrived::Loaded | Arrived::Download(_) => None,
+        })
+    }
+
+    pub(in crate::page) async fn loaded_since(
+        &self,
+        until: WaitUntil,
+        mark: Mark,
+    ) -> Result<Arrived> {
+        let reached = self.state.until(|facts| {
+            // Only a crash during the navigation counts: a navigation recovers from an earlier one.
+            if facts.crashed.is_some_and(|at| at > mark) {
+                return Some(Err(EngineError::PageCrashed));
+            }
+            if facts.closed {
+                return Some(Err(EngineError::PageGone));
+            }
+            if let Some(dialog) = facts.dialog_since(mark) {
+                return Some(Ok(Arrived::Dialog(dialog.into())));
+            }
+            let frame = facts.main_frame();
+            let there = match until {
+                WaitUntil::DomContentLoaded => frame.dom_content_loaded,
+                WaitUntil::Load | WaitUntil::NetworkIdle => frame.loaded,
+            };
+            (frame.committed > mark && there).then_some(Ok(Arrived::Loaded))
+        });
+        let reached = tokio::select! {
+            biased;
+            reached = reached => reached.map_err(|error| self.error(error))?,
+            other = self.held_up_since(mark) => Arrived::Dialog(other.into()),
+        };
+        if until == WaitUntil::NetworkIdle && matches!(reached, Arrived::Loaded) {
+            tokio::select! {
+                () = self.state.network_idle(IDLE) => {}
+                dialog = self.state.until(|facts| facts.dialog_since(mark)) => {
+                    return Ok(Arrived::Dialog(dialog.into()));
+                }
+                other = self.held_up() => return Ok(Arrived::Dialog(other.into())),
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Waits until the dialog of another page blocks the document that was committed since `mark`,
+    /// for example that of a popup that the document opens while it loads.
+    async fn held_up_since(&self, mark: Mark) -> Elsewhere {
+        self.state.until(|facts| facts.committed_since(mark).then_some(())).await;
+        self.held_up().await
+    }
+}

@@ -1,0 +1,24 @@
+//! Navigates and acts on a page, and waits for the effects of each action.
+
+mod action;
+mod dialog;
+mod dragging;
+mod entering;
+mod keyboard;
+mod loading;
+mod navigation;
+mod overview;
+mod pointer;
+mod scrolling;
+mod settle;
+
+pub use action::{Done, Entered, OtherValue};
+pub use entering::TypeOptions;
+pub use loading::WaitUntil;
+pub use navigation::{Navigation, normalise_url};
+pub use pointer::{ClickOptions, Point, PointerTarget};
+pub use scrolling::ScrollOptions;
+pub use settle::Settled;
+
+pub(super) use loading::{Arrived, DOWNLOAD};
+pub(super) use settle::Turning;

@@ -1,0 +1,443 @@
+//! Navigates to a URL and waits until the page has loaded.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use scopeguard::ScopeGuard;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::{
+    engine::{DownloadStart, EngineResult, NavigationStart},
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        act::{Arrived, DOWNLOAD, WaitUntil},
+        read::whole_page,
+        script::{ANSWER, millis},
+        state::{Mark, OpenDialog, Outcome, Unreachable},
+    },
+};
+
+/// Timeout for an event loop tick, after which the page counts as unresponsive.
+const TURN: Duration = Duration::from_secs(2);
+
+/// The URL schemes that browsers open. The policy blocks some of them.
+const SCHEMES: &[&str] = &[
+    "http",
+    "https",
+    "data",
+    "about",
+    "blob",
+    "file",
+    "view-source",
+    "chrome",
+    "devtools",
+    "javascript",
+];
+
+/// The result of a navigation.
+#[derive(Debug, Clone)]
+pub struct Navigation {
+    pub url: String,
+    pub title: String,
+    /// HTTP status of the document's last response; 0 if there is none.
+    pub status: u16,
+    /// Milliseconds since the navigation began, as the page measured them.
+    pub timing: Map<String, Value>,
+    pub dialog: Option<OpenDialog>,
+    pub download: Option<DownloadStart>,
+}
+
+/// Parses a URL. A host without a scheme gets `https://`, or `http://` if it is a host of this
+/// machine.
+pub fn normalise_url(given: &str) -> Result<Url> {
+    let given = given.trim();
+    let invalid = |reason: String| {
+        TroupeError::new(ErrorCode::InvalidUrl, format!("not a URL: `{given}` ({reason})"))
+            .detail("url", given)
+            .suggestion("give a whole URL, such as https://example.com/")
+    };
+    let host_first = given.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host_first.split_once(':').unwrap_or((host_first, ""));
+    let bare = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+        && port.chars().all(|c| c.is_ascii_digit())
+        && (name == "localhost"
+            || name.contains('.')
+            || (!port.is_empty() && host_first.contains(':')));
+    if bare {
+        let local = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
+        let scheme = if local { "http" } else { "https" };
+        return Url::parse(&format!("{scheme}://{given}"))
+            .map_err(|error| invalid(error.to_string()));
+    }
+    let url = Url::parse(given).map_err(|error| invalid(error.to_string()))?;
+    if !SCHEMES.contains(&url.scheme()) {
+        return Err(invalid(format!("no browser opens `{}:` URLs", url.scheme())));
+    }
+    if matches!(url.scheme(), "http" | "https") && url.host_str().is_none_or(str::is_empty) {
+        return Err(invalid("it names no host".into()));
+    }
+    Ok(url)
+}
+
+impl Page {
+    /// Navigates to `url` for the client, and waits until it has loaded.
+    pub async fn navigate(
+        &self,
+        url: &Url,
+        until: WaitUntil,
+        timeout: Duration,
+    ) -> Result<Navigation> {
+        if let Some(gate) = &self.gate {
+            gate.ask(url, || self.engine.intercept_requests()).await;
+        }
+        let going =
+            async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
+        self.arrive_by(url.as_str(), going, timeout).await.map_err(|error| match error.code {
+            // A navigation is what brings a crashed page back, so another attempt may succeed.
+            ErrorCode::BrowserCrashed => error.retryable(true),
+            _ => error,
+        })
+    }
+
+    /// Navigates to `url` for internal purposes, without an entry in the page's history. Takes no
+    /// snapshot, so that elements keep their refs.
+    pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<()> {
+        let going = async |mark| self.go(url, until, mark, self.engine.replace(url.as_str())).await;
+        self.reach_by(url.as_str(), going, timeout).await.map(drop)
+    }
+
+    /// Waits until a new page has committed a document, or has started a download instead.
+    pub async fn first_document(&self) {
+        let start = Mark::default();
+        let there = self.state.until(|facts| {
+            let committed = facts.committed_since(start);
+            let over = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
+            (committed || over).then_some(committed)
+        });
+        if self.within(self.config.timeout_settle, there).await == Some(false) {
+            let download = self.state.until(|facts| facts.download_since(start));
+            let _ = self.within(DOWNLOAD, download).await;
+        }
+    }
+
+    /// Reloads the document.
+    pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
+        let going = async |mark: Mark| {
+            self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
+            let reached = self.loaded_since(WaitUntil::Load, mark).await?;
+            self.check_document().map(|()| reached)
+        };
+        self.arrive_by(&self.url(), going, timeout).await
+    }
+
+    /// Moves by the given number of entries in the history.
+    pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
+        let going = async |mark: Mark| {
+            if !self.engine.travel(entries).await.map_err(|error| self.error(error))? {
+                let way = if entries < 0 { "back" } else { "forward" };
+                return Err(TroupeError::new(
+                    ErrorCode::NavigationFailed,
+                    format!("there is nothing to go {way} to from `{}`", self.url()),
+                )
+                .detail("reason", "no history entry"));
+            }
+            let reached = tokio::select! {
+                reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
+                () = self.state.until(|facts| (facts.main_frame().moved_within > mark).then_some(())) => {
+                    Arrived::Loaded
+                }
+            };
+            self.check_document().map(|()| reached)
+        };
+        self.arrive_by(&self.url(), going, timeout).await
+    }
+
+    /// Fails if the browser shows an error page because a document failed to load.
+    fn check_document(&self) -> Result<()> {
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
+        match self.unreachable(&shown) {
+            None => Ok(()),
+            Some(Unreachable { url, reason }) => Err(self.failed(&url, &reason, Duration::ZERO)),
+        }
+    }
+
+    /// Waits until the current document, or one that replaces it, has reached the state `until`.
+    pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
+        let waiting = self.loaded_since(until, Mark::default());
+        match tokio::time::timeout(timeout, waiting).await {
+            Ok(reached) => self.arrival_of(reached?).await,
+            Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
+        }
+    }
+
+    /// Runs `going`, and returns the result of the navigation.
+    async fn arrive_by(
+        &self,
+        to: &str,
+        going: impl AsyncFnOnce(Mark) -> Result<Arrived>,
+        timeout: Duration,
+    ) -> Result<Navigation> {
+        let reached = self.reach_by(to, going, timeout).await?;
+        self.arrival_of(reached).await
+    }
+
+    /// Runs `going` and waits for its document. Stops loading at the timeout or when the caller is
+    /// dropped, because a loading page does not respond to other calls.
+    async fn reach_by(
+        &self,
+        to: &str,
+        going: impl AsyncFnOnce(Mark) -> Result<Arrived>,
+        timeout: Duration,
+    ) -> Result<Arrived> {
+        let mark = self.state.mark();
+        let stop = scopeguard::guard((), |()| self.engine.stop_loading());
+        let reached = tokio::time::timeout(timeout, going(mark)).await;
+        if reached.is_ok() {
+            ScopeGuard::into_inner(stop);
+        }
+        match reached {
+            Ok(reached) => reached,
+            Err(_) if self.state.read(|facts| facts.committed_since(mark)) => {
+                Err(self.failed(to, "timeout", timeout).worded(format!(
+                    "`{to}` has answered but was not loaded within {} ms",
+                    timeout.as_millis()
+                )))
+            }
+            Err(_) => Err(self.failed(to, "timeout", timeout)),
+        }
+    }
+
+    async fn arrival_of(&self, reached: Arrived) -> Result<Navigation> {
+        match reached {
+            Arrived::Loaded => self.arrival(None, None).await,
+            Arrived::Dialog(dialog) => self.arrival(Some(dialog), None).await,
+            Arrived::Download(download) => self.arrival(None, Some(download)).await,
+        }
+    }
+
+    /// Returns the current document as the result of a navigation.
+    async fn arrival(
+        &self,
+        dialog: Option<OpenDialog>,
+        download: Option<DownloadStart>,
+    ) -> Result<Navigation> {
+        let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
+        let mut navigation =
+            Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
+        // The same answer has the snapshot for the record.
+        let look = self.config.records().then(whole_page);
+        // Both calls are sent at the same time. If no host has a closed root, the search for them
+        // costs no round trip.
+        let with_roots = look.is_some() && self.engine.capabilities().closed_shadow_roots;
+        let told = Box::pin(async {
+            let roots = async {
+                with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true)
+            };
+            let (roots, told) = tokio::join!(roots, self.inject("arrival", json!({"look": look})));
+            told.map(|told| (roots, told))
+        });
+        if navigation.dialog.is_none()
+            && let Ok((has_new_roots, mut told)) =
+                self.taking_turns(self.config.timeout_settle, told).await
+        {
+            navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
+            if let Value::Object(timing) = told["timing"].take() {
+                navigation.timing = timing;
+            }
+            // A snapshot that was taken before the roots were passed to the page lacks their
+            // contents.
+            if !has_new_roots && told["snapshot"].is_object() {
+                Box::pin(self.seen_on_arrival(told["snapshot"].take())).await;
+            }
+        } else {
+            // A dialog or a script blocks the page. The browser knows the title.
+            navigation.dialog = navigation.dialog.or_else(|| self.dialog().map(Into::into));
+            navigation.title = self.title().await.unwrap_or_default();
+        }
+        Ok(navigation)
+    }
+
+    async fn go(
+        &self,
+        url: &Url,
+        until: WaitUntil,
+        mark: Mark,
+        start: impl Future<Output = EngineResult<NavigationStart>>,
+    ) -> Result<Arrived> {
+        self.let_go(url).await;
+        let dialog = self.state.until(|facts| facts.dialog_since(mark));
+        let start = tokio::select! {
+            start = start => start.map_err(|error| self.error(error))?,
+            dialog = dialog => return Ok(Arrived::Dialog(dialog.into())),
+        };
+        match start {
+            NavigationStart::SameDocument => {
+                // The new URL is reported shortly after the answer; an unchanged URL is not
+                // reported at all.
+                let moved = self.state.until(|facts| {
+                    let frame = facts.main_frame();
+                    (frame.moved_within > mark || &*frame.url == url.as_str()).then_some(())
+                });
+                let _ = self.within(self.config.timeout_settle, moved).await;
+                Ok(Arrived::Loaded)
+            }
+            NavigationStart::Download => {
+                let download = self.state.until(|facts| facts.download_since(mark));
+                Ok(Arrived::Download(download.await))
+            }
+            NavigationStart::Failed { reason } => {
+                // Shortly afterwards, the browser commits an error page. Waits for it, so that the
+                // commit is not attributed to the next navigation.
+                let over = self.state.until(|facts| {
+                    let over =
+                        facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
+                    over.then_some(())
+                });
+                let _ = self.within(self.config.timeout_settle, over).await;
+                Err(self.failed(url.as_str(), &reason, Duration::ZERO))
+            }
+            // The event that the navigation became a download may arrive after the answer.
+            NavigationStart::Document(_) => tokio::select! {
+                biased;
+                reached = self.loaded_since(until, mark) => reached,
+                download = self.download_instead(mark) => Ok(Arrived::Download(download)),
+            },
+        }
+    }
+
+    /// Waits until a navigation since `mark` has become a download instead of a document.
+    async fn download_instead(&self, mark: Mark) -> DownloadStart {
+        let download = self.state.until(|facts| {
+            let nowhere = facts.abandoned_since(mark) && !facts.committed_since(mark);
+            nowhere.then(|| facts.download_since(mark)).flatten()
+        });
+        download.await
+    }
+
+    /// Stops a script that blocks the navigation to `url`. The navigation would end the script
+    /// anyway, and once it has begun, the browser does not forward calls to the page.
+    async fn let_go(&self, url: &Url) {
+        let within = Url::parse(&self.url()).is_ok_and(|mut here| {
+            here.set_fragment(url.fragment());
+            here == *url
+        });
+        if self.still.swap(false, Ordering::Relaxed) && !within && !self.answers(TURN).await {
+            self.engine.stop_script();
+        }
+    }
+
+    fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
+        let known = self.gate.as_ref().and_then(|gate| {
+            // Only the log has the URL after a redirect.
+            let led = self.last_failed_document().map(|(url, _)| url);
+            let outcome = |url: &str| Some((url.to_owned(), gate.outcome_of(url, reason)?));
+            led.and_then(|led| outcome(&led)).or_else(|| outcome(url))
+        });
+        let reason = match &known {
+            Some((led, Outcome::Refused(rule))) => return rule.error(led),
+            Some((_, Outcome::Failed(known))) => known,
+            None => reason,
+        };
+        let told = match reason {
+            "timeout" => format!("no answer within {} ms", timeout.as_millis()),
+            "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),
+            "net::ERR_CONNECTION_REFUSED" => "nothing listens there".to_owned(),
+            "net::ERR_UNSAFE_PORT" => "browsers refuse this port".to_owned(),
+            "net::ERR_CONNECTION_RESET" => "its server broke the connection off".to_owned(),
+            "net::ERR_EMPTY_RESPONSE" => {
+                "its server closed the connection without an answer".to_owned()
+            }
+            "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
+            other => other.to_owned(),
+        };
+        let retryable = matches!(
+            reason,
+            "timeout"
+                | "net::ERR_TIMED_OUT"
+                | "net::ERR_CONNECTION_TIMED_OUT"
+                | "net::ERR_CONNECTION_RESET"
+                | "net::ERR_CONNECTION_CLOSED"
+                | "net::ERR_CONNECTION_ABORTED"
+                | "net::ERR_EMPTY_RESPONSE"
+                | "net::ERR_NETWORK_CHANGED"
+                | "net::ERR_INTERNET_DISCONNECTED"
+        );
+        let suggestion = match reason {
+            "timeout" => "raise `timeout`, or wait for less: waitUntil domcontentloaded",
+            "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => {
+                "check the URL and that its server runs"
+            }
+            reason if reason.starts_with("net::ERR_CERT") => {
+                "the certificate is not trusted; --ignore-https-errors accepts it"
+            }
+            "net::ERR_UNSAFE_PORT" => "serve the page on another port",
+            _ if retryable => "try again later",
+            _ => "check the URL",
+        };
+        let error = TroupeError::new(
+            ErrorCode::NavigationFailed,
+            format!("`{url}` could not be loaded: {told}"),
+        );
+        let error = match reason {
+            "timeout" => error.detail("timeout", millis(timeout)),
+            _ => error,
+        };
+        error
+            .detail("reason", reason)
+            .detail("url", url)
+            .retryable(retryable)
+            .suggestion(suggestion)
+    }
+
+    /// Returns the title, also while a dialog blocks the page.
+    pub async fn title(&self) -> Result<String> {
+        let told = async { self.engine.title().await.map_err(|error| self.error(error)) };
+        self.taking_turns(ANSWER, told).await
+    }
+
+    /// Clears the page's history.
+    pub async fn forget_history(&self) -> Result<()> {
+        self.alive(self.engine.forget_history()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn urls_without_a_scheme_are_completed() {
+        let cases = [
+            ("example.com", "https://example.com/"),
+            ("example.com/a?b#c", "https://example.com/a?b#c"),
+            ("example.com:8080/x", "https://example.com:8080/x"),
+            ("localhost:3000", "http://localhost:3000/"),
+            ("127.0.0.1:3000/x", "http://127.0.0.1:3000/x"),
+            (" https://a.b/ ", "https://a.b/"),
+            ("about:blank", "about:blank"),
+            ("data:text/html,hi", "data:text/html,hi"),
+            ("myhost:8080", "https://myhost:8080/"),
+        ];
+        for (given, meant) in cases {
+            assert_eq!(normalise_url(given).unwrap().as_str(), meant, "{given}");
+        }
+    }
+
+    #[test]
+    fn invalid_urls_are_rejected() {
+        for given in ["", "not a url", "http://", "https://exa mple.com", "//x", "http://[::1"] {
+            assert_eq!(normalise_url(given).unwrap_err().code, ErrorCode::InvalidUrl, "{given}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(given in ".*") {
+            let _ = normalise_url(&given);
+        }
+    }
+}

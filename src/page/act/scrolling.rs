@@ -1,0 +1,103 @@
+//! Scrolls by script, or with the mouse wheel.
+
+use serde_json::{Value, json};
+
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        act::{Done, PointerTarget},
+        query::{MAX_DEPTH, Owner, Place, place_in},
+    },
+};
+
+/// The target of a scroll, and the distance in CSS pixels. Without a distance, the target is
+/// brought into view.
+#[derive(Debug, Clone)]
+pub struct ScrollOptions {
+    pub target: PointerTarget,
+    pub x: Option<f64>,
+    pub y: Option<f64>,
+}
+
+impl Page {
+    /// Scrolls the target by script, or its nearest ancestor that moves. If there is none,
+    /// dispatches wheel events there. Fails if nothing moves.
+    pub async fn scroll(&self, options: &ScrollOptions) -> Result<Done> {
+        let PointerTarget { selector, position } = &options.target;
+        let mut place = self.locate(selector.as_deref().unwrap_or("")).await?;
+        let mut arguments = json!({});
+        if selector.is_some() {
+            arguments["target"] = place.target.as_str().into();
+        }
+        if let Some(position) = position {
+            arguments["position"] = position.argument();
+        }
+        for (name, value) in [("x", options.x), ("y", options.y)] {
+            if let Some(value) = value {
+                arguments[name] = value.into();
+            }
+        }
+        let mut message = String::new();
+        let mut done = self
+            .act(String::new(), &place.frame.clone(), async |mark| {
+                let mut scrolled =
+                    self.inject_in(&place.frame, "scroll", arguments.clone()).await?;
+                // The child frame at this point scrolls instead.
+                while let Some(inner) = self.frame_to_scroll(&mut place, &scrolled).await? {
+                    place.frame = inner;
+                    let by = json!({"x": options.x, "y": options.y});
+                    scrolled = self.inject_in(&place.frame, "scroll", by).await?;
+                }
+                message = scrolled["description"].as_str().unwrap_or("the page").to_owned();
+                let at = |name: &str| scrolled[name].as_f64().unwrap_or_default();
+                let extent = format!("{}, {} of {}, {}", at("x"), at("y"), at("maxX"), at("maxY"));
+                if scrolled["moved"] == true {
+                    message.push_str(&format!(" to {extent}"));
+                    return Ok(());
+                }
+                let transform = self.transform_of(&place.owners).await?;
+                let point = transform.apply(place_in(&scrolled["point"]));
+                let by = (options.x.unwrap_or_default(), options.y.unwrap_or_default());
+                self.input(mark, self.engine.wheel(point, by)).await?;
+                let wheeled = self.inject_in(&place.frame, "wheeled", json!({})).await?;
+                if wheeled["moved"] != true {
+                    return Err(nothing_moved(&message, &extent));
+                }
+                message.push_str(" by the mouse wheel");
+                Ok(())
+            })
+            .await?;
+        done.element = message;
+        Ok(done)
+    }
+
+    /// Returns the child frame at the point to scroll at, if nothing moved there. Adds its iframe
+    /// to `place`.
+    async fn frame_to_scroll(
+        &self,
+        place: &mut Place,
+        scrolled: &Value,
+    ) -> Result<Option<crate::engine::FrameId>> {
+        let Some(reference) = scrolled["frame"].as_str().filter(|_| place.owners.len() < MAX_DEPTH)
+        else {
+            return Ok(None);
+        };
+        let inner = self.content_frame(&place.frame, reference).await?;
+        if inner.is_some() {
+            place
+                .owners
+                .push(Owner { frame: place.frame.clone(), reference: reference.to_owned() });
+        }
+        Ok(inner)
+    }
+}
+
+fn nothing_moved(what: &str, extent: &str) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::ElementNotClickable,
+        format!("nothing scrolled: {what} is at {extent}, and the page does not react to the mouse wheel there"),
+    )
+    .detail("reason", "not scrollable")
+    .suggestion("it is at its end, or another part of the page scrolls: pass the `selector` of an element in that part")
+}

@@ -1,0 +1,302 @@
+//! Waits until the effects of an action have settled, without a fixed sleep.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    engine::{Dialog, DownloadStart, FileChooser, FrameId},
+    error::{ErrorCode, Result},
+    page::{
+        Page,
+        act::{DOWNLOAD, WaitUntil},
+        read::Before,
+        state::{Facts, Mark, OpenDialog},
+    },
+};
+
+/// Maximum time to wait for a navigation that an action has started.
+const NAVIGATION: Duration = Duration::from_secs(10);
+
+/// Number of tasks in the page that deliver a response to the code that requested it.
+const TASKS: u32 = 8;
+
+/// A pending event loop tick of the main frame, and its result.
+pub(in crate::page) type Turning<'a> = BoxFuture<'a, Result<Value>>;
+
+/// The effects of an action on a page.
+#[derive(Debug, Clone, Default)]
+pub struct Settled {
+    /// Whether the page was still busy at the timeout.
+    pub restless: bool,
+    /// The document was replaced.
+    pub navigated: bool,
+    pub dialog: Option<OpenDialog>,
+    pub download: Option<DownloadStart>,
+    /// A file chooser opened: `upload_file` on the same element answers it.
+    pub file_chooser: Option<FileChooser>,
+    /// The URLs of windows that the page has requested.
+    pub windows: Vec<String>,
+    /// The action closed the page.
+    pub closed: bool,
+    /// A link with `download` was clicked: the download starts when its server answers.
+    asked_for_download: bool,
+    /// A password field has the focus, or a field that cannot be read; with its value, if known.
+    pub(in crate::page) password: Option<String>,
+    /// What the press hit in place of its element: the press was canceled before the page received
+    /// it.
+    pub(in crate::page) covered: Option<String>,
+    /// The snapshot from the last event loop tick, valid immediately after it.
+    pub(in crate::page) seen: Option<Value>,
+}
+
+/// The effects of an action so far.
+struct Look {
+    closed: bool,
+    dialog: Option<Dialog>,
+    download: Option<DownloadStart>,
+    file_chooser: Option<FileChooser>,
+    windows: Vec<String>,
+    /// The document is being replaced, or has been.
+    leaving: bool,
+    busy: bool,
+}
+
+impl Look {
+    fn at(facts: &Facts, mark: Mark) -> Self {
+        Self {
+            closed: facts.closed,
+            dialog: facts.dialog_since(mark),
+            download: facts.download_since(mark),
+            file_chooser: facts.file_chooser_since(mark),
+            windows: facts.windows_since(mark),
+            leaving: facts.navigating_since(mark) || facts.committed_since(mark),
+            busy: facts.busy_since(mark),
+        }
+    }
+
+    fn over(&self) -> bool {
+        self.closed || self.dialog.is_some() || self.leaving || !self.busy
+    }
+}
+
+impl Page {
+    /// Waits until everything that was started since `mark` has finished: requests, navigations,
+    /// one event loop tick, the start of a download. The action was in `frame`. `before` is the
+    /// text that the page is compared with. A first tick may be pending.
+    pub(in crate::page) async fn settle(
+        &self,
+        mark: Mark,
+        frame: &FrameId,
+        before: Option<&Before>,
+        turning: Option<Turning<'_>>,
+    ) -> Result<Settled> {
+        let begun = Instant::now();
+        // Versions that frames reported before the action was over do not include its effects.
+        self.last_look.forget_heard();
+        let mut settled = Box::pin(self.calm_down(mark, frame, before, turning)).await?;
+        let patience = if settled.asked_for_download {
+            self.config.timeout_settle.saturating_sub(begun.elapsed())
+        } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
+            DOWNLOAD
+        } else {
+            Duration::ZERO
+        };
+        // Even a timer of zero would take a millisecond.
+        if !patience.is_zero()
+            && settled.download.is_none()
+            && !settled.closed
+            && settled.dialog.is_none()
+        {
+            settled.seen = None;
+            let download = self.state.until(|facts| facts.download_since(mark));
+            settled.download = self.within(patience, download).await;
+        }
+        Ok(settled)
+    }
+
+    async fn calm_down(
+        &self,
+        mark: Mark,
+        frame: &FrameId,
+        before: Option<&Before>,
+        mut turning: Option<Turning<'_>>,
+    ) -> Result<Settled> {
+        let deadline = Instant::now() + self.config.timeout_settle;
+        let mut settled = Settled::default();
+        // The page gets a response shortly after the browser has reported it, so wait for one more
+        // tick.
+        let mut waited = false;
+        let mut turned = mark;
+        loop {
+            let began = self.state.mark();
+            // During a tick, handlers that the action queued run and start their requests. While a
+            // document is being replaced, the old one runs no tasks.
+            let left = self.state.until(|facts| {
+                let look = Look::at(facts, mark);
+                (look.closed || look.leaving || look.dialog.is_some()).then_some(())
+            });
+            // If this is not the last tick, its snapshot would not be final.
+            let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
+            let look =
+                before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
+            // A response passes through several tasks before the code that requested it runs.
+            let tasks = if waited { TASKS } else { 1 };
+            let arguments = json!({"look": look, "tasks": tasks});
+            let taken = async {
+                match turning.take() {
+                    Some(turning) => Ok((turning.await?, Value::Null)),
+                    None => self.turns(frame, arguments).await,
+                }
+            };
+            let turn = async {
+                tokio::select! {
+                    outcome = taken => outcome.map(Some),
+                    () = left => Ok(None),
+                }
+            };
+            settled.seen = None;
+            let mut held_up = false;
+            match tokio::time::timeout_at(deadline, turn).await {
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some((mut answer, inner)))) => {
+                    for told in [&answer, &inner] {
+                        settled.asked_for_download |= told["download"] == true;
+                        let covered = told["covered"].as_str().map(str::to_owned);
+                        settled.covered = settled.covered.take().or(covered);
+                        let password = &told["password"];
+                        if password.is_string() || *password == true {
+                            settled.password =
+                                Some(password.as_str().unwrap_or_default().to_owned());
+                        }
+                    }
+                    settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
+                }
+                Ok(Err(error)) => match error.code {
+                    ErrorCode::DialogOpen => held_up = true,
+                    ErrorCode::PageNotFound => {}
+                    // The document is being replaced: that is a navigation, waited for below.
+                    ErrorCode::BrowserError => {}
+                    _ => return Err(error),
+                },
+                Err(_) => settled.restless = true,
+            }
+            let (look, answered) = self.state.read(|facts| {
+                (
+                    Look::at(facts, mark),
+                    facts.answered_since(mark, std::mem::replace(&mut turned, began)),
+                )
+            });
+            settled.download = look.download;
+            settled.windows = look.windows;
+            settled.file_chooser = look.file_chooser;
+            settled.dialog = look.dialog.map(Into::into);
+            if held_up
+                && settled.dialog.is_none()
+                && let Some(other) = self.state.dialogs().elsewhere(&self.id)
+            {
+                settled.dialog = Some(other.into());
+            }
+            settled.closed = look.closed;
+            if settled.closed || settled.dialog.is_some() {
+                return Ok(settled);
+            }
+            if look.leaving {
+                return self.arrive(mark, settled).await;
+            }
+            if settled.restless || !(look.busy || waited || answered) {
+                settled.restless |= self.state.read(|facts| facts.unfinished_since(mark));
+                return Ok(settled);
+            }
+            waited = look.busy || answered;
+            // Responses may start more requests, so wait for another tick and check again.
+            if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
+                settled.restless = true;
+            }
+        }
+    }
+
+    /// Waits for an event loop tick in the main frame and in the frame that was acted on. Returns
+    /// the answer of each.
+    async fn turns(&self, frame: &FrameId, arguments: Value) -> Result<(Value, Value)> {
+        if frame == self.main_frame() {
+            return Ok((self.inject("turn", arguments).await?, Value::Null));
+        }
+        let inner = json!({"tasks": arguments["tasks"]});
+        let (main, inner) =
+            tokio::join!(self.inject("turn", arguments), self.inject_in(frame, "turn", inner));
+        // The action may have navigated or removed the frame.
+        Ok((main?, inner.unwrap_or_default()))
+    }
+
+    /// Waits until the requests since `mark` have finished, or the action had another effect.
+    async fn requests_over(&self, mark: Mark) {
+        loop {
+            let at = self.state.read(|facts| facts.requests_over_at(mark));
+            let news = self.state.until(|facts| {
+                let over = Look::at(facts, mark).over();
+                (over || facts.requests_over_at(mark) != at).then_some(over)
+            });
+            let over = match at {
+                None => news.await,
+                // Responses that nobody reads count as finished after a while.
+                Some(at) => tokio::time::timeout_at(at, news).await.unwrap_or(false),
+            };
+            if over || self.state.read(|facts| Look::at(facts, mark).over()) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until a navigation that was allowed by a `beforeunload` dialog commits or is
+    /// abandoned.
+    pub(in crate::page) async fn gone_on(&self, mark: Mark) {
+        let gone = self.state.until(|facts| {
+            let over = facts.closed
+                || facts.some_frame_committed_since(mark)
+                || facts.abandoned_since(mark)
+                || facts.dialog_since(mark).is_some();
+            over.then_some(())
+        });
+        let _ = self.within(NAVIGATION, gone).await;
+    }
+
+    /// Waits for the document that the action navigates to.
+    async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
+        settled.seen = None;
+        let deadline = Instant::now() + NAVIGATION;
+        // The navigation may be abandoned: it becomes a download, has an empty response, or is
+        // stopped.
+        let begun = self.state.until(|facts| {
+            (facts.committed_since(mark)
+                || !facts.navigating_since(mark)
+                || facts.dialog_since(mark).is_some())
+            .then_some(facts.committed_since(mark))
+        });
+        match tokio::time::timeout_at(deadline, begun).await {
+            Ok(true) => {
+                settled.navigated = true;
+                match tokio::time::timeout_at(deadline, self.loaded(WaitUntil::Load, mark)).await {
+                    Ok(dialog) => {
+                        settled.dialog = dialog?;
+                    }
+                    Err(_) => settled.restless = true,
+                }
+            }
+            Ok(false) => {
+                // The browser reports a download, not the page, because the page does not navigate.
+                self.engine.catch_up().await;
+                settled.dialog = self.state.read(|facts| facts.dialog_since(mark)).map(Into::into);
+                settled.download = self.state.read(|facts| facts.download_since(mark));
+            }
+            Err(_) => {
+                settled.restless = true;
+                // A page that is loading does not respond to other calls.
+                self.engine.stop_loading();
+            }
+        }
+        Ok(settled)
+    }
+}

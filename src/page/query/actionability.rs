@@ -1,0 +1,260 @@
+//! Waits until an element is actionable, and returns the point to act at.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    engine::FrameId,
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        query::{FrameTransform, Owner},
+        script::millis,
+    },
+};
+
+/// The point of an element to act at.
+pub(in crate::page) struct Spot {
+    pub frame: FrameId,
+    pub x: f64,
+    pub y: f64,
+    /// Maps the viewport of `frame` to the page's.
+    pub transform: FrameTransform,
+    pub reference: String,
+    pub description: String,
+    /// The element's name, in lower case.
+    pub tag: String,
+    /// The `type` of an input.
+    pub kind: String,
+    /// Whether it receives the key events of a code editor.
+    pub is_editor: bool,
+    /// Whether it received the focus, if that was requested.
+    pub focused: bool,
+    sought: Sought,
+}
+
+/// The query that found an action point.
+#[derive(Debug, Clone)]
+pub(in crate::page) struct Sought {
+    target: String,
+    /// Arguments of `waitActionable`.
+    wanted: Value,
+    begun: Instant,
+    timeout: Duration,
+}
+
+/// A point of a frame that is actionable through its parent frames.
+pub(in crate::page) struct Reached {
+    /// The point in the page's viewport.
+    pub point: (f64, f64),
+    /// Maps the frame's viewport to the page's.
+    pub transform: FrameTransform,
+    /// A parent frame was not actionable at first.
+    pub retried: bool,
+}
+
+impl Sought {
+    /// Creates a query that begins now. `wanted` are arguments of `waitActionable`.
+    pub fn new(target: &str, wanted: Value, timeout: Duration) -> Self {
+        Self { target: target.to_owned(), wanted, begun: Instant::now(), timeout }
+    }
+
+    fn left(&self) -> Duration {
+        self.timeout.saturating_sub(self.begun.elapsed())
+    }
+
+    /// Returns the arguments of `waitActionable`.
+    pub fn arguments(&self) -> Value {
+        let mut arguments = self.wanted.clone();
+        arguments["timeout"] = millis(self.timeout).into();
+        arguments["waited"] = millis(self.begun.elapsed()).into();
+        arguments
+    }
+
+    /// Returns the arguments for a frame that the element is in. Only its hit target matters.
+    pub fn through_frame(&self) -> Value {
+        let Value::Object(mut arguments) = self.arguments() else { return json!({}) };
+        let through = match self.wanted["action"].as_str() {
+            Some("click" | "hover" | "check" | "drag" | "drop") => "hover",
+            Some("upload") => "upload",
+            _ => "scroll",
+        };
+        arguments.insert("action".into(), through.into());
+        for of_the_element in ["focus", "position", "strict", "known"] {
+            arguments.remove(of_the_element);
+        }
+        arguments.into()
+    }
+}
+
+/// Returns the point in the answer of the injected script, in the element's frame.
+pub(in crate::page) fn place_in(answer: &Value) -> (f64, f64) {
+    let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
+    (coordinate("x"), coordinate("y"))
+}
+
+impl Spot {
+    /// Creates it from the answer for an element in `frame` and its position in the page's
+    /// viewport.
+    pub fn of(answer: &Value, reached: &Reached, frame: FrameId, sought: Sought) -> Self {
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        Self {
+            x: reached.point.0,
+            y: reached.point.1,
+            transform: reached.transform,
+            reference: text("ref"),
+            description: text("description"),
+            tag: text("tag"),
+            kind: text("type"),
+            is_editor: answer["editor"] == true,
+            focused: answer["focused"] == true,
+            sought,
+            frame,
+        }
+    }
+
+    /// Creates a point of the main frame's viewport, where the page does not guard a press.
+    pub fn in_viewport((x, y): (f64, f64), frame: FrameId, description: String) -> Self {
+        Self {
+            x,
+            y,
+            transform: FrameTransform::default(),
+            reference: String::new(),
+            description,
+            tag: String::new(),
+            kind: String::new(),
+            is_editor: false,
+            focused: false,
+            sought: Sought::new("", json!({}), Duration::ZERO),
+            frame,
+        }
+    }
+
+    /// Whether the page guards the press: it cancels a press that hits another element.
+    pub fn is_guarded(&self) -> bool {
+        self.sought.wanted["guard"] == true
+    }
+
+    pub fn is_password(&self) -> bool {
+        self.kind == "password"
+    }
+}
+
+impl Page {
+    /// Waits until `target` is actionable, and returns the point to act at.
+    pub(in crate::page) async fn spot(
+        &self,
+        target: &str,
+        action: &str,
+        force: bool,
+        timeout: Duration,
+    ) -> Result<Spot> {
+        self.spot_with(target, json!({"action": action, "force": force}), timeout).await
+    }
+
+    /// Does the same with the arguments `wanted` of `waitActionable`.
+    pub(in crate::page) async fn spot_with(
+        &self,
+        target: &str,
+        wanted: Value,
+        timeout: Duration,
+    ) -> Result<Spot> {
+        self.seek(Sought::new(target, wanted, timeout)).await
+    }
+
+    /// Waits until `spot` is actionable again after a press has hit `cover` instead. Fails at the
+    /// timeout.
+    pub(in crate::page) async fn spot_uncovered(&self, spot: Spot, cover: &str) -> Result<Spot> {
+        let Spot { mut sought, description, reference, .. } = spot;
+        if sought.left().is_zero() {
+            let millis = millis(sought.timeout);
+            return Err(TroupeError::new(
+                ErrorCode::ElementNotClickable,
+                format!("{description} was covered by {cover} whenever it was pressed (waited {millis} ms)"),
+            )
+            .detail("selector", sought.target)
+            .detail("reason", "covered")
+            .detail("covering", cover)
+            .detail("ref", reference)
+            .detail("timeout", millis)
+            .detail("page", self.url()));
+        }
+        sought.wanted["guard"] = true.into();
+        self.seek(sought).await
+    }
+
+    async fn seek(&self, sought: Sought) -> Result<Spot> {
+        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(&sought)));
+        // The page has its own timeout. This one is for a page whose event loop is blocked.
+        let found =
+            self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
+                let what =
+                    format!("`{}` could not be looked for: the page did not answer", sought.target);
+                self.timed_out(&what, sought.timeout)
+            });
+        found.and_then(|found| found).map_err(|error| error.about(&sought.target))
+    }
+
+    async fn look_for_spot(&self, sought: &Sought) -> Result<Spot> {
+        let place = self.locate(&sought.target).await?;
+        let mut before: Option<((f64, f64), Reached)> = None;
+        loop {
+            let mut arguments = sought.arguments();
+            arguments["target"] = place.target.as_str().into();
+            let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
+            let point = place_in(&answer);
+            let reached = match before.take() {
+                // The element has not moved since its parent frames were waited for.
+                Some((same, reached)) if same == point && answer["retried"] != true => reached,
+                _ => {
+                    let reached = self.reach_through(&place.owners, sought, point).await;
+                    let reached = reached.map_err(|error| unreachable_in_frame(&answer, error))?;
+                    if reached.retried {
+                        before = Some((point, reached));
+                        continue;
+                    }
+                    reached
+                }
+            };
+            return Ok(Spot::of(&answer, &reached, place.frame, sought.clone()));
+        }
+    }
+
+    /// Waits until `point` of the innermost frame is actionable through its parent frames: they are
+    /// scrolled into view, stable and not covered. `retried` says that this took time.
+    pub(in crate::page) async fn reach_through(
+        &self,
+        owners: &[Owner],
+        sought: &Sought,
+        point: (f64, f64),
+    ) -> Result<Reached> {
+        let mut reached = Reached { point, transform: FrameTransform::default(), retried: false };
+        for owner in owners.iter().rev() {
+            let (x, y) = reached.point;
+            let mut arguments = sought.through_frame();
+            arguments["target"] = owner.reference.as_str().into();
+            arguments["inside"] = json!({"x": x, "y": y});
+            // Only the main frame can detect an element that moves over the point; the frames
+            // between cannot.
+            if arguments["guard"] == true && owner.frame != *self.main_frame() {
+                arguments["guard"] = false.into();
+            }
+            let answer = self.inject_in(&owner.frame, "waitActionable", arguments).await?;
+            reached.point = place_in(&answer);
+            reached.transform = reached.transform.then(FrameTransform::read(&answer["matrix"]));
+            reached.retried |= answer["retried"] == true;
+        }
+        Ok(reached)
+    }
+}
+
+/// Adds the element's description to the error for a parent frame.
+fn unreachable_in_frame(element: &Value, mut error: TroupeError) -> TroupeError {
+    if matches!(error.code, ErrorCode::ElementNotClickable | ErrorCode::ElementNotEditable) {
+        let description = element["description"].as_str().unwrap_or("the element");
+        error.message = format!("{description} cannot be reached: {}", error.message);
+    }
+    error
+}

@@ -1,0 +1,95 @@
+//! Maps iframe elements to child frames.
+//!
+//! Only the engine knows this mapping, and a query takes two round trips. An element keeps its
+//! frame until it is removed from the document, so each answer is cached for the lifetime of that
+//! frame.
+
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::{
+    engine::{EngineError, FrameId},
+    error::Result,
+    page::Page,
+};
+
+/// The child frame of each iframe element, by the element's frame and ref.
+#[derive(Debug, Default)]
+pub(in crate::page) struct FrameElements(Mutex<HashMap<(FrameId, String), FrameId>>);
+
+impl Page {
+    /// Returns the frame in the iframe `reference` of `frame`; `None` if the iframe is gone or has
+    /// no frame.
+    pub(in crate::page) async fn content_frame(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> Result<Option<FrameId>> {
+        let key = (frame.clone(), reference.to_owned());
+        let cached = {
+            let known = self.frame_elements.0.lock();
+            known.get(&key).cloned()
+        };
+        if let Some(child) = cached.filter(|child| self.has_frame(child)) {
+            return Ok(Some(child));
+        }
+        let inner = async {
+            match self.engine.content_frame(frame, reference).await {
+                Err(EngineError::Refused(_)) => Ok(None),
+                other => other,
+            }
+        };
+        let child = self.alive(inner).await?;
+        if let Some(child) = &child {
+            let present: Vec<FrameId> =
+                self.state.read(|facts| facts.frames.keys().cloned().collect());
+            let mut known = self.frame_elements.0.lock();
+            known.retain(|_, child| present.contains(child));
+            known.insert(key, child.clone());
+        }
+        Ok(child)
+    }
+
+    /// Returns the ref of the iframe in `parent` that holds `inner`.
+    pub(in crate::page) async fn frame_owner(
+        &self,
+        parent: &FrameId,
+        inner: &FrameId,
+    ) -> Result<Option<String>> {
+        let cached = {
+            let known = self.frame_elements.0.lock();
+            let holds = |((frame, _), child): &(&(FrameId, String), &FrameId)| {
+                frame == parent && *child == inner
+            };
+            known.iter().find(holds).map(|((_, reference), _)| reference.clone())
+        };
+        if cached.is_some() {
+            return Ok(cached);
+        }
+        let listed = self
+            .inject_in(parent, "list", json!({"target": "css=iframe, frame, object, embed"}))
+            .await?;
+        let references: Vec<&str> = listed["elements"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|element| element["ref"].as_str())
+            .collect();
+        let children =
+            join_all(references.iter().map(|reference| self.content_frame(parent, reference)))
+                .await;
+        for (reference, child) in references.into_iter().zip(children) {
+            if child?.as_ref() == Some(inner) {
+                return Ok(Some(reference.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_frame(&self, frame: &FrameId) -> bool {
+        self.state.read(|facts| facts.frames.contains_key(frame))
+    }
+}

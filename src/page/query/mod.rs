@@ -1,0 +1,16 @@
+//! Finds elements in the frames of a page and waits for them.
+
+mod actionability;
+mod frame_elements;
+mod frame_transform;
+mod targets;
+mod typed_query;
+mod waiting;
+
+pub use waiting::{Element, ElementState, Patience};
+
+pub(super) use actionability::{Reached, Sought, Spot, place_in};
+pub(super) use frame_elements::FrameElements;
+pub(super) use frame_transform::{FrameTransform, area};
+pub(super) use targets::{MAX_DEPTH, Owner, Place};
+pub(super) use typed_query::typed;

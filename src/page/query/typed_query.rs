@@ -1,0 +1,83 @@
+//! Queries of the frame of a target, with typed answers.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    page::Page,
+};
+
+/// Whether an element exists, and its state.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Presence {
+    pub exists: bool,
+    pub visible: bool,
+    pub enabled: bool,
+    pub count: u64,
+    pub hidden_because: Option<String>,
+    pub r#ref: Option<String>,
+    pub description: Option<String>,
+}
+
+impl Page {
+    /// Returns whether `target` exists, and its state. If one of its parent frames is missing, it
+    /// does not exist.
+    pub async fn presence(&self, target: &str) -> Result<Presence> {
+        match self.read(Some(target), "state", json!({})).await {
+            Err(error) if error.code == ErrorCode::ElementNotFound => Ok(Presence {
+                exists: false,
+                visible: false,
+                enabled: false,
+                count: 0,
+                hidden_because: None,
+                r#ref: None,
+                description: None,
+            }),
+            other => other,
+        }
+    }
+
+    /// Fails with `ELEMENT_NOT_FOUND` if nothing matches `target`. The error names similar
+    /// elements.
+    pub async fn require(&self, target: &str) -> Result<()> {
+        self.read::<Value>(Some(target), "resolve", json!({})).await.map(drop)
+    }
+
+    /// Calls `name` of the injected script in the frame of `target`, or in the main frame if there
+    /// is no target.
+    pub(in crate::page) async fn read<T: DeserializeOwned>(
+        &self,
+        target: Option<&str>,
+        name: &str,
+        arguments: Value,
+    ) -> Result<T> {
+        let answer = self
+            .in_one_document(|| {
+                let mut arguments = arguments.clone();
+                Box::pin(async move {
+                    let frame = match target {
+                        None => self.main_frame().clone(),
+                        Some(target) => {
+                            let place = self.locate(target).await?;
+                            arguments["target"] = place.target.into();
+                            place.frame
+                        }
+                    };
+                    self.inject_in(&frame, name, arguments).await
+                })
+            })
+            .await?;
+        typed(name, answer)
+    }
+}
+
+pub(in crate::page) fn typed<T: DeserializeOwned>(name: &str, answer: Value) -> Result<T> {
+    serde_json::from_value(answer).map_err(|error| {
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the page layer's `{name}` answered in another form: {error}"),
+        )
+    })
+}

@@ -1,0 +1,392 @@
+//! Waits for an element, a text or a URL, also across navigations.
+
+use std::{collections::HashSet, future::Future, time::Duration};
+
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    engine::{FrameId, url_pattern::UrlPattern},
+    error::{ErrorCode, Result, TroupeError},
+    page::{
+        Page,
+        query::area,
+        script::{GRACE, is_unresponsive, millis},
+        state::Mark,
+    },
+};
+
+/// How long after a document's end the event for its replacement may arrive.
+const REPLACED: Duration = Duration::from_millis(100);
+/// Maximum characters of the page's text in the error of a failed wait for a text.
+const TOLD: usize = 120;
+
+/// The state of an element to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ElementState {
+    Attached,
+    Detached,
+    Visible,
+    Hidden,
+}
+
+impl ElementState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Detached => "detached",
+            Self::Visible => "visible",
+            Self::Hidden => "hidden",
+        }
+    }
+
+    /// Whether a missing element is in this state.
+    fn is_absence(self) -> bool {
+        matches!(self, Self::Detached | Self::Hidden)
+    }
+}
+
+/// The element that was waited for, if it exists.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Awaited {
+    pub r#ref: Option<String>,
+    pub description: Option<String>,
+    /// Where the text was found if it is not visible text: `name`, `placeholder`, `value` or
+    /// `title`.
+    pub r#as: Option<String>,
+}
+
+/// The description of one element.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Element {
+    r#ref: String,
+    description: String,
+    role: String,
+    name: String,
+    tag: String,
+    text: String,
+    attributes: Map<String, Value>,
+    /// CSS pixels of the viewport: x, y, width, height.
+    r#box: Map<String, Value>,
+    visible: bool,
+    enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    /// true, false or "mixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Value>,
+    /// CSS
+    path: String,
+}
+
+/// A timeout and its deadline.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    timeout: Duration,
+    deadline: Instant,
+}
+
+impl Patience {
+    /// Begins now.
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout, deadline: Instant::now() + timeout }
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+/// The frames of a page at one point in time.
+struct Frames {
+    known: HashSet<FrameId>,
+    mark: Mark,
+}
+
+impl Page {
+    /// Waits until the element that `target` refers to is in `state`.
+    pub async fn wait_for_element(
+        &self,
+        target: &str,
+        state: ElementState,
+        patience: Patience,
+    ) -> Result<Awaited> {
+        let waiting = self.across_documents(|| self.await_element(target, state, patience));
+        self.in_time(patience, &format!("`{target}` was not {}", state.as_str()), waiting).await
+    }
+
+    /// Waits until `target` is in the page, and returns its description.
+    pub async fn find_element(&self, target: &str, patience: Patience) -> Result<Element> {
+        let awaited = match self.wait_for_element(target, ElementState::Attached, patience).await {
+            Err(error) if error.code == ErrorCode::Timeout => {
+                // The same message as for any missing element, with what was found instead.
+                let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
+                there.map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
+                Awaited { r#ref: Some(target.to_owned()), ..Awaited::default() }
+            }
+            other => other?,
+        };
+        let reference = awaited.r#ref.unwrap_or_default();
+        self.in_one_document(|| {
+            Box::pin(async {
+                let place = self.locate(&reference).await?;
+                let mut told = self.inject_in(&place.frame, "describe", json!({"ref": place.target})).await?;
+                let bounds = self.transform_of(&place.owners).await?.bounds(area(&told["box"]));
+                told["box"] =
+                    json!({"x": bounds.x, "y": bounds.y, "width": bounds.width, "height": bounds.height});
+                serde_json::from_value(told)
+                    .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))
+            })
+        })
+        .await
+    }
+
+    /// Waits for `time`.
+    pub async fn wait_for_time(&self, time: Duration) -> Result<()> {
+        self.alive_for(Duration::MAX, async {
+            tokio::time::sleep(time).await;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until the page's URL matches `pattern`.
+    pub async fn wait_for_url(&self, pattern: &str, patience: Patience) -> Result<()> {
+        let wanted = UrlPattern::parse(pattern).map_err(|reason| {
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                format!("`{pattern}` is no URL pattern: {reason}"),
+            )
+        })?;
+        let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
+        let there = self.alive_for(Duration::MAX, async {
+            there.await;
+            Ok(())
+        });
+        match self.within(patience.left(), there).await {
+            Some(outcome) => outcome,
+            None => Err(TroupeError::new(
+                ErrorCode::Timeout,
+                format!(
+                    "the page is at `{}`, not at `{pattern}` (waited {} ms)",
+                    self.url(),
+                    millis(patience.timeout)
+                ),
+            )
+            .detail("timeout", millis(patience.timeout))
+            .detail("url", self.url())),
+        }
+    }
+
+    /// Waits until any frame shows `text`.
+    pub async fn wait_for_text(&self, text: &str, patience: Patience) -> Result<Awaited> {
+        let waiting = self.across_frames(|frames| self.await_text(text, frames, patience));
+        match self.in_time(patience, &format!("the text `{text}` was not visible"), waiting).await {
+            Err(error) if error.code == ErrorCode::Timeout => {
+                Err(self.with_what_is_there(error).await)
+            }
+            other => other,
+        }
+    }
+
+    /// Waits until no frame shows `text`.
+    pub async fn wait_for_text_gone(&self, text: &str, patience: Patience) -> Result<()> {
+        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, patience));
+        self.in_time(patience, &format!("the text `{text}` was not gone"), waiting).await
+    }
+
+    fn await_element<'a>(
+        &'a self,
+        target: &'a str,
+        state: ElementState,
+        patience: Patience,
+    ) -> BoxFuture<'a, Result<Awaited>> {
+        Box::pin(async move {
+            // Waits for its parent frames first. Without one of them the element is missing.
+            if let Some((frame, _)) = target.rsplit_once(" >>> ") {
+                if !state.is_absence() {
+                    self.await_element(frame, ElementState::Attached, patience).await?;
+                } else if !self.presence(frame).await?.exists {
+                    return Ok(Awaited::default());
+                }
+            }
+            let place = match self.locate(target).await {
+                Err(error) if error.code == ErrorCode::ElementNotFound && state.is_absence() => {
+                    return Ok(Awaited::default());
+                }
+                other => other?,
+            };
+            let arguments = json!({"target": place.target, "state": state.as_str(), "timeout": millis(patience.left())});
+            self.awaited(&place.frame, arguments).await
+        })
+    }
+
+    async fn awaited(&self, frame: &FrameId, arguments: Value) -> Result<Awaited> {
+        let answer = self.inject_in(frame, "waitFor", arguments).await?;
+        let text = |name: &str| answer[name].as_str().map(str::to_owned);
+        Ok(Awaited { r#ref: text("ref"), description: text("description"), r#as: text("as") })
+    }
+
+    /// Returns the first frame that shows it. `None` if no frame could be queried.
+    async fn await_text(
+        &self,
+        text: &str,
+        frames: Vec<FrameId>,
+        patience: Patience,
+    ) -> Result<Option<Awaited>> {
+        let mut waits: FuturesUnordered<_> = frames
+            .iter()
+            .map(async |frame| {
+                let arguments = json!({"text": text, "timeout": millis(patience.left())});
+                (frame, self.awaited(frame, arguments).await)
+            })
+            .collect();
+        while let Some((frame, outcome)) = waits.next().await {
+            match outcome {
+                Ok(awaited) => return Ok(Some(awaited)),
+                Err(error) if self.replaced(&error) => {}
+                // The other frames have the same timeout.
+                Err(error) if frame == self.main_frame() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns `None` if a frame was removed meanwhile, or responds again. Does not wait for
+    /// unresponsive frames, because their text cannot be read.
+    async fn await_text_gone(
+        &self,
+        text: &str,
+        frames: Vec<FrameId>,
+        patience: Patience,
+    ) -> Result<Option<()>> {
+        let mut waits: FuturesUnordered<_> = frames
+            .iter()
+            .map(async |frame| {
+                let arguments = json!({"textGone": text, "timeout": millis(patience.left())});
+                (frame, self.ask_frame(frame, "waitFor", arguments).await)
+            })
+            .collect();
+        let mut unresponsive = Vec::new();
+        while let Some((frame, outcome)) = waits.next().await {
+            match outcome {
+                Err(error) if self.replaced(&error) => return Ok(None),
+                Err(error) if is_unresponsive(&error) => unresponsive.push(frame),
+                other => other.map(drop)?,
+            }
+        }
+        let still = unresponsive.into_iter().all(|frame| self.unresponsive_frames.contains(frame));
+        Ok(still.then_some(()))
+    }
+
+    /// Repeats `work` until no document is replaced meanwhile.
+    async fn across_documents<'a, T>(
+        &self,
+        work: impl Fn() -> BoxFuture<'a, Result<T>>,
+    ) -> Result<T> {
+        loop {
+            let frames = self.frames();
+            match work().await {
+                Err(error) if self.replaced(&error) => self.frames_replaced(&frames).await,
+                other => return other,
+            }
+        }
+    }
+
+    /// Runs `work` in every frame. Repeats it when a frame is attached, detached or gets another
+    /// document.
+    async fn across_frames<T, F>(&self, work: impl Fn(Vec<FrameId>) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<Option<T>>>,
+    {
+        loop {
+            let frames = self.frames();
+            let outcome = tokio::select! {
+                biased;
+                outcome = work(frames.known.iter().cloned().collect()) => outcome,
+                () = self.frames_other_than(&frames) => Ok(None),
+            };
+            match outcome {
+                Ok(Some(value)) => return Ok(value),
+                Err(error) if !self.replaced(&error) => return Err(error),
+                _ => self.frames_replaced(&frames).await,
+            }
+        }
+    }
+
+    fn frames(&self) -> Frames {
+        self.state.read(|facts| Frames {
+            known: facts.frames.keys().cloned().collect(),
+            mark: facts.now(),
+        })
+    }
+
+    async fn frames_other_than(&self, frames: &Frames) {
+        let changed = self.state.until(|facts| {
+            let other = facts.closed
+                || facts.crashed.is_some()
+                || facts.frames.len() != frames.known.len()
+                || facts
+                    .frames
+                    .iter()
+                    .any(|(id, frame)| frame.committed > frames.mark || !frames.known.contains(id));
+            other.then_some(())
+        });
+        changed.await;
+    }
+
+    /// Waits briefly for the event that replaced a document. It may have been reported before
+    /// `frames` were read.
+    async fn frames_replaced(&self, frames: &Frames) {
+        let _ = self.within(REPLACED, self.frames_other_than(frames)).await;
+    }
+
+    async fn in_time<T>(
+        &self,
+        patience: Patience,
+        what: &str,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match self.within(patience.left() + GRACE, work).await {
+            // The error has the total waiting time, not the time since the last document.
+            Some(Err(mut error)) if error.code == ErrorCode::Timeout => {
+                if let Some((why, _)) = error.message.rsplit_once(" (waited ") {
+                    error.message = format!("{why} (waited {} ms)", millis(patience.timeout));
+                }
+                Err(error.detail("timeout", millis(patience.timeout)))
+            }
+            Some(outcome) => outcome,
+            None => {
+                Err(self.timed_out(&format!("{what}: the page did not answer"), patience.timeout))
+            }
+        }
+    }
+
+    async fn with_what_is_there(&self, mut error: TroupeError) -> TroupeError {
+        let Some(Ok(shown)) = self.within(GRACE, self.read::<Value>(None, "text", json!({}))).await
+        else {
+            return error;
+        };
+        let mut words = shown["text"]
+            .as_str()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        if let Some((end, _)) = words.char_indices().nth(TOLD) {
+            words.truncate(end);
+            words.push('…');
+        }
+        error.message = format!("{}; the page shows {words:?}", error.message);
+        error.suggestion.get_or_insert_with(|| {
+            "look at the page with `snapshot`, or search it with `find`".to_owned()
+        });
+        error
+    }
+}

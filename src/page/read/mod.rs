@@ -1,0 +1,18 @@
+//! Reads a page: snapshots and their changes, texts, tables, Markdown and screenshots.
+
+mod changes;
+mod finding;
+mod markdown;
+pub mod pictures;
+mod reading;
+mod snapshot;
+mod text_diff;
+
+pub use finding::{Found, MOST_MATCHES, Query};
+pub use markdown::markdown;
+pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
+pub use snapshot::SnapshotOptions;
+
+pub(super) use changes::{Before, Changes};
+pub(super) use snapshot::whole_page;
+pub(super) use text_diff::difference;

@@ -1,0 +1,185 @@
+//! Screenshots of a page or an element.
+//!
+//! This file queries the page (the positions of elements and refs). `codec`, `draw` and `compare`
+//! work on pixels only.
+
+mod codec;
+mod compare;
+mod draw;
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use serde_json::json;
+
+use crate::{
+    engine::{Area, FrameId, Shot, World},
+    error::Result,
+    page::{
+        Page,
+        query::{FrameTransform, MAX_DEPTH, Sought, area, place_in},
+    },
+};
+
+pub use codec::{decode, dimensions, encode};
+pub use compare::{Difference, Region, compare, mark};
+pub use draw::annotate;
+
+/// The positions of a page's refs on an image.
+#[derive(Debug, Clone, Default)]
+pub struct Annotations {
+    /// Boxes in CSS pixels from the top left corner of the image.
+    pub boxes: Vec<(String, Area)>,
+    /// Image pixels per CSS pixel.
+    pub pixel_ratio: f64,
+}
+
+/// The position of a frame in the image.
+#[derive(Clone, Copy, Default)]
+struct Pane {
+    /// Maps the frame's viewport to the image.
+    transform: FrameTransform,
+    /// The visible part, in the image. `None`: all of it.
+    seen: Option<Area>,
+}
+
+impl Page {
+    /// Takes a screenshot of the page. Returns base64.
+    pub async fn screenshot(&self, shot: Shot) -> Result<String> {
+        self.alive(self.engine.screenshot(shot)).await
+    }
+
+    /// Prints the page to PDF. Returns base64.
+    pub async fn pdf(&self) -> Result<String> {
+        self.alive_for(Duration::MAX, self.engine.pdf()).await
+    }
+
+    /// Scrolls the element that `target` refers to into view and takes a screenshot of it.
+    pub async fn screenshot_of(
+        &self,
+        target: &str,
+        shot: Shot,
+        timeout: Duration,
+    ) -> Result<String> {
+        let sought = Sought::new(target, json!({"action": "screenshot", "strict": false}), timeout);
+        let looking = self.in_one_document(|| Box::pin(self.area_of(target, &sought)));
+        let (clip, outside) =
+            self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
+                self.timed_out(
+                    &format!("`{target}` could not be looked for: the page did not answer"),
+                    timeout,
+                )
+            })??;
+        self.screenshot(Shot { clip: Some(clip), full_page: outside, ..shot }).await
+    }
+
+    /// Returns the element's box in the main document, and whether a part of it is outside of the
+    /// viewport.
+    async fn area_of(&self, target: &str, sought: &Sought) -> Result<(Area, bool)> {
+        let place = self.locate(target).await?;
+        let mut arguments = sought.arguments();
+        arguments["target"] = place.target.into();
+        let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
+        let reached = self.reach_through(&place.owners, sought, place_in(&answer)).await?;
+        let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
+        let view = "[scrollX, scrollY, innerWidth, innerHeight]";
+        let view =
+            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
+        let view = |index: usize| view[index].as_f64().unwrap_or_default();
+        let outside = x < 0.0 || y < 0.0 || x + width > view(2) + 0.5 || y + height > view(3) + 0.5;
+        // Rounds to whole pixels, so that the image is not blurred, and clamps to the document.
+        let (left, top) = ((x + view(0)).floor().max(0.0), (y + view(1)).floor().max(0.0));
+        let width = ((x + view(0) + width).ceil() - left).max(1.0);
+        let height = ((y + view(1) + height).ceil() - top).max(1.0);
+        Ok((Area { x: left, y: top, width, height }, outside))
+    }
+
+    /// Returns the positions of the refs in the viewport, or in the `whole` document.
+    pub async fn annotations(&self, whole: bool) -> Result<Annotations> {
+        self.in_one_document(|| {
+            Box::pin(async move {
+                self.annotate_frame(self.main_frame().clone(), Pane::default(), whole, 0).await
+            })
+        })
+        .await
+    }
+
+    fn annotate_frame<'a>(
+        &'a self,
+        frame: FrameId,
+        mut pane: Pane,
+        whole: bool,
+        depth: usize,
+    ) -> BoxFuture<'a, Result<Annotations>> {
+        Box::pin(async move {
+            let answer = self
+                .ask_frame(&frame, "annotations", json!({"whole": whole && depth == 0}))
+                .await?;
+            let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
+            if depth == 0 && whole {
+                let (x, y) = place_in(&answer["scroll"]);
+                pane.transform = FrameTransform::translation(x, y);
+            }
+            let mut found = Annotations { boxes: Vec::new(), pixel_ratio };
+            for entry in answer["boxes"].as_array().into_iter().flatten() {
+                let reference = entry["ref"].as_str().unwrap_or_default().to_owned();
+                found.boxes.extend(pane.place(area(&entry["box"])).map(|area| (reference, area)));
+            }
+            if depth == MAX_DEPTH {
+                return Ok(found);
+            }
+            let frames = answer["frames"].as_array().into_iter().flatten().filter_map(|entry| {
+                let inner = Pane {
+                    transform: FrameTransform::read(&entry["matrix"]).then(pane.transform),
+                    seen: pane.seen,
+                };
+                let seen = inner.place(Area { x: 0.0, y: 0.0, ..area(entry) })?;
+                Some((
+                    entry["ref"].as_str().unwrap_or_default(),
+                    Pane { seen: Some(seen), ..inner },
+                ))
+            });
+            let inner = join_all(frames.map(async |(reference, pane)| {
+                let child = self.content_frame(&frame, reference).await.ok()??;
+                self.annotate_frame(child, pane, whole, depth + 1).await.ok()
+            }));
+            // A frame that was removed meanwhile has no refs.
+            for annotations in inner.await.into_iter().flatten() {
+                found.boxes.extend(annotations.boxes);
+            }
+            Ok(found)
+        })
+    }
+}
+
+impl Pane {
+    /// Maps a box of the frame to the outer viewport; `None` if it is not visible.
+    fn place(&self, area: Area) -> Option<Area> {
+        let bounds = self.transform.bounds(area);
+        let Some(seen) = self.seen else { return Some(bounds) };
+        let Area { x: left, y: top, width, height } = bounds;
+        let (right, bottom) =
+            ((left + width).min(seen.x + seen.width), (top + height).min(seen.y + seen.height));
+        let (left, top) = (left.max(seen.x), top.max(seen.y));
+        (right - left >= 1.0 && bottom - top >= 1.0).then_some(Area {
+            x: left,
+            y: top,
+            width: right - left,
+            height: bottom - top,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_in_a_frame_is_clipped_to_the_visible_part_of_the_frame() {
+        let seen = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
+        let pane = Pane { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
+        let placed = pane.place(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
+        assert_eq!(placed, Some(Area { x: 100.0, y: 10.0, width: 10.0, height: 15.0 }));
+        assert_eq!(pane.place(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! Ends a call when the page closes, crashes, is blocked by a dialog, or does not respond.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use futures_util::future::BoxFuture;
+
+use crate::{
+    engine::{self, EngineError, World},
+    error::Result,
+    page::{Page, state::Elsewhere},
+};
+
+/// Timeout for queries that do not wait for anything in the page.
+pub(in crate::page) const ANSWER: Duration = Duration::from_secs(20);
+
+/// Additional time for a wait that the page times itself, in case its event loop is blocked.
+pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
+
+impl Page {
+    /// Waits until the dialog of another page blocks this one.
+    pub(in crate::page) async fn held_up(&self) -> Elsewhere {
+        let answers = |patience| -> BoxFuture<'_, bool> { Box::pin(self.answers(patience)) };
+        self.state.dialogs().holding_up(&self.id, answers).await
+    }
+
+    /// Whether the page completes an event loop tick within `patience`.
+    pub(in crate::page) async fn answers(&self, patience: Duration) -> bool {
+        let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
+        self.within(patience, asked).await.is_some()
+    }
+
+    /// Awaits `work`. Fails if the page closes, crashes, is blocked by a dialog, or does not
+    /// respond.
+    pub(in crate::page) async fn alive<T>(
+        &self,
+        work: impl Future<Output = engine::EngineResult<T>>,
+    ) -> Result<T> {
+        self.alive_for(ANSWER, work).await
+    }
+
+    /// Does the same with the time limit `limit`.
+    pub(in crate::page) async fn alive_for<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = engine::EngineResult<T>>,
+    ) -> Result<T> {
+        // The error message is created outside of the lock.
+        let stopped = self.state.until(|facts| match &facts.dialog {
+            _ if facts.crashed.is_some() => Some(Err(EngineError::PageCrashed)),
+            _ if facts.closed => Some(Err(EngineError::PageGone)),
+            dialog => dialog.clone().map(Ok),
+        });
+        let over = async {
+            tokio::select! {
+                biased;
+                done = work => done.map_err(|error| self.error(error)),
+                stopped = stopped => Err(match stopped {
+                    Ok(dialog) => self.dialog_open(&dialog),
+                    Err(error) => self.error(error),
+                }),
+                other = self.held_up() => Err(self.held_up_by(&other)),
+            }
+        };
+        self.taking_turns(limit, over).await
+    }
+
+    /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked
+    /// as unresponsive.
+    pub(in crate::page) async fn taking_turns<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        if let Some(done) = self.within(limit, work).await {
+            return done;
+        }
+        self.still.store(true, Ordering::Relaxed);
+        Err(self
+            .timed_out("the page took no turn (a script of its own may keep it busy)", limit)
+            .suggestion("wait and call again, or leave the page with `navigate`, or close it with `pages`, or close the session"))
+    }
+
+    pub(in crate::page) async fn within<T>(
+        &self,
+        time: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        tokio::time::timeout(time, work).await.ok()
+    }
+}
+
+pub(in crate::page) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,116 @@
+//! Reads a page's state without a call into the page.
+
+use std::sync::Arc;
+
+use crate::{
+    engine::{Dialog, FrameId, PageObserver, network::ResourceType},
+    page::{
+        Page,
+        state::{Download, Facts, Logged},
+    },
+};
+
+/// Beginnings of the URLs of the browsers' error pages.
+const ERROR_PAGES: [&str; 3] = ["chrome-error:", "about:neterror", "about:certerror"];
+
+/// A document that failed to load.
+pub(in crate::page) struct Unreachable {
+    pub url: String,
+    pub reason: String,
+}
+
+impl Page {
+    /// Returns the observer that gets this page's events from the engine.
+    pub fn observer(&self) -> Arc<dyn PageObserver> {
+        self.state.clone()
+    }
+
+    /// Returns the page's URL. If the browser shows an error page because a document failed to
+    /// load, the URL of that document.
+    pub fn url(&self) -> String {
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
+        self.unreachable(&shown)
+            .map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
+    }
+
+    /// Returns the reason why the page's document failed to load, if it did.
+    pub fn failure(&self) -> Option<String> {
+        let shown = self.state.read(|facts| facts.main_frame().url.clone());
+        self.unreachable(&shown).map(|unreachable| unreachable.reason)
+    }
+
+    /// Whether the page has crashed and has had no document since.
+    pub fn has_crashed(&self) -> bool {
+        self.state.read(|facts| facts.crashed.is_some())
+    }
+
+    /// Returns a number that grows when the page navigates, loads, crashes or closes.
+    pub fn revision(&self) -> u64 {
+        self.state.read(Facts::revision)
+    }
+
+    /// Whether the page is not closed.
+    pub fn is_open(&self) -> bool {
+        !self.state.read(|facts| facts.closed)
+    }
+
+    /// Returns the page's open dialog.
+    pub fn dialog(&self) -> Option<Dialog> {
+        self.state.read(|facts| facts.dialog.clone())
+    }
+
+    /// Returns the engine's ID of the page.
+    pub fn engine_id(&self) -> &str {
+        self.engine.id()
+    }
+
+    /// Returns the requests that match `filter`, the oldest first, each with the URL of its frame
+    /// if that is not the main frame.
+    pub fn requests(&self, filter: Option<&str>) -> Vec<(Logged, Option<String>)> {
+        let fits = |entry: &&Logged| filter.is_none_or(|filter| entry.fits(filter));
+        let logged: Vec<Logged> =
+            self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
+        self.state.read(|facts| {
+            let frame = |id: &FrameId| {
+                let known = facts.frames.get(id).map_or("detached", |frame| &*frame.url);
+                (facts.main.as_ref() != Some(id)).then(|| known.to_owned())
+            };
+            logged
+                .into_iter()
+                .map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame)))
+                .collect()
+        })
+    }
+
+    /// Takes the changes of the session's downloads since the last answer that reported them.
+    pub async fn download_news(&self) -> Vec<Download> {
+        self.state.downloads().news(self.config.timeout_settle).await
+    }
+
+    pub(in crate::page) fn main_frame(&self) -> &FrameId {
+        self.main_frame.get_or_init(|| self.engine.main_frame())
+    }
+
+    /// Returns the document that failed to load, if `shown` is the URL of the browser's error page.
+    pub(in crate::page) fn unreachable(&self, shown: &str) -> Option<Unreachable> {
+        if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
+            return None;
+        }
+        let last = self.last_failed_document();
+        let (url, reason) =
+            last.unwrap_or_else(|| (shown.to_owned(), "net::ERR_FAILED".to_owned()));
+        Some(Unreachable { url, reason })
+    }
+
+    /// Returns the URL of the last document that failed to load, and the reason.
+    pub(in crate::page) fn last_failed_document(&self) -> Option<(String, String)> {
+        let main = self.main_frame();
+        self.state.read_log(|log| {
+            let mut documents = log.entries().rev().filter(|logged| {
+                logged.kind == ResourceType::Document
+                    && logged.frame.as_ref().is_none_or(|frame| frame == main)
+            });
+            documents.find_map(|logged| Some((logged.url.clone(), logged.failure.clone()?)))
+        })
+    }
+}

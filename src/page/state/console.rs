@@ -1,0 +1,109 @@
+//! The console messages of a session's pages, until a caller takes them. When the buffer is full,
+//! the oldest messages are removed.
+
+use std::collections::VecDeque;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::engine::ConsoleMessage;
+
+/// Maximum number of messages in the buffer.
+const MOST: usize = 1000;
+/// Maximum bytes of a message's text.
+const LONGEST: usize = 10_000;
+
+/// The console of a session's pages.
+#[derive(Debug, Default)]
+pub struct ConsoleLog(Mutex<Log>);
+
+#[derive(Debug, Default)]
+struct Log {
+    kept: VecDeque<ConsoleMessage>,
+    /// The number of messages at the end of `kept` that were not taken yet.
+    new: usize,
+}
+
+impl ConsoleLog {
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.0.lock()
+    }
+
+    /// Adds a message.
+    pub fn note(&self, mut message: ConsoleMessage) {
+        if message.text.len() > LONGEST {
+            message.text.truncate(message.text.floor_char_boundary(LONGEST));
+            message.text.push('…');
+        }
+        // A `data:` URL contains a whole document.
+        if let Some(url) = message.url.as_mut().filter(|url| url.len() > LONGEST) {
+            url.truncate(url.floor_char_boundary(200));
+            url.push('…');
+        }
+        let mut log = self.lock();
+        if log.kept.len() == MOST {
+            log.kept.pop_front();
+        }
+        log.kept.push_back(message);
+        log.new = (log.new + 1).min(MOST);
+    }
+
+    /// Returns the messages since the last call.
+    pub fn take(&self) -> Vec<ConsoleMessage> {
+        let mut log = self.lock();
+        let from = log.kept.len() - log.new;
+        log.new = 0;
+        log.kept.iter().skip(from).cloned().collect()
+    }
+
+    /// Returns the messages that were not taken yet.
+    pub fn untaken(&self) -> Vec<ConsoleMessage> {
+        let log = self.lock();
+        log.kept.iter().skip(log.kept.len() - log.new).cloned().collect()
+    }
+
+    /// Returns all messages in the buffer, taken or not.
+    pub fn all(&self) -> Vec<ConsoleMessage> {
+        self.lock().kept.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ConsoleLevel;
+
+    fn message(text: &str) -> ConsoleMessage {
+        ConsoleMessage {
+            level: ConsoleLevel::Info,
+            text: text.into(),
+            at: 0,
+            url: None,
+            line: None,
+            column: None,
+        }
+    }
+
+    #[test]
+    fn each_message_is_taken_once() {
+        let log = ConsoleLog::default();
+        log.note(message("a"));
+        assert_eq!(log.take(), [message("a")]);
+        assert_eq!(log.take(), []);
+        log.note(message("b"));
+        assert_eq!(log.untaken(), [message("b")]);
+        assert_eq!(log.take(), [message("b")]);
+        assert_eq!(log.all(), [message("a"), message("b")]);
+    }
+
+    #[test]
+    fn the_size_of_the_console_buffer_is_limited() {
+        let log = ConsoleLog::default();
+        for number in 0..3 * MOST {
+            log.note(message(&number.to_string()));
+        }
+        log.note(message(&"ä".repeat(LONGEST)));
+        let taken = log.take();
+        assert_eq!((taken.len(), taken[0].text.as_str()), (MOST, "2001"));
+        assert!(taken[MOST - 1].text.len() <= LONGEST + 3);
+    }
+}

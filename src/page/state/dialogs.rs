@@ -1,0 +1,126 @@
+//! The open dialogs in the pages of a session. A dialog blocks its page and every other page in the
+//! same process: a popup's dialog blocks its opener.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use crate::engine::Dialog;
+
+/// How long a dialog of another page is open before the page is tested for a response, and the
+/// timeout of that test.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The open dialogs of all pages of a session, by page ID.
+#[derive(Debug, Clone, Default)]
+pub struct Dialogs(Arc<watch::Sender<BTreeMap<String, Dialog>>>);
+
+/// A dialog that blocks a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenDialog {
+    pub dialog: Dialog,
+    /// The page that opened the dialog, if it is another page.
+    pub page_id: Option<String>,
+}
+
+impl From<Dialog> for OpenDialog {
+    fn from(dialog: Dialog) -> Self {
+        Self { dialog, page_id: None }
+    }
+}
+
+impl From<Elsewhere> for OpenDialog {
+    fn from(Elsewhere { page_id, dialog }: Elsewhere) -> Self {
+        Self { dialog, page_id: Some(page_id) }
+    }
+}
+
+/// The dialog of another page of the session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elsewhere {
+    pub page_id: String,
+    pub dialog: Dialog,
+}
+
+impl Dialogs {
+    pub(in crate::page) fn opened(&self, page_id: &str, dialog: &Dialog) {
+        self.0.send_modify(|open| drop(open.insert(page_id.to_owned(), dialog.clone())));
+    }
+
+    pub(in crate::page) fn closed(&self, page_id: &str) {
+        self.0.send_if_modified(|open| open.remove(page_id).is_some());
+    }
+
+    /// Returns a dialog that is open in another page than `page_id`.
+    pub(in crate::page) fn elsewhere(&self, page_id: &str) -> Option<Elsewhere> {
+        elsewhere(&self.0.borrow(), page_id)
+    }
+
+    /// Waits until a dialog of another page blocks `page_id`. `answers` tests whether the page
+    /// responds within the given time.
+    pub(in crate::page) async fn holding_up<'a>(
+        &self,
+        page_id: &str,
+        answers: impl Fn(Duration) -> BoxFuture<'a, bool>,
+    ) -> Elsewhere {
+        let mut news = self.0.subscribe();
+        loop {
+            let open = elsewhere(&news.borrow_and_update(), page_id);
+            if let Some(open) = open {
+                if tokio::time::timeout(PATIENCE, news.changed()).await.is_ok() {
+                    continue;
+                }
+                if !answers(PATIENCE).await {
+                    return open;
+                }
+            }
+            // `self` owns the sender, so the channel stays open.
+            let _ = news.changed().await;
+        }
+    }
+}
+
+fn elsewhere(open: &BTreeMap<String, Dialog>, page_id: &str) -> Option<Elsewhere> {
+    let (page_id, dialog) = open.iter().find(|(other, _)| *other != page_id)?;
+    Some(Elsewhere { page_id: page_id.clone(), dialog: dialog.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn alert() -> Dialog {
+        Dialog { kind: "alert".into(), message: "Hi".into(), default_value: None }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dialog_of_another_page_blocks_a_page_that_does_not_respond() {
+        let dialogs = Dialogs::default();
+        dialogs.opened("page-2", &alert());
+        let open = dialogs.holding_up("page-1", |_| ready(false).boxed()).await;
+        assert_eq!(open, Elsewhere { page_id: "page-2".into(), dialog: alert() });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dialog_of_another_page_does_not_block_a_page_that_responds() {
+        let dialogs = Dialogs::default();
+        dialogs.opened("page-2", &alert());
+        let held_up = dialogs.holding_up("page-1", |_| ready(true).boxed());
+        assert!(tokio::time::timeout(Duration::from_secs(60), held_up).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_is_not_blocked_by_its_own_dialog_or_a_closed_one() {
+        let dialogs = Dialogs::default();
+        dialogs.opened("page-1", &alert());
+        dialogs.opened("page-2", &alert());
+        dialogs.closed("page-2");
+        let held_up = dialogs.holding_up("page-1", |_| ready(false).boxed());
+        assert!(tokio::time::timeout(Duration::from_secs(60), held_up).await.is_err());
+    }
+}

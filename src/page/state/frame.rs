@@ -1,0 +1,44 @@
+//! A frame and its document.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use crate::{
+    engine::{DocumentId, FrameId},
+    page::state::Mark,
+};
+
+/// One frame and the document in it.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    pub parent: Option<FrameId>,
+    pub document: Option<DocumentId>,
+    /// Clones share the text, because a `data:` URL contains the whole document.
+    pub url: Arc<str>,
+    pub dom_content_loaded: bool,
+    pub loaded: bool,
+    /// HTTP status of the document; 0 if there is none.
+    pub status: u16,
+    /// When the pending navigation away from the document began.
+    pub navigating: Option<Mark>,
+    /// The documents of pending navigations, the oldest first.
+    pub(super) begun: VecDeque<DocumentId>,
+    /// When a navigation was scheduled for a later event loop tick.
+    pub(super) scheduled: Option<Mark>,
+    /// When the document was committed.
+    pub committed: Mark,
+    /// When the last same-document navigation changed the URL.
+    pub moved_within: Mark,
+}
+
+impl Frame {
+    /// Returns the documents of navigations that began after the one to `document`. Its commit does
+    /// not end them.
+    pub(super) fn begun_after(&self, document: &DocumentId) -> VecDeque<DocumentId> {
+        let at = self.begun.iter().position(|begun| begun == document);
+        at.map(|at| self.begun.range(at + 1..).cloned().collect()).unwrap_or_default()
+    }
+
+    pub(super) fn leaves_since(&self, mark: Mark) -> bool {
+        self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
+    }
+}

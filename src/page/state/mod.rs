@@ -1,0 +1,44 @@
+//! The state of a page and its session, maintained from the engine's events. Makes no calls into
+//! pages.
+
+mod accessors;
+mod console;
+mod dialogs;
+mod downloads;
+mod facts;
+mod frame;
+mod network_log;
+mod network_policy;
+mod page_state;
+mod reducer;
+mod ref_numbers;
+mod requests;
+mod revision;
+mod sequence;
+mod session_events;
+mod snapshot_cache;
+mod visited;
+
+pub use console::ConsoleLog;
+pub use dialogs::{Dialogs, OpenDialog};
+pub use downloads::{Download, DownloadState, Downloads};
+pub use network_log::Logged;
+pub use network_policy::Gate;
+pub use page_state::{PageState, Shared};
+pub use ref_numbers::RefCounter;
+pub use revision::Revision;
+pub use session_events::{Events, SessionEvent};
+pub use snapshot_cache::Shown;
+pub use visited::Visited;
+
+pub(super) use accessors::Unreachable;
+pub(super) use dialogs::Elsewhere;
+pub(super) use facts::Facts;
+pub(super) use frame::Frame;
+pub(super) use network_log::NetworkLog;
+pub(super) use network_policy::Outcome;
+pub(super) use ref_numbers::FrameNumbers;
+pub(super) use requests::{Request, Requests};
+pub(super) use sequence::Mark;
+pub(super) use snapshot_cache::{FrameSnapshot, FrameSnapshots, LastLook, Look, Version};
+pub(super) use visited::same_site;

@@ -1,0 +1,291 @@
+//! The requests of a page, the newest last. When the log is full, the oldest are removed.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::engine::{
+    FrameId,
+    network::{RequestEvent, ResourceType, WorkerKind},
+};
+
+/// Maximum number of entries.
+const REQUESTS: usize = 1000;
+/// Maximum number of mocked requests whose start was not reported yet. Both events arrive almost
+/// together.
+const EARLY: usize = 64;
+/// Maximum characters of a URL.
+const URL: usize = 2000;
+
+/// A request and its result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    pub url: String,
+    pub method: String,
+    pub kind: ResourceType,
+    /// Milliseconds since 1970.
+    pub started: f64,
+    /// Milliseconds; `None` while it is in flight.
+    pub duration: Option<f64>,
+    pub status: Option<u16>,
+    /// Bytes received over the network.
+    pub size: Option<u64>,
+    pub failure: Option<String>,
+    pub from_mock: bool,
+    /// The frame that sent it.
+    pub frame: Option<FrameId>,
+    pub worker: Option<WorkerKind>,
+    clock: Option<f64>,
+}
+
+impl Logged {
+    /// Whether it matches `filter`: its type, its status (`404`, `4xx`), `failed`, or a part of its
+    /// URL.
+    pub fn fits(&self, filter: &str) -> bool {
+        let filter = filter.to_lowercase();
+        let status = self.status.map(|status| status.to_string()).unwrap_or_default();
+        let class = status.get(..1).map(|first| format!("{first}xx"));
+        self.url.to_lowercase().contains(&filter)
+            || self.kind.as_str() == filter
+            || status == filter
+            || class.is_some_and(|class| class == filter)
+            || (filter == "failed" && self.failure.is_some())
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
+}
+
+#[derive(Debug, Default)]
+pub struct NetworkLog {
+    entries: VecDeque<Logged>,
+    /// The number of removed entries, which is the number of the first entry.
+    forgotten: usize,
+    /// The numbers of the in-flight requests, by ID.
+    open: HashMap<Arc<str>, usize>,
+    early: VecDeque<Arc<str>>,
+}
+
+impl NetworkLog {
+    /// Returns all entries, the oldest first.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Logged> {
+        self.entries.iter()
+    }
+
+    /// Returns the URL of the in-flight request `id`.
+    pub fn url_of(&self, id: &str) -> Option<&str> {
+        let at = self.open.get(id)?.checked_sub(self.forgotten)?;
+        self.entries.get(at).map(|entry| entry.url.as_str())
+    }
+
+    fn open(&mut self, id: &str) -> Option<&mut Logged> {
+        let at = self.open.get(id)?.checked_sub(self.forgotten)?;
+        self.entries.get_mut(at)
+    }
+
+    fn end(&mut self, id: &str, clock: Option<f64>) -> Option<&mut Logged> {
+        let at = self.open.remove(id)?.checked_sub(self.forgotten)?;
+        let entry = self.entries.get_mut(at)?;
+        let duration = match (entry.clock, clock) {
+            (Some(begun), Some(ended)) => ended - begun,
+            _ => now() - entry.started,
+        };
+        entry.duration = Some(duration.max(0.0));
+        Some(entry)
+    }
+
+    pub fn apply(&mut self, event: RequestEvent) {
+        match event {
+            RequestEvent::Sent {
+                id,
+                mut url,
+                method,
+                kind,
+                at,
+                clock,
+                frame,
+                worker,
+                redirected,
+            } => {
+                let former = self.end(&id, clock);
+                let mut from_mock = false;
+                if let Some(former) = former {
+                    former.status = redirected.or(former.status);
+                } else if let Some(at) = self.early.iter().position(|early| *early == id) {
+                    self.early.remove(at);
+                    from_mock = true;
+                }
+                if let Some((end, _)) = url.char_indices().nth(URL) {
+                    url.truncate(end);
+                    url.push('…');
+                }
+                if self.entries.len() == REQUESTS {
+                    self.entries.pop_front();
+                    self.forgotten += 1;
+                    let first = self.forgotten;
+                    self.open.retain(|_, number| *number >= first);
+                }
+                self.open.insert(id, self.forgotten + self.entries.len());
+                self.entries.push_back(Logged {
+                    url,
+                    method,
+                    kind,
+                    started: at,
+                    duration: None,
+                    status: None,
+                    size: None,
+                    failure: None,
+                    from_mock,
+                    frame,
+                    worker,
+                    clock,
+                });
+            }
+            RequestEvent::Begun { id, at, clock } => {
+                if let Some(entry) = self.open(&id) {
+                    (entry.started, entry.clock) = (at, Some(clock));
+                }
+            }
+            RequestEvent::Answered { id, status } => {
+                if let Some(entry) = self.open(&id) {
+                    entry.status = Some(status);
+                }
+            }
+            RequestEvent::Mocked { id } => match self.open(&id) {
+                Some(entry) => entry.from_mock = true,
+                None => {
+                    if self.early.len() == EARLY {
+                        self.early.pop_front();
+                    }
+                    self.early.push_back(id);
+                }
+            },
+            RequestEvent::Finished { id, clock, size } => {
+                if let Some(entry) = self.end(&id, Some(clock)) {
+                    entry.size = size.or(entry.size);
+                }
+            }
+            RequestEvent::Failed { id, clock, reason } => {
+                if let Some(entry) = self.end(&id, Some(clock)) {
+                    entry.failure = Some(reason);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(id: &str, url: &str, clock: f64, redirected: Option<u16>) -> RequestEvent {
+        RequestEvent::Sent {
+            id: id.into(),
+            url: url.into(),
+            method: "GET".into(),
+            kind: ResourceType::Fetch,
+            at: clock,
+            clock: Some(clock),
+            frame: None,
+            worker: None,
+            redirected,
+        }
+    }
+
+    fn log(events: impl IntoIterator<Item = RequestEvent>) -> NetworkLog {
+        let mut log = NetworkLog::default();
+        events.into_iter().for_each(|event| log.apply(event));
+        log
+    }
+
+    fn only(log: &NetworkLog) -> &Logged {
+        let entries: Vec<_> = log.entries().collect();
+        assert_eq!(entries.len(), 1);
+        entries[0]
+    }
+
+    #[test]
+    fn an_entry_has_status_size_and_duration() {
+        let log = log([
+            sent("1", "http://a/", 10.0, None),
+            RequestEvent::Answered { id: "1".into(), status: 404 },
+            RequestEvent::Finished { id: "1".into(), clock: 15.0, size: Some(120) },
+        ]);
+        let entry = only(&log);
+        assert_eq!((entry.status, entry.duration, entry.size), (Some(404), Some(5.0), Some(120)));
+        for filter in ["//A", "fetch", "404", "4xx"] {
+            assert!(entry.fits(filter), "{filter}");
+        }
+        for filter in ["//b", "xhr", "200", "failed"] {
+            assert!(!entry.fits(filter), "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_fails_without_timing_has_a_start_and_a_duration() {
+        let RequestEvent::Sent { id, url, method, kind, frame, worker, redirected, .. } =
+            sent("1", "ws://a/", 0.0, None)
+        else {
+            unreachable!("`sent` makes nothing else")
+        };
+        let started = now() - 50.0;
+        let sent = RequestEvent::Sent {
+            id,
+            url,
+            method,
+            kind,
+            at: started,
+            clock: None,
+            frame,
+            worker,
+            redirected,
+        };
+        let log = log([
+            sent,
+            RequestEvent::Failed { id: "1".into(), clock: 1e9, reason: "refused".into() },
+        ]);
+        let entry = only(&log);
+        assert!((entry.started - started).abs() < 1.0);
+        assert!((50.0..60_000.0).contains(&entry.duration.unwrap()), "{:?}", entry.duration);
+    }
+
+    #[test]
+    fn each_redirect_has_its_own_entry() {
+        let log =
+            log([sent("1", "http://a/", 10.0, None), sent("1", "http://b/", 12.0, Some(302))]);
+        let told: Vec<_> =
+            log.entries().map(|entry| (entry.url.as_str(), entry.status, entry.duration)).collect();
+        assert_eq!(told, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
+    }
+
+    #[test]
+    fn a_mock_is_recorded_whichever_event_comes_first() {
+        let mocked = || RequestEvent::Mocked { id: "1".into() };
+        assert!(only(&log([sent("1", "http://a/", 1.0, None), mocked()])).from_mock);
+        assert!(only(&log([mocked(), sent("1", "http://a/", 1.0, None)])).from_mock);
+    }
+
+    #[test]
+    fn the_oldest_entries_are_removed_and_late_events_for_them_are_ignored() {
+        let mut log =
+            log((0..REQUESTS + 5)
+                .map(|at| sent(&at.to_string(), &format!("http://a/{at}"), 1.0, None)));
+        log.apply(RequestEvent::Failed { id: "0".into(), clock: 2.0, reason: "late".into() });
+        log.apply(RequestEvent::Failed { id: "5".into(), clock: 2.0, reason: "right".into() });
+        let entries: Vec<_> = log.entries().collect();
+        assert_eq!(entries.len(), REQUESTS);
+        assert_eq!(entries[0].url, "http://a/5");
+        assert_eq!(entries[0].failure.as_deref(), Some("right"));
+        assert!(entries[1..].iter().all(|entry| entry.failure.is_none()));
+    }
+
+    #[test]
+    fn a_long_url_is_truncated_at_a_character_boundary() {
+        let log = log([sent("1", &format!("http://a/{}", "ü".repeat(5000)), 1.0, None)]);
+        assert_eq!(only(&log).url.chars().count(), URL + 1);
+    }
+}

@@ -1,0 +1,438 @@
+//! Decides where the pages of a session may connect, from the server's rules, the hosts that its
+//! client has navigated to, and the connections so far.
+//!
+//! A private host is reachable for a client that navigates to it, and then for the pages of that
+//! host. All ports of this machine count as one host. As long as a session has visited private
+//! hosts only, checking its connections is enough. Once it has visited public hosts too, each
+//! request is checked by [`Gate::allows_request`], which knows the initiating page.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    net::IpAddr,
+};
+
+use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
+use url::Url;
+
+use crate::{
+    config::Config,
+    engine::{
+        self,
+        network_policy::{ConnectionRequest, Initiator, Resolver},
+    },
+    policy::{
+        addresses::{Space, is_local_name, space},
+        urls::{Rule, UrlRules, host, host_of, literal},
+    },
+};
+
+/// Network errors of connections that the proxy has not made.
+const NOT_MADE: &[&str] = &[
+    "net::ERR_SOCKS_CONNECTION_FAILED",
+    "net::ERR_SOCKS_CONNECTION_HOST_UNREACHABLE",
+    "net::ERR_PROXY_CONNECTION_FAILED",
+    // Firefox
+    "net::ERR_CONNECTION_REFUSED",
+];
+/// Network error of a request that was blocked.
+const BLOCKED: &str = "net::ERR_BLOCKED_BY_CLIENT";
+
+/// Maximum number of remembered failures, which explain why a page did not load.
+const OUTCOMES: usize = 64;
+
+/// Why a connection was not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::page) enum Outcome {
+    Refused(Rule),
+    /// The browsers' name of the network error.
+    Failed(&'static str),
+}
+
+/// The network policy of one session.
+#[derive(Debug)]
+pub struct Gate {
+    rules: UrlRules,
+    resolver: Resolver,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Private hosts that the client has navigated to.
+    asked: HashSet<String>,
+    /// Whether the client has navigated to a host of this machine.
+    loopback: bool,
+    /// Whether a connection to a public host was made.
+    abroad: bool,
+    /// The last failures, by `host:port`.
+    outcomes: VecDeque<(String, Outcome)>,
+    /// Hosts with blocked and allowed addresses, by `host:port`.
+    partial: VecDeque<(String, Rule)>,
+}
+
+impl State {
+    fn has_asked_for(&self, host: &str) -> bool {
+        self.asked.contains(host) || self.loopback && is_loopback(host)
+    }
+
+    fn grant(&mut self, host: String) {
+        self.loopback |= is_loopback(&host);
+        self.asked.insert(host);
+    }
+
+    fn note(&mut self, place: String, outcome: Outcome) {
+        if self.outcomes.len() == OUTCOMES {
+            self.outcomes.pop_front();
+        }
+        self.outcomes.push_back((place, outcome));
+    }
+
+    /// Records the rule that blocks some addresses of `place`; `None` if all are allowed.
+    fn note_partial(&mut self, place: String, refused: Option<Rule>) {
+        self.partial.retain(|(known, _)| *known != place);
+        let Some(rule) = refused else { return };
+        if self.partial.len() == OUTCOMES {
+            self.partial.pop_front();
+        }
+        self.partial.push_back((place, rule));
+    }
+}
+
+impl Gate {
+    /// Returns `None` if the pages do not connect through the proxy.
+    pub fn new(config: &Config) -> Option<Self> {
+        let gate = || Self {
+            rules: UrlRules::new(&config.security),
+            resolver: Resolver::default(),
+            state: Mutex::default(),
+        };
+        config.holds_pages().then(gate)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Allows the pages to connect to the host of `url`, which the client navigates to, if it is
+    /// private. `stop` enables the interception of requests.
+    pub async fn ask<'a>(&self, url: &Url, stop: impl Fn() -> BoxFuture<'a, ()>) {
+        let Some(host) = host_of(url).filter(|_| !self.rules.allow_private()) else { return };
+        let name = text(&host);
+        if self.state().has_asked_for(&name) {
+            return;
+        }
+        // The browser reports a name that cannot be resolved.
+        let found = self.resolver.addresses(&name).await.unwrap_or_default();
+        let spaces: Vec<Space> = found.into_iter().map(space).collect();
+        if spaces.iter().all(|space| *space == Space::Public) {
+            return;
+        }
+        loop {
+            // Requests are intercepted before the host is allowed, so that no request of a public
+            // page reaches it.
+            let abroad = self.state().abroad;
+            if abroad {
+                stop().await;
+            }
+            let mut state = self.state();
+            if state.abroad == abroad {
+                state.grant(name);
+                return;
+            }
+        }
+    }
+
+    /// Returns the private hosts that the client has navigated to, sorted.
+    pub fn asked(&self) -> Vec<String> {
+        let mut asked: Vec<String> = self.state().asked.iter().cloned().collect();
+        asked.sort();
+        asked
+    }
+
+    /// Adds the hosts that the client had navigated to before the session was resumed. Call it
+    /// before the session has pages.
+    pub fn grant(&self, asked: &[String]) {
+        let mut state = self.state();
+        asked.iter().for_each(|host| state.grant(host.clone()));
+    }
+
+    /// Returns why the last connection for `url` was not made.
+    pub(in crate::page) fn outcome(&self, url: &str) -> Option<Outcome> {
+        let url = Url::parse(url).ok()?;
+        let place = place(&text(&host_of(&url)?), url.port_or_known_default()?);
+        let state = self.state();
+        state
+            .outcomes
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == place)
+            .map(|(_, outcome)| outcome.clone())
+    }
+
+    /// Returns the same if `reason` is the browsers' error for connections that the proxy has not
+    /// made or has blocked.
+    pub(in crate::page) fn outcome_of(&self, url: &str, reason: &str) -> Option<Outcome> {
+        let word = reason.split(' ').next().unwrap_or_default();
+        if word == BLOCKED {
+            return self.outcome(url).filter(|outcome| matches!(outcome, Outcome::Refused(_)));
+        }
+        NOT_MADE.contains(&word).then(|| self.outcome(url)).flatten()
+    }
+
+    /// Returns the actual reason for a failed request for `url` if `reason` only says that the
+    /// proxy has not made it.
+    pub(in crate::page) fn explain(&self, url: &str, reason: String) -> String {
+        match self.outcome_of(url, &reason) {
+            Some(Outcome::Refused(rule)) => format!("{BLOCKED} (policy: {})", rule.name()),
+            Some(Outcome::Failed(known)) => known.to_owned(),
+            None => reason,
+        }
+    }
+
+    fn refuse(&self, place: String, rule: Rule) {
+        tracing::warn!(place, rule = rule.name(), "blocked by policy: {rule}");
+        self.state().note(place, Outcome::Refused(rule));
+    }
+}
+
+/// Whether a host name always means this machine, whatever DNS returns.
+fn is_loopback(host: &str) -> bool {
+    host.parse::<IpAddr>().map_or_else(|_| is_local_name(host), |address| address.is_loopback())
+}
+
+/// Returns the host as connections name it.
+fn text(host: &url::Host<String>) -> String {
+    literal(host).map_or_else(|| host.to_string(), |address| address.to_string())
+}
+
+fn place(host: &str, port: u16) -> String {
+    ConnectionRequest { host: host.to_owned(), port, by_client: false }.authority()
+}
+
+impl engine::network_policy::NetworkPolicy for Gate {
+    fn check_host(&self, name: &str, port: u16) -> Option<ConnectionRequest> {
+        let Some(host) = host(name) else {
+            tracing::warn!(name, port, "blocked: this is no host");
+            return None;
+        };
+        let name = text(&host);
+        if let Err(rule) = self.rules.host(&host) {
+            self.refuse(place(&name, port), rule);
+            return None;
+        }
+        let by_client = self.state().has_asked_for(&name);
+        Some(ConnectionRequest { host: name, port, by_client })
+    }
+
+    fn allowed_addresses(&self, wanted: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr> {
+        let mut refused = None;
+        let admitted: Vec<IpAddr> = found
+            .into_iter()
+            .filter(|address| match self.rules.address(*address, wanted.by_client) {
+                Ok(()) => true,
+                Err(rule) => {
+                    refused = Some(rule);
+                    false
+                }
+            })
+            .collect();
+        match refused {
+            Some(rule) if admitted.is_empty() => self.refuse(wanted.authority(), rule),
+            refused => self.state().note_partial(wanted.authority(), refused),
+        }
+        if admitted.iter().any(|address| space(*address) == Space::Public) {
+            self.record_proxied_connection();
+        }
+        admitted
+    }
+
+    fn record_proxied_connection(&self) {
+        self.state().abroad = true;
+    }
+
+    fn must_check_requests(&self) -> bool {
+        let state = self.state();
+        !self.rules.allow_private() && state.abroad && !state.asked.is_empty()
+    }
+
+    fn is_requested_by_client(&self, of: &str) -> bool {
+        // A `blob:` URL contains the origin that created it.
+        let of = Url::parse(of.strip_prefix("blob:").unwrap_or(of)).ok();
+        let host = of.and_then(|of| host_of(&of));
+        host.is_some_and(|host| self.state().has_asked_for(&text(&host)))
+    }
+
+    fn allows_request(&self, initiator: Initiator<'_>, to: &str) -> bool {
+        // Hosts that are not private are checked when they are connected to.
+        let admitted = !self.is_requested_by_client(to)
+            || match initiator {
+                Initiator::Client => true,
+                Initiator::Document(from) => self.is_requested_by_client(from),
+                Initiator::Unknown => false,
+            };
+        if !admitted
+            && let Ok(url) = Url::parse(to)
+            && let Some(host) = host_of(&url).map(|host| text(&host))
+        {
+            let place = place(&host, url.port_or_known_default().unwrap_or_default());
+            self.refuse(place, Rule::PrivateNetwork(host));
+        }
+        admitted
+    }
+
+    fn record_failure(&self, wanted: &ConnectionRequest, reason: &'static str) {
+        let place = wanted.authority();
+        let refused = self
+            .state()
+            .partial
+            .iter()
+            .find(|(known, _)| *known == place)
+            .map(|(_, rule)| rule.clone());
+        match refused {
+            // The server may listen only at the address that the policy blocks.
+            Some(rule) => self.refuse(place, rule),
+            None => {
+                tracing::debug!(place, reason, "a page's connection did not come up");
+                self.state().note(place, Outcome::Failed(reason));
+            }
+        }
+    }
+
+    fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::network_policy::NetworkPolicy as _;
+
+    fn gate() -> Gate {
+        Gate::new(&Config::default()).unwrap()
+    }
+
+    fn goes(gate: &Gate, host: &str) -> bool {
+        let Some(wanted) = gate.check_host(host, 80) else { return false };
+        let address = wanted.host.parse().unwrap_or([127, 0, 0, 1].into());
+        !gate.allowed_addresses(&wanted, vec![address]).is_empty()
+    }
+
+    async fn ask(gate: &Gate, url: &str) {
+        gate.ask(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
+    }
+
+    #[tokio::test]
+    async fn all_ports_of_this_machine_count_as_one_host() {
+        let gate = gate();
+        assert!(!goes(&gate, "127.0.0.1") && !goes(&gate, "localhost") && !goes(&gate, "10.0.0.1"));
+        ask(&gate, "http://localhost:3000/").await;
+        assert!(
+            goes(&gate, "127.0.0.1")
+                && goes(&gate, "LOCALHOST.")
+                && goes(&gate, "a.localhost")
+                && goes(&gate, "::1")
+        );
+        // The client has not navigated to a name that resolves to this machine.
+        assert!(
+            !goes(&gate, "rebound.example") && !goes(&gate, "0.0.0.0") && !goes(&gate, "10.0.0.1")
+        );
+        ask(&gate, "http://10.0.0.1/").await;
+        assert!(
+            goes(&gate, "10.0.0.1") && !goes(&gate, "10.0.0.2") && goes(&gate, "::ffff:10.0.0.1")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_host_that_was_public_at_the_navigation_does_not_become_private() {
+        let gate = gate();
+        ask(&gate, "http://203.0.113.7/").await;
+        let wanted = gate.check_host("203.0.113.7", 80).unwrap();
+        assert!(!wanted.by_client);
+        assert_eq!(
+            gate.allowed_addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
+            Vec::<IpAddr>::new()
+        );
+        let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
+        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
+    }
+
+    #[tokio::test]
+    async fn a_failed_connection_is_attributed_to_the_policy_if_it_blocks_an_address() {
+        let mut config = Config::default();
+        config.security.allow_private_network = true;
+        config.security.blocked_domains = vec!["127.0.0.1".to_owned()];
+        let gate = Gate::new(&config).unwrap();
+        let wanted = gate.check_host("localhost", 80).unwrap();
+        let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
+        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
+        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else {
+            panic!("blocked")
+        };
+        assert_eq!(rule.name(), "blockedDomains");
+        // If the name has no blocked address, the policy is not the reason.
+        assert_eq!(gate.allowed_addresses(&wanted, both[1..].to_vec()), both[1..]);
+        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(
+            gate.outcome("http://localhost/"),
+            Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED"))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_resumed_session_keeps_its_allowed_private_hosts() {
+        let first = gate();
+        for url in ["http://localhost:3000/", "http://10.0.0.1/", "http://203.0.113.7/"] {
+            ask(&first, url).await;
+        }
+        assert_eq!(first.asked(), ["10.0.0.1", "localhost"]);
+        let resumed = gate();
+        resumed.grant(&first.asked());
+        assert!(
+            goes(&resumed, "127.0.0.1")
+                && goes(&resumed, "10.0.0.1")
+                && !goes(&resumed, "10.0.0.2")
+        );
+    }
+
+    #[tokio::test]
+    async fn with_public_and_private_hosts_the_initiator_of_a_request_decides() {
+        let gate = gate();
+        ask(&gate, "http://localhost:3000/").await;
+        assert!(!gate.must_check_requests());
+        gate.record_proxied_connection();
+        assert!(gate.must_check_requests());
+        let to = "http://127.0.0.1:3000/x";
+        assert!(gate.allows_request(Initiator::Client, to));
+        assert!(gate.allows_request(Initiator::Document("http://localhost:8080/"), to));
+        assert!(!gate.allows_request(Initiator::Document("https://public.example/"), to));
+        assert!(!gate.allows_request(Initiator::Document("http://127.0.0.1.public.example/"), to));
+        assert!(!gate.allows_request(Initiator::Document("about:blank"), to));
+        assert!(!gate.allows_request(Initiator::Document("blob:https://public.example/1"), to));
+        assert!(gate.allows_request(Initiator::Document("blob:http://localhost:8080/1"), to));
+        assert!(!gate.allows_request(Initiator::Unknown, to));
+        assert!(gate.allows_request(
+            Initiator::Document("https://public.example/"),
+            "https://other.example/"
+        ));
+        let Some(Outcome::Refused(rule)) = gate.outcome(to) else { panic!("it is remembered") };
+        assert_eq!(rule.name(), "privateNetwork");
+    }
+
+    #[tokio::test]
+    async fn requests_are_intercepted_before_a_session_with_public_pages_may_use_a_private_host() {
+        let gate = gate();
+        gate.record_proxied_connection();
+        let granted = Mutex::new(None);
+        let stop = || -> BoxFuture<'_, ()> {
+            Box::pin(async {
+                *granted.lock() = Some(gate.check_host("127.0.0.1", 80).unwrap().by_client)
+            })
+        };
+        gate.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
+        assert_eq!(*granted.lock(), Some(false));
+        assert!(gate.check_host("127.0.0.1", 80).unwrap().by_client);
+    }
+}

@@ -1,0 +1,352 @@
+//! The state of a page, maintained from its engine's events, and waits for it to change.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
+
+use crate::{
+    config::Config,
+    engine::{PageEvent, PageObserver, network::RequestEvent},
+    page::state::{
+        ConsoleLog, Dialogs, Downloads, Events, Facts, Gate, Mark, NetworkLog, RefCounter,
+        Revision, Visited,
+    },
+};
+
+/// State that all pages of a session share.
+#[derive(Clone)]
+pub struct Shared {
+    pub config: Arc<Config>,
+    pub refs: Arc<RefCounter>,
+    pub downloads: Arc<Downloads>,
+    pub dialogs: Dialogs,
+    pub visited: Arc<Visited>,
+    pub console: Arc<ConsoleLog>,
+    /// Decides where the pages may connect. `None`: anywhere.
+    pub gate: Option<Arc<Gate>>,
+    /// Advanced when a page navigates, loads, crashes or closes.
+    pub news: Revision,
+    pub events: Events,
+}
+
+/// The state of one page. The engine writes it; tasks read it and wait for changes.
+#[derive(Debug, Default)]
+pub struct PageState {
+    id: String,
+    dialogs: Dialogs,
+    facts: Mutex<Facts>,
+    changed: Notify,
+    log: Mutex<NetworkLog>,
+    downloads: Arc<Downloads>,
+    visited: Arc<Visited>,
+    console: Arc<ConsoleLog>,
+    gate: Option<Arc<Gate>>,
+    news: Revision,
+    events: Events,
+}
+
+impl PageState {
+    /// Creates the state of the page `id` of a session with the state `shared`.
+    pub fn new(id: String, shared: &Shared) -> Self {
+        let Shared { downloads, dialogs, visited, console, gate, news, events, .. } =
+            shared.clone();
+        Self { id, downloads, dialogs, visited, console, gate, news, events, ..Self::default() }
+    }
+
+    /// Returns the open dialogs of the session.
+    pub fn dialogs(&self) -> &Dialogs {
+        &self.dialogs
+    }
+
+    /// Returns the downloads of the session.
+    pub fn downloads(&self) -> &Downloads {
+        &self.downloads
+    }
+
+    /// Reads the request log.
+    pub fn read_log<T>(&self, look: impl FnOnce(&NetworkLog) -> T) -> T {
+        look(&self.log.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock()
+    }
+
+    /// Returns the number of the last event.
+    pub fn mark(&self) -> Mark {
+        self.lock().now
+    }
+
+    /// Reads the facts.
+    pub fn read<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+        look(&self.lock())
+    }
+
+    /// Waits until `look` returns a value. Calls it again after each event.
+    pub async fn until<T>(&self, mut look: impl FnMut(&Facts) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registers before the facts are read, so that no event in between is missed.
+            changed.as_mut().enable();
+            if let Some(found) = look(&self.lock()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until no request has been in flight for `quiet`.
+    pub async fn network_idle(&self, quiet: Duration) {
+        loop {
+            let since = self.until(Facts::quiet_since).await;
+            let still = self.until(|facts| (facts.quiet_since() != Some(since)).then_some(()));
+            if tokio::time::timeout_at(since + quiet, still).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl PageObserver for PageState {
+    fn event(&self, event: PageEvent) {
+        self.events.of_page(&self.id, &event, |request| {
+            self.read_log(|log| log.url_of(request).map(str::to_owned))
+        });
+        match event {
+            // No task waits for the log.
+            PageEvent::Request(mut event) => {
+                let mut log = self.log.lock();
+                if let (Some(gate), RequestEvent::Failed { id, reason, .. }) =
+                    (&self.gate, &mut event)
+                    && let Some(url) = log.url_of(id)
+                {
+                    *reason = gate.explain(url, std::mem::take(reason));
+                }
+                return log.apply(event);
+            }
+            PageEvent::Console(message) => return self.console.note(message),
+            PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
+            PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
+            PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => {
+                self.dialogs.closed(&self.id)
+            }
+            PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
+            PageEvent::Committed { ref frame, ref url, .. } => {
+                let (top, is_main) = self.read(|facts| {
+                    (facts.main_frame().url.clone(), facts.main.as_ref() == Some(frame))
+                });
+                self.visited.note(url, if is_main { url } else { &top });
+            }
+            _ => {}
+        }
+        let (wakes, shows_other) = {
+            let mut facts = self.lock();
+            let before = facts.shown;
+            (facts.apply(event), facts.shown != before)
+        };
+        if wakes {
+            self.changed.notify_waiters();
+        }
+        if shows_other {
+            self.news.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::engine::ResourceKind;
+
+    fn committed(frame: &str, document: &str) -> PageEvent {
+        PageEvent::Committed {
+            frame: frame.into(),
+            document: document.into(),
+            url: "http://a/".into(),
+        }
+    }
+
+    fn started(id: &str, kind: ResourceKind) -> PageEvent {
+        PageEvent::RequestStarted {
+            id: id.into(),
+            frame: Some("f".into()),
+            document: Some("d".into()),
+            kind,
+        }
+    }
+
+    fn page() -> PageState {
+        let state = PageState::default();
+        state.event(PageEvent::FrameAttached { frame: "f".into(), parent: None });
+        state.event(committed("f", "d"));
+        state
+    }
+
+    #[test]
+    fn a_navigation_that_replaces_another_begins_at_its_own_start() {
+        for event in [
+            PageEvent::NavigationRequested { frame: "f".into(), document: None },
+            PageEvent::NavigationScheduled { frame: "f".into() },
+        ] {
+            let state = page();
+            state.event(event.clone());
+            let mark = state.mark();
+            assert!(!state.read(|facts| facts.navigating_since(mark)), "{event:?}");
+            state.event(event.clone());
+            assert!(state.read(|facts| facts.navigating_since(mark)), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_commit_of_its_own_document_ends_a_navigation() {
+        let begins = |document: &str| PageEvent::NavigationRequested {
+            frame: "f".into(),
+            document: Some(document.into()),
+        };
+        let state = page();
+        let mark = state.mark();
+        state.event(begins("first"));
+        state.event(begins("second"));
+        state.event(committed("f", "first"));
+        assert!(state.read(|facts| facts.navigating_since(mark)), "the second is pending");
+        state.event(committed("f", "second"));
+        assert!(!state.read(|facts| facts.navigating_since(mark)));
+        // A document in the history returns with its own ID.
+        state.event(begins("third"));
+        state.event(committed("f", "first"));
+        assert!(!state.read(|facts| facts.navigating_since(mark)));
+    }
+
+    #[test]
+    fn a_document_has_the_status_that_was_reported_before_its_commit() {
+        let state = page();
+        state.event(PageEvent::DocumentResponse { document: "e".into(), status: 404 });
+        state.event(committed("f", "e"));
+        assert_eq!(state.read(|facts| facts.main_frame().status), 404);
+    }
+
+    #[test]
+    fn a_window_whose_url_is_reported_later_counts_once() {
+        let state = page();
+        let mark = state.mark();
+        let opening = |window: Option<&str>, url: &str| PageEvent::WindowOpening {
+            window: window.map(Into::into),
+            url: url.into(),
+        };
+        state.event(opening(Some("w"), "about:blank"));
+        state.event(opening(Some("w"), "http://a/"));
+        state.event(opening(None, "http://b/"));
+        state.event(opening(None, "http://b/"));
+        let windows = state.read(|facts| facts.windows_since(mark));
+        assert_eq!(windows, ["http://a/", "http://b/", "http://b/"]);
+    }
+
+    #[tokio::test]
+    async fn only_the_last_chunk_of_a_response_wakes_waiting_tasks() {
+        let state = page();
+        state.event(started("1", ResourceKind::Fetch));
+        state.event(PageEvent::AnswerBegun { id: "1".into(), length: Some(30) });
+        let looks = AtomicUsize::new(0);
+        let waiting = state.until(|facts| {
+            looks.fetch_add(1, Ordering::Relaxed);
+            facts.quiet_since()
+        });
+        tokio::pin!(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        for received in 1..=3 {
+            state.event(PageEvent::AnswerReceived { id: "1".into(), bytes: 10 });
+            assert_eq!(waiting.as_mut().now_or_never().is_some(), received == 3);
+        }
+        assert_eq!(looks.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn only_requests_after_the_mark_count_as_busy() {
+        let state = page();
+        state.event(started("1", ResourceKind::Fetch));
+        let mark = state.mark();
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        state.event(started("2", ResourceKind::Other));
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        state.event(started("3", ResourceKind::Fetch));
+        assert!(state.read(|facts| facts.busy_since(mark)));
+        state.event(PageEvent::RequestEnded { id: "3".into() });
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+    }
+
+    #[test]
+    fn the_commit_of_a_document_removes_the_requests_of_the_previous_one() {
+        let state = page();
+        let mark = state.mark();
+        state.event(started("1", ResourceKind::Script));
+        state.event(committed("f", "e"));
+        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(state.read(|facts| facts.committed_since(mark)));
+    }
+
+    #[test]
+    fn the_commit_of_a_document_removes_the_frames_of_the_previous_one() {
+        let state = page();
+        for (frame, parent) in [("g", "f"), ("h", "g")] {
+            state.event(PageEvent::FrameAttached {
+                frame: frame.into(),
+                parent: Some(parent.into()),
+            });
+            state.event(committed(frame, frame));
+        }
+        assert_eq!(state.read(|facts| facts.frames.len()), 3);
+        state.event(committed("f", "e"));
+        assert_eq!(
+            state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()),
+            ["f".into()]
+        );
+    }
+
+    #[test]
+    fn late_events_of_a_detached_frame_do_not_add_it_again() {
+        let state = page();
+        state.event(PageEvent::FrameAttached { frame: "g".into(), parent: Some("f".into()) });
+        state.event(PageEvent::FrameDetached { frame: "g".into() });
+        state.event(PageEvent::NavigationRequested { frame: "g".into(), document: None });
+        state.event(PageEvent::NavigatedWithinDocument {
+            frame: "g".into(),
+            url: "about:blank#a".into(),
+        });
+        state.event(PageEvent::LoadingStopped { frame: "g".into() });
+        assert_eq!(
+            state.read(|facts| facts.frames.keys().cloned().collect::<Vec<_>>()),
+            ["f".into()]
+        );
+    }
+
+    #[test]
+    fn the_load_event_of_a_previous_document_is_ignored() {
+        let state = page();
+        state.event(committed("f", "e"));
+        state.event(PageEvent::Loaded { frame: "f".into(), document: "d".into() });
+        assert!(!state.read(|facts| facts.main_frame().loaded));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_network_is_idle_after_a_time_without_requests() {
+        let state = Arc::new(page());
+        state.event(started("1", ResourceKind::Other));
+        let waiting = tokio::spawn({
+            let state = state.clone();
+            async move { state.network_idle(Duration::from_millis(500)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(!waiting.is_finished());
+        state.event(PageEvent::RequestEnded { id: "1".into() });
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert!(!waiting.is_finished());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(waiting.is_finished());
+    }
+}

@@ -1,0 +1,187 @@
+//! Applies the events of a page to its [`Facts`].
+
+use crate::{
+    engine::{FrameId, PageEvent},
+    page::state::{Facts, Frame, Request},
+};
+
+/// Maximum number of remembered HTTP statuses: of pending documents and of those in the history.
+const STATUSES: usize = 64;
+
+/// Maximum number of remembered windows. One action opens fewer.
+const MOST_WINDOWS: usize = 16;
+
+/// Maximum number of pending navigations that are remembered for a frame.
+const MOST_BEGUN: usize = 16;
+
+impl Facts {
+    /// Whether `event` changes the document, its URL or its loading state.
+    fn shows_other(&self, event: &PageEvent) -> bool {
+        match event {
+            PageEvent::Committed { frame, .. }
+            | PageEvent::NavigatedWithinDocument { frame, .. }
+            | PageEvent::Loaded { frame, .. } => self.main.as_ref() == Some(frame),
+            PageEvent::Crashed | PageEvent::Closed => true,
+            _ => false,
+        }
+    }
+
+    fn frame(&mut self, id: &FrameId) -> &mut Frame {
+        self.frames.entry(id.clone()).or_default()
+    }
+
+    /// Removes the descendants of a frame.
+    fn drop_frames_in(&mut self, frame: &FrameId) {
+        let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
+        for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.drop_frames_in(&inner);
+            self.frames.remove(&inner);
+            self.requests.forget(|request| request.frame.as_ref() == Some(&inner));
+        }
+    }
+
+    /// Applies an event. Returns whether it has changed something that a task may wait for.
+    pub(super) fn apply(&mut self, event: PageEvent) -> bool {
+        self.now.0 += 1;
+        let now = self.now;
+        if self.shows_other(&event) {
+            self.shown = now;
+        }
+        match event {
+            PageEvent::FrameAttached { frame, parent } => {
+                if parent.is_none() && self.main.is_none() {
+                    self.main = Some(frame.clone());
+                    // The browser does not report the commit of a page's initial document.
+                    self.frame(&frame).url = "about:blank".into();
+                }
+                self.frame(&frame).parent = parent;
+            }
+            PageEvent::FrameDetached { frame } => {
+                self.drop_frames_in(&frame);
+                self.frames.remove(&frame);
+                self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
+            }
+            // Events of a detached frame may arrive late. They must not add it again.
+            PageEvent::NavigationRequested { frame, document } => {
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.navigating = Some(now);
+                    if frame.begun.len() == MOST_BEGUN {
+                        frame.begun.pop_front();
+                    }
+                    frame.begun.extend(document);
+                }
+            }
+            PageEvent::NavigationScheduled { frame } => {
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.scheduled = Some(now);
+                }
+            }
+            PageEvent::NavigationUnscheduled { frame } => {
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.scheduled = None;
+                }
+            }
+            PageEvent::WindowOpening { window, url } => {
+                let known =
+                    self.windows.iter_mut().find(|(_, name, _)| name.is_some() && *name == window);
+                if let Some((.., former)) = known {
+                    *former = url;
+                } else {
+                    self.windows.truncate(MOST_WINDOWS - 1);
+                    self.windows.push_front((now, window, url));
+                }
+            }
+            PageEvent::LoadingStopped { frame } => {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.navigating.take().is_some()
+                {
+                    frame.begun.clear();
+                    self.abandoned = now;
+                }
+            }
+            PageEvent::Committed { frame, document, url } => {
+                // The status stays in the list, because a document in the history returns with the
+                // same ID.
+                let status = self.statuses.iter().rev().find(|(of, _)| *of == document);
+                let status = status.map_or(0, |(_, status)| *status);
+                // The browser does not report the end of frames in a document that the frame has
+                // left.
+                self.drop_frames_in(&frame);
+                let former = self.frame(&frame);
+                let parent = former.parent.clone();
+                let begun = former.begun_after(&document);
+                let navigating = former.navigating.filter(|_| !begun.is_empty());
+                self.frames.insert(
+                    frame.clone(),
+                    Frame {
+                        parent,
+                        navigating,
+                        begun,
+                        document: Some(document.clone()),
+                        url: url.into(),
+                        status,
+                        committed: now,
+                        ..Frame::default()
+                    },
+                );
+                if self.main.as_ref() == Some(&frame) {
+                    self.crashed = None;
+                }
+                // The browser does not report the requests of a process that the frame has left.
+                self.requests.forget(|request| {
+                    request.frame.as_ref() == Some(&frame)
+                        && request.document.as_ref() != Some(&document)
+                });
+            }
+            PageEvent::NavigatedWithinDocument { frame, url } => {
+                if let Some(frame) = self.frames.get_mut(&frame) {
+                    frame.url = url.into();
+                    frame.navigating = None;
+                    frame.moved_within = now;
+                }
+            }
+            PageEvent::DomContentLoaded { frame, document } => {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.document.as_ref() == Some(&document)
+                {
+                    frame.dom_content_loaded = true;
+                }
+            }
+            PageEvent::Loaded { frame, document } => {
+                if let Some(frame) = self.frames.get_mut(&frame)
+                    && frame.document.as_ref() == Some(&document)
+                {
+                    frame.dom_content_loaded = true;
+                    frame.loaded = true;
+                }
+            }
+            PageEvent::RequestStarted { id, frame, document, kind } => {
+                self.requests.started(id, Request::new(kind, now, frame, document));
+            }
+            PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
+            // Arrives for each chunk of a response. Tasks are woken only when the response is
+            // complete.
+            PageEvent::AnswerReceived { id, bytes } => {
+                return self.requests.answer_received(&id, bytes);
+            }
+            PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
+            PageEvent::DocumentResponse { document, status } => {
+                if self.statuses.len() == STATUSES {
+                    self.statuses.pop_front();
+                }
+                self.statuses.push_back((document, status));
+            }
+            PageEvent::DialogOpened(dialog) => {
+                self.dialog = Some(dialog);
+                self.dialog_opened = now;
+            }
+            PageEvent::DialogClosed => self.dialog = None,
+            PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
+            PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
+            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) | PageEvent::Console(_) => {}
+            PageEvent::Crashed => self.crashed = Some(now),
+            PageEvent::Closed => self.closed = true,
+        }
+        true
+    }
+}

@@ -1,0 +1,149 @@
+//! The last snapshot of a page, and what its frames have reported since.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+
+use crate::{
+    engine::{DocumentId, FrameId},
+    error::{ErrorCode, Result, TroupeError},
+};
+
+/// The last snapshot of the page, and the changes that its frames have reported since.
+#[derive(Debug, Default)]
+pub(in crate::page) struct LastLook(Mutex<Known>);
+
+/// The document and its text that the client was last shown: by the changes of an action, or after
+/// a navigation.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(pub(in crate::page) Option<(Option<DocumentId>, Arc<str>)>);
+
+impl Shown {
+    pub(in crate::page) fn of(look: &Look) -> Self {
+        Self(Some((look.document.clone(), look.text.clone())))
+    }
+}
+
+#[derive(Debug, Default)]
+pub(in crate::page) struct Known {
+    pub look: Option<Look>,
+    /// The documents and mutation counts that frames reported in their answers to other calls.
+    pub heard: HashMap<FrameId, Version>,
+    /// The frame whose last answer reported the mutation counts of other frames, too.
+    pub reports_inner: Option<FrameId>,
+    /// Whether the snapshot was taken after the last action.
+    pub after_action: bool,
+    pub shown: Shown,
+}
+
+impl Known {
+    /// Returns the text that the client was last shown of the document of `look`, if it differs
+    /// from that of `look`.
+    pub fn shown_before(&self, look: &Look) -> Option<Arc<str>> {
+        let (document, text) = self.shown.0.as_ref()?;
+        (*document == look.document && *text != look.text).then(|| text.clone())
+    }
+}
+
+/// A document at one of its mutation counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::page) struct Version {
+    /// The name that the document reports.
+    pub document: Arc<str>,
+    pub count: u64,
+}
+
+impl Version {
+    /// Reads it from an answer that has both.
+    pub fn of(answer: &Value) -> Option<Self> {
+        Some(Self {
+            document: answer["document"].as_str()?.into(),
+            count: answer["mutations"].as_u64()?,
+        })
+    }
+}
+
+/// The last snapshot of one frame, without its child frames.
+#[derive(Debug, Clone)]
+pub(in crate::page) struct FrameSnapshot {
+    /// What the frame showed when the snapshot was taken.
+    pub version: Version,
+    /// The answer of the page's `snapshot`.
+    pub answer: Arc<Value>,
+}
+
+impl FrameSnapshot {
+    pub fn of(answer: Value) -> Result<Self> {
+        let version = Version::of(&answer).ok_or_else(|| {
+            TroupeError::new(ErrorCode::InternalError, "the page's snapshot has no mutation count")
+        })?;
+        Ok(Self { version, answer: Arc::new(answer) })
+    }
+}
+
+/// The frames that could be read.
+pub(in crate::page) type FrameSnapshots = HashMap<FrameId, FrameSnapshot>;
+
+#[derive(Debug, Clone)]
+pub(in crate::page) struct Look {
+    pub document: Option<DocumentId>,
+    pub text: Arc<str>,
+    pub frames: Arc<FrameSnapshots>,
+    /// The number of frames of the page, readable or not.
+    pub frame_count: usize,
+}
+
+impl LastLook {
+    pub fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock()
+    }
+
+    /// Records what `frame` has just reported in its `answer`: its document and mutation count, and
+    /// those of the documents in it. They are valid for one snapshot.
+    pub fn hear(&self, frame: &FrameId, answer: &Value) {
+        let Some(version) = Version::of(answer) else { return };
+        let mut known = self.lock();
+        let inner = answer["inner"].as_object();
+        // A new report replaces the former one: a frame that is not in it has another document, or
+        // is gone.
+        if inner.is_some() || known.reports_inner.take_if(|reporting| reporting == frame).is_some()
+        {
+            known.heard.clear();
+        }
+        known.heard.insert(frame.clone(), version);
+        let Some(inner) = inner else { return };
+        let Known { look: Some(look), heard, reports_inner, .. } = &mut *known else { return };
+        let versions = look.frames.iter().filter_map(|(frame, snapshot)| {
+            let document = snapshot.version.document.clone();
+            let count = inner.get(&*document).and_then(Value::as_u64)?;
+            Some((frame.clone(), Version { document, count }))
+        });
+        heard.extend(versions);
+        *reports_inner = Some(frame.clone());
+    }
+
+    /// Takes the versions that were reported since the last snapshot.
+    pub fn take_heard(&self) -> HashMap<FrameId, Version> {
+        std::mem::take(&mut self.lock().heard)
+    }
+
+    /// Marks the last snapshot and the text that the client was shown as outdated: the page has
+    /// changed since.
+    pub fn forget_action(&self) {
+        let mut known = self.lock();
+        known.after_action = false;
+        known.shown = Shown::default();
+    }
+
+    /// Records that the last snapshot was taken after the action.
+    pub fn note_after_action(&self) {
+        let mut known = self.lock();
+        known.after_action = known.look.is_some();
+    }
+
+    /// Drops the reported versions, because they are outdated.
+    pub fn forget_heard(&self) {
+        self.lock().heard.clear();
+    }
+}
