@@ -88,7 +88,7 @@ describe('navigate', { timeout: 60_000 }, () => {
       { url },
       {
         errorCode: 'NAVIGATION_FAILED',
-        message: /nothing listens there/,
+        message: /no server listens there/,
         reason: 'net::ERR_CONNECTION_REFUSED',
         retryable: false,
         suggestion: /server runs/
@@ -104,7 +104,7 @@ describe('navigate', { timeout: 60_000 }, () => {
       { url: 'http://no-such-host.invalid/' },
       {
         errorCode: 'NAVIGATION_FAILED',
-        message: /name of its host is not known/,
+        message: /host name cannot be resolved/,
         reason: 'net::ERR_NAME_NOT_RESOLVED',
         retryable: false
       }

@@ -79,7 +79,7 @@ describe('an unresponsive page', { timeout: 90_000 }, () => {
       assert.deepEqual([error.errorCode, error.retryable], ['TIMEOUT', true], error.message)
       assert.match(
         error.suggestion,
-        /leave the page with `navigate`, or close it with `pages`, or close the session/
+        /navigate away with `navigate`, close the page with `pages`, or close the session/
       )
       assert.ok(ms < 30_000, `${ms} ms`)
     }

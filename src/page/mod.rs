@@ -1,5 +1,5 @@
-//! A page, the same in every browser. Uses the engine's traits, `policy`, `config` and `error`, and is independent of
-//! the browser.
+//! A page, the same in every browser. Uses the engine's traits, `policy`, `config` and `error`, and is
+//! independent of the browser.
 //!
 //! [`Page`] is a handle. Its methods are in folders, each of which uses only those above it:
 //!
@@ -12,7 +12,8 @@
 //! | `act` | navigation, actions, and the wait for their effects |
 //! | `resume` | the state that a page is resumed with |
 //!
-//! `injected` is the TypeScript that runs in the page. `tests/layers.rs` checks the order of the folders.
+//! `injected` is the TypeScript that runs in the page. `tests/layers.rs` checks the order of the
+//! folders.
 
 mod act;
 mod query;
@@ -29,8 +30,8 @@ use crate::{
 };
 
 pub use act::{
-    ClickOptions, Done, Entered, Navigation, OtherValue, Point, PointerTarget, ScrollOptions,
-    Settled, TypeOptions, WaitUntil, normalise_url,
+    ActionOutcome, ClickOptions, Entered, Navigation, OtherValue, Point, PointerTarget,
+    ScrollOptions, Settled, TypeOptions, WaitUntil, normalise_url,
 };
 pub use query::{Element, ElementState, Patience};
 pub use read::{
@@ -43,19 +44,20 @@ pub use resume::{
 };
 pub use script::{PRELUDE, check_log, unsupported};
 pub use state::{
-    ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, Gate, Logged, OpenDialog,
-    PageState, RefCounter, Revision, SessionEvent, Shared, Shown, Visited,
+    ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest, OpenDialog,
+    PageState, RefCounter, Revision, SessionContext, SessionEvent, SessionNetworkPolicy,
+    ShownSnapshot, Visited,
 };
 
 /// A tab of a session.
 pub struct Page {
-    /// Something was not answered in time: a script may keep it busy.
-    still: AtomicBool,
+    /// Whether a call timed out, because a script may be blocking the page's main thread.
+    is_unresponsive: AtomicBool,
     /// `page-1`, `page-2`… in order of opening.
     pub id: String,
-    /// The same, as a number.
+    /// The number in `id`.
     pub number: usize,
-    /// Milliseconds since 1970.
+    /// When the page opened, in milliseconds since 1970.
     pub opened_at: u64,
     engine: Arc<dyn engine::Page>,
     state: Arc<PageState>,
@@ -63,12 +65,12 @@ pub struct Page {
     frame_numbers: state::FrameNumbers,
     frame_elements: query::FrameElements,
     unresponsive_frames: script::UnresponsiveFrames,
-    last_look: state::LastLook,
-    looks: resume::Looks,
+    snapshot_cache: state::SnapshotCache,
+    frame_states: resume::FrameStateCache,
     typed_secrets: resume::TypedSecrets,
     test_ids: script::TestIds,
     config: Arc<Config>,
-    gate: Option<Arc<Gate>>,
+    network_policy: Option<Arc<SessionNetworkPolicy>>,
     main_frame: OnceLock<FrameId>,
 }
 
@@ -79,11 +81,11 @@ impl Page {
         number: usize,
         opened_at: u64,
         engine: Arc<dyn engine::Page>,
-        shared: &Shared,
+        shared: &SessionContext,
     ) -> Self {
         let id = format!("page-{number}");
         Self {
-            still: AtomicBool::new(false),
+            is_unresponsive: AtomicBool::new(false),
             state: Arc::new(PageState::new(id.clone(), shared)),
             id,
             number,
@@ -93,12 +95,12 @@ impl Page {
             frame_numbers: state::FrameNumbers::default(),
             frame_elements: query::FrameElements::default(),
             unresponsive_frames: script::UnresponsiveFrames::default(),
-            last_look: state::LastLook::default(),
-            looks: resume::Looks::default(),
+            snapshot_cache: state::SnapshotCache::default(),
+            frame_states: resume::FrameStateCache::default(),
             typed_secrets: resume::TypedSecrets::default(),
             test_ids: script::TestIds::default(),
             config: shared.config.clone(),
-            gate: shared.gate.clone(),
+            network_policy: shared.network_policy.clone(),
             main_frame: OnceLock::new(),
         }
     }

@@ -10,13 +10,16 @@ use crate::{
     config::Config,
     engine::{self, Context, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Dialogs, Downloads, Events, Gate, Page, Revision, SessionEvent, Shared},
+    page::{
+        ConsoleLog, Dialogs, Downloads, Events, Page, Revision, SessionContext, SessionEvent,
+        SessionNetworkPolicy,
+    },
     policy::files,
 };
 
 /// Keeps the pages of one context as they open; the engine tells it.
 pub struct Pages {
-    pub shared: Shared,
+    pub shared: SessionContext,
     clock: Arc<dyn Clock>,
     list: Mutex<List>,
     opening: Notify,
@@ -53,15 +56,15 @@ impl Pages {
         let events = Events::default();
         let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
-        let gate = Gate::new(&config).map(Arc::new);
-        let shared = Shared {
+        let network_policy = SessionNetworkPolicy::new(&config).map(Arc::new);
+        let shared = SessionContext {
             config,
             refs: Arc::default(),
             downloads,
             dialogs,
             visited,
             console,
-            gate,
+            network_policy,
             news,
             events,
         };
@@ -213,7 +216,7 @@ impl ContextObserver for Pages {
         let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
         if awaited == Some(Awaited::Hidden) {
             // Its refs and its URLs concern no client, and it is not announced.
-            let own = Shared {
+            let own = SessionContext {
                 refs: Arc::default(),
                 visited: Arc::default(),
                 news: Revision::default(),

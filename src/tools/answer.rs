@@ -10,7 +10,7 @@ use crate::{
     engine::{Dialog, FileChooser},
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    page::{Done, Download, DownloadState, OpenDialog, OtherValue, Page},
+    page::{ActionOutcome, Download, DownloadState, OpenDialog, OtherValue, Page},
     session::{PageInfo, Session},
     store::Summary,
 };
@@ -458,7 +458,12 @@ pub(super) struct ActionAnswer {
 
 impl ActionAnswer {
     /// The facts of `done`; `before` is how many pages the session had opened by then.
-    pub async fn of(call: &super::tool::PageCall, verb: &str, done: Done, before: usize) -> Self {
+    pub async fn of(
+        call: &super::tool::PageCall,
+        verb: &str,
+        done: ActionOutcome,
+        before: usize,
+    ) -> Self {
         let settled = done.settled;
         let mut snapshot = done.snapshot;
         let is_navigated = settled.navigated && settled.dialog.is_none();
@@ -496,7 +501,7 @@ impl ActionAnswer {
             new_pages: opened.collect(),
             download,
             downloads,
-            settled: settled.restless.then_some(false),
+            settled: settled.timed_out.then_some(false),
         }
     }
 }

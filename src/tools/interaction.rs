@@ -16,7 +16,10 @@ use crate::{
     config::AfterAction,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
-    page::{ClickOptions, Done, Entered, Page, Point, PointerTarget, ScrollOptions, TypeOptions},
+    page::{
+        ActionOutcome, ClickOptions, Entered, Page, Point, PointerTarget, ScrollOptions,
+        TypeOptions,
+    },
     policy::{files, vault::TypedSecret},
 };
 
@@ -143,7 +146,7 @@ fn bits(modifiers: Option<Vec<Modifier>>) -> u8 {
 async fn act(
     call: PageCall,
     verb: &str,
-    work: impl AsyncFnOnce(&Page) -> Result<Done>,
+    work: impl AsyncFnOnce(&Page) -> Result<ActionOutcome>,
 ) -> Result<ActionAnswer> {
     let before = call.session.pages_opened();
     let reports_changes = call.config.after_action == AfterAction::Changes;
@@ -225,7 +228,7 @@ async fn with_secret<T>(
 
 /// Returns `done` without the values of fields that contain a part of a secret. `is_secret` says which entered texts
 /// are secret.
-fn without_secrets(mut done: Done, is_secret: impl Fn(usize) -> bool) -> Done {
+fn without_secrets(mut done: ActionOutcome, is_secret: impl Fn(usize) -> bool) -> ActionOutcome {
     for field in done.other_values.iter_mut().filter(|field| is_secret(field.index)) {
         field.value = None;
     }
@@ -458,7 +461,12 @@ async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<Action
         let settled = with_secret(page, is_secret, answering).await?;
         // A prompt shows the typed text.
         let entered = Entered { passwords: vec![false], secret: None };
-        Ok(Done { element: "the dialog".to_owned(), settled, entered, ..Done::default() })
+        Ok(ActionOutcome {
+            element: "the dialog".to_owned(),
+            settled,
+            entered,
+            ..ActionOutcome::default()
+        })
     })
     .await
 }

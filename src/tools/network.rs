@@ -17,7 +17,7 @@ use crate::{
     },
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    page::Logged,
+    page::LoggedRequest,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -286,8 +286,8 @@ struct RequestAnswer {
     worker: Option<WorkerKind>,
 }
 
-impl From<(Logged, Option<String>)> for RequestAnswer {
-    fn from((logged, frame): (Logged, Option<String>)) -> Self {
+impl From<(LoggedRequest, Option<String>)> for RequestAnswer {
+    fn from((logged, frame): (LoggedRequest, Option<String>)) -> Self {
         Self {
             url: logged.url,
             method: logged.method,

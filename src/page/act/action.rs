@@ -9,10 +9,10 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{Settled, Turning},
+        act::{EventLoopTick, Settled},
         read::{Before, Changes, SnapshotOptions},
         script::ANSWER,
-        state::Mark,
+        state::EventSequence,
     },
 };
 
@@ -40,7 +40,7 @@ pub struct OtherValue {
 
 /// The result of an action.
 #[derive(Debug, Clone, Default)]
-pub struct Done {
+pub struct ActionOutcome {
     /// The element's description, as in a snapshot.
     pub element: String,
     /// The effects on the page.
@@ -55,7 +55,7 @@ pub struct Done {
     pub other_values: Vec<OtherValue>,
 }
 
-impl Done {
+impl ActionOutcome {
     /// Adds which of the entered fields are password fields.
     pub(in crate::page) fn entered(mut self, passwords: Vec<bool>) -> Self {
         let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
@@ -70,8 +70,8 @@ impl Page {
         &self,
         element: String,
         frame: &FrameId,
-        work: impl AsyncFnOnce(Mark) -> Result<()>,
-    ) -> Result<Done> {
+        work: impl AsyncFnOnce(EventSequence) -> Result<()>,
+    ) -> Result<ActionOutcome> {
         let before = self.before().await;
         let mark = self.state.mark();
         work(mark).await?;
@@ -89,13 +89,13 @@ impl Page {
         &self,
         element: String,
         frame: &FrameId,
-        mark: Mark,
+        mark: EventSequence,
         before: Option<Before>,
-        turning: Option<Turning<'_>>,
-    ) -> Result<Done> {
+        turning: Option<EventLoopTick<'_>>,
+    ) -> Result<ActionOutcome> {
         let mut settled = self.settle(mark, frame, before.as_ref(), turning).await?;
         let seen = settled.seen.take();
-        let mut done = Done { element, settled, ..Done::default() };
+        let mut done = ActionOutcome { element, settled, ..ActionOutcome::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
             return Ok(done);
         }
@@ -114,7 +114,7 @@ impl Page {
             }
         };
         let _ = self.within(self.config.timeout_settle, look).await;
-        self.last_look.forget_heard();
+        self.snapshot_cache.forget_heard();
         Ok(done)
     }
 
@@ -122,10 +122,10 @@ impl Page {
     /// failure.
     pub(in crate::page) async fn input(
         &self,
-        mark: Mark,
+        mark: EventSequence,
         work: impl Future<Output = EngineResult<()>>,
     ) -> Result<()> {
-        let held_up = self.state.until(|facts| {
+        let blocked_by_dialog = self.state.until(|facts| {
             if facts.crashed.is_some() {
                 return Some(Err(EngineError::PageCrashed));
             }
@@ -138,11 +138,11 @@ impl Page {
                     Err(EngineError::PageGone) => Ok(()),
                     other => other.map_err(|error| self.error(error)),
                 },
-                over = held_up => over.map_err(|error| self.error(error)),
+                over = blocked_by_dialog => over.map_err(|error| self.error(error)),
                 // The wait for the outcome of the action reports the dialog.
-                _ = self.held_up() => Ok(()),
+                _ = self.blocked_by_dialog() => Ok(()),
             }
         };
-        self.taking_turns(ANSWER, over).await
+        self.while_responsive(ANSWER, over).await
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         Page,
         act::{Settled, WaitUntil},
         script::ANSWER,
-        state::Mark,
+        state::EventSequence,
     },
 };
 
@@ -36,7 +36,7 @@ impl Page {
         let handled = async {
             self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))
         };
-        self.taking_turns(ANSWER, handled).await?;
+        self.while_responsive(ANSWER, handled).await?;
         // The next dialog may open immediately.
         let answered = self.state.until(|facts| {
             (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(())
@@ -45,7 +45,7 @@ impl Page {
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
         if accept && dialog.kind == LEAVING {
-            self.gone_on(mark).await;
+            self.await_dismissed_navigation(mark).await;
         }
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that opened while the page loaded has blocked the load.
@@ -53,10 +53,10 @@ impl Page {
             && !settled.closed
             && !self.state.read(|facts| facts.main_frame().loaded)
         {
-            let loading = self.loaded(WaitUntil::Load, Mark::default());
+            let loading = self.loaded(WaitUntil::Load, EventSequence::default());
             match self.within(self.config.timeout_settle, loading).await {
                 Some(dialog) => settled.dialog = dialog?,
-                None => settled.restless = true,
+                None => settled.timed_out = true,
             }
         }
         Ok(settled)
@@ -65,7 +65,7 @@ impl Page {
     /// Closes the page, and waits until the browser has reported that.
     pub async fn close(&self) -> Result<()> {
         let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
-        self.taking_turns(ANSWER, closing).await?;
+        self.while_responsive(ANSWER, closing).await?;
         let closed = self.state.until(|facts| facts.closed.then_some(()));
         self.within(CLOSE_TIMEOUT, closed)
             .await

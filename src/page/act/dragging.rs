@@ -10,9 +10,9 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{Done, Point, PointerTarget},
-        query::Spot,
-        state::Mark,
+        act::{ActionOutcome, Point, PointerTarget},
+        query::ActionPoint,
+        state::EventSequence,
     },
 };
 
@@ -40,9 +40,12 @@ impl Page {
         source: &PointerTarget,
         target: &PointerTarget,
         timeout: Duration,
-    ) -> Result<Done> {
-        let from = self.pointer_spot(source, json!({"action": "drag"}), timeout).await?;
-        let onto = self.pointer_spot(target, json!({"action": "drop"}), timeout).await?.description;
+    ) -> Result<ActionOutcome> {
+        let from = self.await_pointer_target(source, json!({"action": "drag"}), timeout).await?;
+        let onto = self
+            .await_pointer_target(target, json!({"action": "drop"}), timeout)
+            .await?
+            .description;
         let element = format!("{} onto {onto}", from.description);
         // A later search must find the same element.
         let source = PointerTarget {
@@ -53,7 +56,8 @@ impl Page {
         let mut done = self
             .act(element, &from.frame, async |mark| {
                 // The search for the target may have scrolled the source.
-                let from = self.pointer_spot(&source, json!({"action": "drag"}), timeout).await?;
+                let from =
+                    self.await_pointer_target(&source, json!({"action": "drag"}), timeout).await?;
                 // If the drag fails or the call is canceled, the button is released where it was
                 // pressed.
                 let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
@@ -80,9 +84,9 @@ impl Page {
         selector: Option<String>,
         path: &[Point],
         timeout: Duration,
-    ) -> Result<Done> {
+    ) -> Result<ActionOutcome> {
         let start = PointerTarget { selector, position: path.first().copied() };
-        let from = self.pointer_spot(&start, json!({"action": "drag"}), timeout).await?;
+        let from = self.await_pointer_target(&start, json!({"action": "drag"}), timeout).await?;
         let element = format!("{} along {} points", from.description, path.len());
         // A path in a transformed frame is transformed with it.
         let inside = from.transform.invert((from.x, from.y)).unwrap_or((from.x, from.y));
@@ -114,7 +118,7 @@ impl Page {
         .await
     }
 
-    async fn press_at(&self, (x, y): (f64, f64), mark: Mark) -> Result<()> {
+    async fn press_at(&self, (x, y): (f64, f64), mark: EventSequence) -> Result<()> {
         let press = [
             MouseEvent::Move { x, y, modifiers: 0 },
             MouseEvent::Down { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
@@ -122,14 +126,14 @@ impl Page {
         self.input(mark, self.engine.mouse(&press)).await
     }
 
-    async fn release_at(&self, (x, y): (f64, f64), mark: Mark) -> Result<()> {
+    async fn release_at(&self, (x, y): (f64, f64), mark: EventSequence) -> Result<()> {
         let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
         self.input(mark, self.engine.mouse(&release)).await
     }
 
     /// Makes the frame of `spot` record whether a native drag begins. Returns the expression that
     /// reads the record.
-    async fn watch_drag(&self, spot: &Spot) -> Result<String> {
+    async fn watch_drag(&self, spot: &ActionPoint) -> Result<String> {
         let watch = "(() => { globalThis.__troupeDrag = false; addEventListener('dragstart', event => \
                      Promise.resolve().then(() => { globalThis.__troupeDrag = !event.defaultPrevented; }), \
                      {capture: true, once: true}); })()";
@@ -140,10 +144,10 @@ impl Page {
     /// Returns the point of the drop.
     async fn drag_from(
         &self,
-        from: &Spot,
+        from: &ActionPoint,
         target: &PointerTarget,
         timeout: Duration,
-        mark: Mark,
+        mark: EventSequence,
         started: String,
     ) -> Result<(f64, f64)> {
         let (x, y) = (from.x, from.y);
@@ -162,7 +166,7 @@ impl Page {
         // pointer follows it.
         for round in 0..MOST_FOLLOWED {
             let to = self
-                .pointer_spot(target, json!({"action": "drop", "force": true}), timeout)
+                .await_pointer_target(target, json!({"action": "drop", "force": true}), timeout)
                 .await?;
             let off = (to.x - at.0).abs().max((to.y - at.1).abs());
             if round > 0 && (off < 2.0 || self.is_under(from, at).await) {
@@ -190,7 +194,7 @@ impl Page {
     }
 
     /// Whether the dragged element is already under the pointer.
-    async fn is_under(&self, dragged: &Spot, point: (f64, f64)) -> bool {
+    async fn is_under(&self, dragged: &ActionPoint, point: (f64, f64)) -> bool {
         let Some((x, y)) = dragged.transform.invert(point) else { return false };
         let hit = self.inject_in(
             &dragged.frame,
@@ -207,7 +211,7 @@ impl Page {
         (x, y): (f64, f64),
         native: bool,
         enters: bool,
-        mark: Mark,
+        mark: EventSequence,
     ) -> Result<()> {
         if native {
             self.input(mark, self.engine.drag_over(x, y, enters)).await?;

@@ -9,9 +9,9 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{ClickOptions, Done, OtherValue, PointerTarget, Settled, keyboard},
-        query::Spot,
-        state::Mark,
+        act::{ActionOutcome, ClickOptions, OtherValue, PointerTarget, Settled, keyboard},
+        query::ActionPoint,
+        state::EventSequence,
     },
 };
 
@@ -40,7 +40,7 @@ struct EnteredField {
 
 impl EnteredField {
     /// Creates it. `typed` text was inserted at the caret; other text is the whole value.
-    fn of(index: usize, spot: &Spot, text: &str, typed: bool) -> Self {
+    fn of(index: usize, spot: &ActionPoint, text: &str, typed: bool) -> Self {
         let asked = json!({"index": index, "ref": spot.reference, "text": text, "typed": typed});
         Self { frame: spot.frame.clone(), asked }
     }
@@ -49,8 +49,13 @@ impl EnteredField {
 impl Page {
     /// Waits until the element that `target` refers to is editable, and types `text` into it with
     /// keystrokes.
-    pub async fn type_text(&self, target: &str, text: &str, options: &TypeOptions) -> Result<Done> {
-        let spot = self.focused_spot(target, "type", options.clear, options.timeout).await?;
+    pub async fn type_text(
+        &self,
+        target: &str,
+        text: &str,
+        options: &TypeOptions,
+    ) -> Result<ActionOutcome> {
+        let spot = self.await_focused(target, "type", options.clear, options.timeout).await?;
         let mut groups = if spot.is_editor { Vec::new() } else { keyboard::strokes(text) };
         if options.clear && text.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
@@ -91,10 +96,10 @@ impl Page {
     /// typed lines and closes brackets, so the text is not typed.
     async fn insert_into_editor(
         &self,
-        spot: &Spot,
+        spot: &ActionPoint,
         text: &str,
         replace: bool,
-        mark: Mark,
+        mark: EventSequence,
     ) -> Result<()> {
         if replace {
             self.input(mark, self.engine.keyboard(&keyboard::select_all())).await?;
@@ -112,15 +117,15 @@ impl Page {
 
     /// Waits until `target` is actionable for `action`, and focuses it. With `replace`, selects its
     /// text. All of this is one call, so that the keys can follow directly.
-    async fn focused_spot(
+    async fn await_focused(
         &self,
         target: &str,
         action: &str,
         replace: bool,
         timeout: Duration,
-    ) -> Result<Spot> {
+    ) -> Result<ActionPoint> {
         let wanted = json!({"action": action, "focus": {"replace": replace}});
-        let spot = self.spot_with(target, wanted, timeout).await?;
+        let spot = self.await_actionable_with(target, wanted, timeout).await?;
         if spot.focused {
             return Ok(spot);
         }
@@ -135,8 +140,13 @@ impl Page {
     }
 
     /// Sets the value of a field, and dispatches `input` and `change`.
-    pub async fn fill(&self, target: &str, value: &str, timeout: Duration) -> Result<Done> {
-        let spot = self.spot(target, "fill", false, timeout).await?;
+    pub async fn fill(
+        &self,
+        target: &str,
+        value: &str,
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
+        let spot = self.await_actionable(target, "fill", false, timeout).await?;
         if spot.is_editor {
             return self.fill_editor(&spot, value, timeout).await;
         }
@@ -147,12 +157,17 @@ impl Page {
     }
 
     /// Replaces the text of the code editor that receives key events at `spot`.
-    async fn fill_editor(&self, spot: &Spot, value: &str, timeout: Duration) -> Result<Done> {
+    async fn fill_editor(
+        &self,
+        spot: &ActionPoint,
+        value: &str,
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
         let options = TypeOptions { delay: Duration::ZERO, clear: true, submit: false, timeout };
         Box::pin(self.type_text(&spot.reference, value, &options)).await
     }
 
-    async fn fill_spot(&self, spot: &Spot, value: &str) -> Result<()> {
+    async fn fill_spot(&self, spot: &ActionPoint, value: &str) -> Result<()> {
         let filled = self
             .inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value}))
             .await?;
@@ -170,7 +185,11 @@ impl Page {
     }
 
     /// Sets several fields: text, options or checkboxes, depending on their type.
-    pub async fn fill_form(&self, fields: &[(String, Value)], timeout: Duration) -> Result<Done> {
+    pub async fn fill_form(
+        &self,
+        fields: &[(String, Value)],
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
         let count = fields.len();
         let element = if count == 1 { "1 field".to_owned() } else { format!("{count} fields") };
         let mut passwords = Vec::with_capacity(count);
@@ -194,7 +213,7 @@ impl Page {
 
     /// Records the fields whose value differs from the entered text: truncated by `maxlength`, or
     /// changed by the page.
-    async fn compare_entered(&self, done: &mut Done, fields: &[EnteredField]) {
+    async fn compare_entered(&self, done: &mut ActionOutcome, fields: &[EnteredField]) {
         let Settled { navigated, closed, ref dialog, .. } = done.settled;
         if navigated || closed || dialog.is_some() {
             return;
@@ -222,7 +241,7 @@ impl Page {
         value: &Value,
         timeout: Duration,
     ) -> Result<(bool, Option<EnteredField>)> {
-        let spot = self.spot(target, "check", false, timeout).await?;
+        let spot = self.await_actionable(target, "check", false, timeout).await?;
         let text = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -238,7 +257,7 @@ impl Page {
                 self.set_checked_spot(spot, on, timeout).await?;
             }
             _ => {
-                let spot = self.spot(&spot.reference, "fill", false, timeout).await?;
+                let spot = self.await_actionable(&spot.reference, "fill", false, timeout).await?;
                 if spot.is_editor {
                     self.fill_editor(&spot, &text, timeout).await?;
                 } else {
@@ -251,8 +270,13 @@ impl Page {
     }
 
     /// Selects options of a `<select>` by value, label or index.
-    pub async fn select(&self, target: &str, values: &[String], timeout: Duration) -> Result<Done> {
-        let spot = self.spot(target, "select", false, timeout).await?;
+    pub async fn select(
+        &self,
+        target: &str,
+        values: &[String],
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
+        let spot = self.await_actionable(target, "select", false, timeout).await?;
         self.act(spot.description, &spot.frame, async |_mark| {
             let arguments = json!({"ref": spot.reference, "values": values});
             self.inject_in(&spot.frame, "select", arguments).await.map(drop)
@@ -261,18 +285,28 @@ impl Page {
     }
 
     /// Checks or unchecks a checkbox, switch or radio button, unless it is in that state already.
-    pub async fn set_checked(&self, target: &str, on: bool, timeout: Duration) -> Result<Done> {
-        let spot = self.spot(target, "check", false, timeout).await?;
+    pub async fn set_checked(
+        &self,
+        target: &str,
+        on: bool,
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
+        let spot = self.await_actionable(target, "check", false, timeout).await?;
         self.set_checked_spot(spot, on, timeout).await
     }
 
-    async fn set_checked_spot(&self, spot: Spot, on: bool, timeout: Duration) -> Result<Done> {
+    async fn set_checked_spot(
+        &self,
+        spot: ActionPoint,
+        on: bool,
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
         let (frame, reference, element) =
             (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
         let state =
             self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
         if state["checked"] == on {
-            return Ok(Done { element, ..Done::default() });
+            return Ok(ActionOutcome { element, ..ActionOutcome::default() });
         }
         let refuse = |reason: &str, why: &str| {
             TroupeError::new(ErrorCode::ElementNotEditable, format!("{element} {why}"))
@@ -309,7 +343,7 @@ impl Page {
         modifiers: Modifiers,
         target: Option<&str>,
         timeout: Duration,
-    ) -> Result<Done> {
+    ) -> Result<ActionOutcome> {
         let events = keyboard::chord(key, modifiers).ok_or_else(|| {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is no key"))
                 .detail("key", key)
@@ -321,7 +355,7 @@ impl Page {
         let (element, frame) = match target {
             None => (format!("`{key}`"), self.main_frame().clone()),
             Some(target) => {
-                let spot = self.focused_spot(target, "focus", false, timeout).await?;
+                let spot = self.await_focused(target, "focus", false, timeout).await?;
                 (format!("`{key}` in {}", spot.description), spot.frame)
             }
         };
@@ -332,8 +366,13 @@ impl Page {
     }
 
     /// Selects files in a file input, or in the file chooser that a click on the element opens.
-    pub async fn upload(&self, target: &str, files: &[PathBuf], timeout: Duration) -> Result<Done> {
-        let spot = self.spot(target, "upload", false, timeout).await?;
+    pub async fn upload(
+        &self,
+        target: &str,
+        files: &[PathBuf],
+        timeout: Duration,
+    ) -> Result<ActionOutcome> {
+        let spot = self.await_actionable(target, "upload", false, timeout).await?;
         let element = spot.description.clone();
         if spot.tag == "input" && spot.kind == "file" {
             return self

@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{
         Page,
-        state::{Elsewhere, Mark, OpenDialog},
+        state::{EventSequence, OpenDialog, OtherPageDialog},
     },
 };
 
@@ -31,7 +31,7 @@ pub enum WaitUntil {
     NetworkIdle,
 }
 
-pub(in crate::page) enum Arrived {
+pub(in crate::page) enum LoadOutcome {
     Loaded,
     Dialog(OpenDialog),
     Download(DownloadStart),
@@ -43,19 +43,19 @@ impl Page {
     pub(in crate::page) async fn loaded(
         &self,
         until: WaitUntil,
-        mark: Mark,
+        mark: EventSequence,
     ) -> Result<Option<OpenDialog>> {
         Ok(match self.loaded_since(until, mark).await? {
-            Arrived::Dialog(dialog) => Some(dialog),
-            Arrived::Loaded | Arrived::Download(_) => None,
+            LoadOutcome::Dialog(dialog) => Some(dialog),
+            LoadOutcome::Loaded | LoadOutcome::Download(_) => None,
         })
     }
 
     pub(in crate::page) async fn loaded_since(
         &self,
         until: WaitUntil,
-        mark: Mark,
-    ) -> Result<Arrived> {
+        mark: EventSequence,
+    ) -> Result<LoadOutcome> {
         let reached = self.state.until(|facts| {
             // Only a crash during the navigation counts: a navigation recovers from an earlier one.
             if facts.crashed.is_some_and(|at| at > mark) {
@@ -65,27 +65,27 @@ impl Page {
                 return Some(Err(EngineError::PageGone));
             }
             if let Some(dialog) = facts.dialog_since(mark) {
-                return Some(Ok(Arrived::Dialog(dialog.into())));
+                return Some(Ok(LoadOutcome::Dialog(dialog.into())));
             }
             let frame = facts.main_frame();
             let there = match until {
                 WaitUntil::DomContentLoaded => frame.dom_content_loaded,
                 WaitUntil::Load | WaitUntil::NetworkIdle => frame.loaded,
             };
-            (frame.committed > mark && there).then_some(Ok(Arrived::Loaded))
+            (frame.committed > mark && there).then_some(Ok(LoadOutcome::Loaded))
         });
         let reached = tokio::select! {
             biased;
             reached = reached => reached.map_err(|error| self.error(error))?,
-            other = self.held_up_since(mark) => Arrived::Dialog(other.into()),
+            other = self.blocked_since(mark) => LoadOutcome::Dialog(other.into()),
         };
-        if until == WaitUntil::NetworkIdle && matches!(reached, Arrived::Loaded) {
+        if until == WaitUntil::NetworkIdle && matches!(reached, LoadOutcome::Loaded) {
             tokio::select! {
                 () = self.state.network_idle(IDLE) => {}
                 dialog = self.state.until(|facts| facts.dialog_since(mark)) => {
-                    return Ok(Arrived::Dialog(dialog.into()));
+                    return Ok(LoadOutcome::Dialog(dialog.into()));
                 }
-                other = self.held_up() => return Ok(Arrived::Dialog(other.into())),
+                other = self.blocked_by_dialog() => return Ok(LoadOutcome::Dialog(other.into())),
             }
         }
         Ok(reached)
@@ -93,8 +93,8 @@ impl Page {
 
     /// Waits until the dialog of another page blocks the document that was committed since `mark`,
     /// for example that of a popup that the document opens while it loads.
-    async fn held_up_since(&self, mark: Mark) -> Elsewhere {
+    async fn blocked_since(&self, mark: EventSequence) -> OtherPageDialog {
         self.state.until(|facts| facts.committed_since(mark).then_some(())).await;
-        self.held_up().await
+        self.blocked_by_dialog().await
     }
 }

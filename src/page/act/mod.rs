@@ -12,7 +12,7 @@ mod pointer;
 mod scrolling;
 mod settle;
 
-pub use action::{Done, Entered, OtherValue};
+pub use action::{ActionOutcome, Entered, OtherValue};
 pub use entering::TypeOptions;
 pub use loading::WaitUntil;
 pub use navigation::{Navigation, normalise_url};
@@ -20,5 +20,5 @@ pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use scrolling::ScrollOptions;
 pub use settle::Settled;
 
-pub(super) use loading::{Arrived, DOWNLOAD};
-pub(super) use settle::Turning;
+pub(super) use loading::{DOWNLOAD, LoadOutcome};
+pub(super) use settle::EventLoopTick;

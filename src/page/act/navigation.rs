@@ -11,10 +11,10 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{Arrived, DOWNLOAD, WaitUntil},
+        act::{DOWNLOAD, LoadOutcome, WaitUntil},
         read::whole_page,
         script::{ANSWER, millis},
-        state::{Mark, OpenDialog, Outcome, Unreachable},
+        state::{ConnectionFailure, EventSequence, OpenDialog, Unreachable},
     },
 };
 
@@ -89,8 +89,8 @@ impl Page {
         until: WaitUntil,
         timeout: Duration,
     ) -> Result<Navigation> {
-        if let Some(gate) = &self.gate {
-            gate.ask(url, || self.engine.intercept_requests()).await;
+        if let Some(network_policy) = &self.network_policy {
+            network_policy.ask(url, || self.engine.intercept_requests()).await;
         }
         let going =
             async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
@@ -110,7 +110,7 @@ impl Page {
 
     /// Waits until a new page has committed a document, or has started a download instead.
     pub async fn first_document(&self) {
-        let start = Mark::default();
+        let start = EventSequence::default();
         let there = self.state.until(|facts| {
             let committed = facts.committed_since(start);
             let over = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
@@ -124,7 +124,7 @@ impl Page {
 
     /// Reloads the document.
     pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
-        let going = async |mark: Mark| {
+        let going = async |mark: EventSequence| {
             self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
             let reached = self.loaded_since(WaitUntil::Load, mark).await?;
             self.check_document().map(|()| reached)
@@ -134,19 +134,19 @@ impl Page {
 
     /// Moves by the given number of entries in the history.
     pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
-        let going = async |mark: Mark| {
+        let going = async |mark: EventSequence| {
             if !self.engine.travel(entries).await.map_err(|error| self.error(error))? {
                 let way = if entries < 0 { "back" } else { "forward" };
                 return Err(TroupeError::new(
                     ErrorCode::NavigationFailed,
-                    format!("there is nothing to go {way} to from `{}`", self.url()),
+                    format!("there is no history entry to go {way} to from `{}`", self.url()),
                 )
                 .detail("reason", "no history entry"));
             }
             let reached = tokio::select! {
                 reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
                 () = self.state.until(|facts| (facts.main_frame().moved_within > mark).then_some(())) => {
-                    Arrived::Loaded
+                    LoadOutcome::Loaded
                 }
             };
             self.check_document().map(|()| reached)
@@ -165,7 +165,7 @@ impl Page {
 
     /// Waits until the current document, or one that replaces it, has reached the state `until`.
     pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
-        let waiting = self.loaded_since(until, Mark::default());
+        let waiting = self.loaded_since(until, EventSequence::default());
         match tokio::time::timeout(timeout, waiting).await {
             Ok(reached) => self.arrival_of(reached?).await,
             Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
@@ -176,7 +176,7 @@ impl Page {
     async fn arrive_by(
         &self,
         to: &str,
-        going: impl AsyncFnOnce(Mark) -> Result<Arrived>,
+        going: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
         timeout: Duration,
     ) -> Result<Navigation> {
         let reached = self.reach_by(to, going, timeout).await?;
@@ -188,9 +188,9 @@ impl Page {
     async fn reach_by(
         &self,
         to: &str,
-        going: impl AsyncFnOnce(Mark) -> Result<Arrived>,
+        going: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
         timeout: Duration,
-    ) -> Result<Arrived> {
+    ) -> Result<LoadOutcome> {
         let mark = self.state.mark();
         let stop = scopeguard::guard((), |()| self.engine.stop_loading());
         let reached = tokio::time::timeout(timeout, going(mark)).await;
@@ -209,11 +209,11 @@ impl Page {
         }
     }
 
-    async fn arrival_of(&self, reached: Arrived) -> Result<Navigation> {
+    async fn arrival_of(&self, reached: LoadOutcome) -> Result<Navigation> {
         match reached {
-            Arrived::Loaded => self.arrival(None, None).await,
-            Arrived::Dialog(dialog) => self.arrival(Some(dialog), None).await,
-            Arrived::Download(download) => self.arrival(None, Some(download)).await,
+            LoadOutcome::Loaded => self.arrival(None, None).await,
+            LoadOutcome::Dialog(dialog) => self.arrival(Some(dialog), None).await,
+            LoadOutcome::Download(download) => self.arrival(None, Some(download)).await,
         }
     }
 
@@ -240,7 +240,7 @@ impl Page {
         });
         if navigation.dialog.is_none()
             && let Ok((has_new_roots, mut told)) =
-                self.taking_turns(self.config.timeout_settle, told).await
+                self.while_responsive(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
             if let Value::Object(timing) = told["timing"].take() {
@@ -263,14 +263,14 @@ impl Page {
         &self,
         url: &Url,
         until: WaitUntil,
-        mark: Mark,
+        mark: EventSequence,
         start: impl Future<Output = EngineResult<NavigationStart>>,
-    ) -> Result<Arrived> {
-        self.let_go(url).await;
+    ) -> Result<LoadOutcome> {
+        self.stop_blocking_script(url).await;
         let dialog = self.state.until(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
             start = start => start.map_err(|error| self.error(error))?,
-            dialog = dialog => return Ok(Arrived::Dialog(dialog.into())),
+            dialog = dialog => return Ok(LoadOutcome::Dialog(dialog.into())),
         };
         match start {
             NavigationStart::SameDocument => {
@@ -281,11 +281,11 @@ impl Page {
                     (frame.moved_within > mark || &*frame.url == url.as_str()).then_some(())
                 });
                 let _ = self.within(self.config.timeout_settle, moved).await;
-                Ok(Arrived::Loaded)
+                Ok(LoadOutcome::Loaded)
             }
             NavigationStart::Download => {
                 let download = self.state.until(|facts| facts.download_since(mark));
-                Ok(Arrived::Download(download.await))
+                Ok(LoadOutcome::Download(download.await))
             }
             NavigationStart::Failed { reason } => {
                 // Shortly afterwards, the browser commits an error page. Waits for it, so that the
@@ -302,13 +302,13 @@ impl Page {
             NavigationStart::Document(_) => tokio::select! {
                 biased;
                 reached = self.loaded_since(until, mark) => reached,
-                download = self.download_instead(mark) => Ok(Arrived::Download(download)),
+                download = self.download_instead(mark) => Ok(LoadOutcome::Download(download)),
             },
         }
     }
 
     /// Waits until a navigation since `mark` has become a download instead of a document.
-    async fn download_instead(&self, mark: Mark) -> DownloadStart {
+    async fn download_instead(&self, mark: EventSequence) -> DownloadStart {
         let download = self.state.until(|facts| {
             let nowhere = facts.abandoned_since(mark) && !facts.committed_since(mark);
             nowhere.then(|| facts.download_since(mark)).flatten()
@@ -318,36 +318,42 @@ impl Page {
 
     /// Stops a script that blocks the navigation to `url`. The navigation would end the script
     /// anyway, and once it has begun, the browser does not forward calls to the page.
-    async fn let_go(&self, url: &Url) {
+    async fn stop_blocking_script(&self, url: &Url) {
         let within = Url::parse(&self.url()).is_ok_and(|mut here| {
             here.set_fragment(url.fragment());
             here == *url
         });
-        if self.still.swap(false, Ordering::Relaxed) && !within && !self.answers(TURN).await {
+        if self.is_unresponsive.swap(false, Ordering::Relaxed)
+            && !within
+            && !self.answers(TURN).await
+        {
             self.engine.stop_script();
         }
     }
 
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
-        let known = self.gate.as_ref().and_then(|gate| {
+        let known = self.network_policy.as_ref().and_then(|network_policy| {
             // Only the log has the URL after a redirect.
             let led = self.last_failed_document().map(|(url, _)| url);
-            let outcome = |url: &str| Some((url.to_owned(), gate.outcome_of(url, reason)?));
+            let outcome =
+                |url: &str| Some((url.to_owned(), network_policy.outcome_of(url, reason)?));
             led.and_then(|led| outcome(&led)).or_else(|| outcome(url))
         });
         let reason = match &known {
-            Some((led, Outcome::Refused(rule))) => return rule.error(led),
-            Some((_, Outcome::Failed(known))) => known,
+            Some((led, ConnectionFailure::Refused(rule))) => return rule.error(led),
+            Some((_, ConnectionFailure::Failed(known))) => known,
             None => reason,
         };
         let told = match reason {
-            "timeout" => format!("no answer within {} ms", timeout.as_millis()),
-            "net::ERR_NAME_NOT_RESOLVED" => "the name of its host is not known".to_owned(),
-            "net::ERR_CONNECTION_REFUSED" => "nothing listens there".to_owned(),
-            "net::ERR_UNSAFE_PORT" => "browsers refuse this port".to_owned(),
-            "net::ERR_CONNECTION_RESET" => "its server broke the connection off".to_owned(),
+            "timeout" => format!("no response within {} ms", timeout.as_millis()),
+            "net::ERR_NAME_NOT_RESOLVED" => "its host name cannot be resolved".to_owned(),
+            "net::ERR_CONNECTION_REFUSED" => {
+                "the connection was refused: no server listens there".to_owned()
+            }
+            "net::ERR_UNSAFE_PORT" => "browsers block this port".to_owned(),
+            "net::ERR_CONNECTION_RESET" => "the server reset the connection".to_owned(),
             "net::ERR_EMPTY_RESPONSE" => {
-                "its server closed the connection without an answer".to_owned()
+                "the server closed the connection without a response".to_owned()
             }
             "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
             other => other.to_owned(),
@@ -365,7 +371,7 @@ impl Page {
                 | "net::ERR_INTERNET_DISCONNECTED"
         );
         let suggestion = match reason {
-            "timeout" => "raise `timeout`, or wait for less: waitUntil domcontentloaded",
+            "timeout" => "raise `timeout`, or pass waitUntil: domcontentloaded",
             "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => {
                 "check the URL and that its server runs"
             }
@@ -394,7 +400,7 @@ impl Page {
     /// Returns the title, also while a dialog blocks the page.
     pub async fn title(&self) -> Result<String> {
         let told = async { self.engine.title().await.map_err(|error| self.error(error)) };
-        self.taking_turns(ANSWER, told).await
+        self.while_responsive(ANSWER, told).await
     }
 
     /// Clears the page's history.

@@ -22,7 +22,7 @@ impl Page {
         let _ =
             self.within(CONTENT, Box::pin(self.settle(start, self.main_frame(), None, None))).await;
         // The record took its snapshot before that.
-        self.last_look.forget_action();
+        self.snapshot_cache.forget_action();
         true
     }
 
@@ -39,7 +39,7 @@ impl Page {
         if !self.is_shown() {
             self.shown_now().await;
             // The record needs no snapshot of its own.
-            self.last_look.note_after_action();
+            self.snapshot_cache.note_after_action();
         }
         Some(text).filter(|text| !text.is_empty())
     }

@@ -10,8 +10,8 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::Done,
-        query::{FrameTransform, Reached, Sought, Spot, place_in},
+        act::ActionOutcome,
+        query::{ActionPoint, ActionabilityQuery, FrameTransform, ReachedPoint, point_in},
         script::GRACE,
     },
 };
@@ -61,7 +61,11 @@ impl PointerTarget {
 
 impl Page {
     /// Waits until `target` is actionable, and clicks it.
-    pub async fn click(&self, target: &PointerTarget, options: &ClickOptions) -> Result<Done> {
+    pub async fn click(
+        &self,
+        target: &PointerTarget,
+        options: &ClickOptions,
+    ) -> Result<ActionOutcome> {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
         let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
@@ -73,7 +77,7 @@ impl Page {
         {
             return self.click_on(spot, done, options).await;
         }
-        let spot = self.pointer_spot(target, wanted, options.timeout).await?;
+        let spot = self.await_pointer_target(target, wanted, options.timeout).await?;
         self.click_spot(spot, options).await
     }
 
@@ -81,19 +85,19 @@ impl Page {
     /// free, and clicks again.
     pub(in crate::page) async fn click_spot(
         &self,
-        spot: Spot,
+        spot: ActionPoint,
         options: &ClickOptions,
-    ) -> Result<Done> {
+    ) -> Result<ActionOutcome> {
         self.click_on(spot, None, options).await
     }
 
     /// Does the same. If `done` is given, the first click was made already.
     async fn click_on(
         &self,
-        mut spot: Spot,
-        mut done: Option<Done>,
+        mut spot: ActionPoint,
+        mut done: Option<ActionOutcome>,
         options: &ClickOptions,
-    ) -> Result<Done> {
+    ) -> Result<ActionOutcome> {
         loop {
             let mut done = match done.take() {
                 Some(done) => done,
@@ -101,7 +105,7 @@ impl Page {
             };
             match done.settled.covered.take() {
                 None => return Ok(done),
-                Some(cover) => spot = self.spot_uncovered(spot, &cover).await?,
+                Some(cover) => spot = self.await_uncovered(spot, &cover).await?,
             }
         }
     }
@@ -114,14 +118,14 @@ impl Page {
         target: &str,
         wanted: &Value,
         options: &ClickOptions,
-    ) -> Result<Option<(Spot, Option<Done>)>> {
+    ) -> Result<Option<(ActionPoint, Option<ActionOutcome>)>> {
         let Some(before) = self.as_last_seen() else { return Ok(None) };
         let place = self.locate(target).await?;
         let main = self.main_frame();
         let (true, Some(later_look)) = (place.frame == *main, before.later_look(main)) else {
             return Ok(None);
         };
-        let sought = Sought::new(target, wanted.clone(), options.timeout);
+        let sought = ActionabilityQuery::new(target, wanted.clone(), options.timeout);
         // The general path waits for an element that does not exist yet.
         let mut arguments = wanted.clone();
         arguments["target"] = place.target.into();
@@ -137,12 +141,12 @@ impl Page {
         if answer["ok"] != true {
             return Ok(None);
         }
-        let reached = Reached {
-            point: place_in(&answer),
+        let reached = ReachedPoint {
+            point: point_in(&answer),
             transform: FrameTransform::default(),
             retried: false,
         };
-        let spot = Spot::of(&answer, &reached, place.frame, sought);
+        let spot = ActionPoint::of(&answer, &reached, place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
         self.input(mark, press.over).await?;
         let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
@@ -152,7 +156,11 @@ impl Page {
         Ok(Some((spot, Some(done))))
     }
 
-    async fn click_once(&self, spot: &Spot, options: &ClickOptions) -> Result<Done> {
+    async fn click_once(
+        &self,
+        spot: &ActionPoint,
+        options: &ClickOptions,
+    ) -> Result<ActionOutcome> {
         let (x, y) = (spot.x, spot.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
@@ -170,10 +178,10 @@ impl Page {
     /// receives the release, so that no round trip is needed in between.
     async fn click_and_turn(
         &self,
-        spot: &Spot,
+        spot: &ActionPoint,
         events: &[MouseEvent],
         clicks: u32,
-    ) -> Result<Done> {
+    ) -> Result<ActionOutcome> {
         let before = self.before().await;
         let main = self.main_frame();
         let look = before.as_ref().and_then(|before| before.later_look(main));
@@ -203,20 +211,20 @@ impl Page {
     }
 
     /// Waits until `target` is actionable. `wanted` are arguments of `waitActionable`.
-    pub(in crate::page) async fn pointer_spot(
+    pub(in crate::page) async fn await_pointer_target(
         &self,
         target: &PointerTarget,
         mut wanted: Value,
         timeout: Duration,
-    ) -> Result<Spot> {
+    ) -> Result<ActionPoint> {
         let PointerTarget { selector, position } = target;
         let Some(selector) = selector else {
-            return self.viewport_spot(position.unwrap_or(Point { x: 0.0, y: 0.0 })).await;
+            return self.viewport_point(position.unwrap_or(Point { x: 0.0, y: 0.0 })).await;
         };
         if let Some(position) = position {
             wanted["position"] = position.argument();
         }
-        let mut spot = self.spot_with(selector, wanted, timeout).await?;
+        let mut spot = self.await_actionable_with(selector, wanted, timeout).await?;
         if let Some(Point { x, y }) = position {
             spot.description.push_str(&format!(" at {x}, {y}"));
         }
@@ -224,7 +232,7 @@ impl Page {
     }
 
     /// Returns a position of the viewport, without an actionability check.
-    async fn viewport_spot(&self, point: Point) -> Result<Spot> {
+    async fn viewport_point(&self, point: Point) -> Result<ActionPoint> {
         let answer = self.inject("pointed", point.argument()).await?;
         let Point { x, y } = point;
         let (width, height) = (answer["width"].as_f64(), answer["height"].as_f64());
@@ -242,12 +250,16 @@ impl Page {
             ));
         }
         let what = answer["description"].as_str().unwrap_or("the page");
-        Ok(Spot::in_viewport((x, y), self.main_frame().clone(), format!("{what} at {x}, {y}")))
+        Ok(ActionPoint::in_viewport(
+            (x, y),
+            self.main_frame().clone(),
+            format!("{what} at {x}, {y}"),
+        ))
     }
 
     /// Moves the pointer to `target`.
-    pub async fn hover(&self, target: &PointerTarget, timeout: Duration) -> Result<Done> {
-        let spot = self.pointer_spot(target, json!({"action": "hover"}), timeout).await?;
+    pub async fn hover(&self, target: &PointerTarget, timeout: Duration) -> Result<ActionOutcome> {
+        let spot = self.await_pointer_target(target, json!({"action": "hover"}), timeout).await?;
         let events = [MouseEvent::Move { x: spot.x, y: spot.y, modifiers: 0 }];
         let moving = async |mark| self.input(mark, self.engine.mouse(&events)).await;
         self.act(spot.description, &spot.frame, moving).await

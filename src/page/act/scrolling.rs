@@ -6,8 +6,8 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{Done, PointerTarget},
-        query::{MAX_DEPTH, Owner, Place, place_in},
+        act::{ActionOutcome, PointerTarget},
+        query::{FrameElement, MAX_DEPTH, ResolvedTarget, point_in},
     },
 };
 
@@ -23,7 +23,7 @@ pub struct ScrollOptions {
 impl Page {
     /// Scrolls the target by script, or its nearest ancestor that moves. If there is none,
     /// dispatches wheel events there. Fails if nothing moves.
-    pub async fn scroll(&self, options: &ScrollOptions) -> Result<Done> {
+    pub async fn scroll(&self, options: &ScrollOptions) -> Result<ActionOutcome> {
         let PointerTarget { selector, position } = &options.target;
         let mut place = self.locate(selector.as_deref().unwrap_or("")).await?;
         let mut arguments = json!({});
@@ -57,7 +57,7 @@ impl Page {
                     return Ok(());
                 }
                 let transform = self.transform_of(&place.owners).await?;
-                let point = transform.apply(place_in(&scrolled["point"]));
+                let point = transform.apply(point_in(&scrolled["point"]));
                 let by = (options.x.unwrap_or_default(), options.y.unwrap_or_default());
                 self.input(mark, self.engine.wheel(point, by)).await?;
                 let wheeled = self.inject_in(&place.frame, "wheeled", json!({})).await?;
@@ -76,7 +76,7 @@ impl Page {
     /// to `place`.
     async fn frame_to_scroll(
         &self,
-        place: &mut Place,
+        place: &mut ResolvedTarget,
         scrolled: &Value,
     ) -> Result<Option<crate::engine::FrameId>> {
         let Some(reference) = scrolled["frame"].as_str().filter(|_| place.owners.len() < MAX_DEPTH)
@@ -87,7 +87,7 @@ impl Page {
         if inner.is_some() {
             place
                 .owners
-                .push(Owner { frame: place.frame.clone(), reference: reference.to_owned() });
+                .push(FrameElement { frame: place.frame.clone(), reference: reference.to_owned() });
         }
         Ok(inner)
     }

@@ -13,7 +13,7 @@ use crate::{
         Page,
         act::{DOWNLOAD, WaitUntil},
         read::Before,
-        state::{Facts, Mark, OpenDialog},
+        state::{EventSequence, OpenDialog, PageFacts},
     },
 };
 
@@ -24,13 +24,13 @@ const NAVIGATION: Duration = Duration::from_secs(10);
 const TASKS: u32 = 8;
 
 /// A pending event loop tick of the main frame, and its result.
-pub(in crate::page) type Turning<'a> = BoxFuture<'a, Result<Value>>;
+pub(in crate::page) type EventLoopTick<'a> = BoxFuture<'a, Result<Value>>;
 
 /// The effects of an action on a page.
 #[derive(Debug, Clone, Default)]
 pub struct Settled {
     /// Whether the page was still busy at the timeout.
-    pub restless: bool,
+    pub timed_out: bool,
     /// The document was replaced.
     pub navigated: bool,
     pub dialog: Option<OpenDialog>,
@@ -53,7 +53,7 @@ pub struct Settled {
 }
 
 /// The effects of an action so far.
-struct Look {
+struct ActionEffects {
     closed: bool,
     dialog: Option<Dialog>,
     download: Option<DownloadStart>,
@@ -64,8 +64,8 @@ struct Look {
     busy: bool,
 }
 
-impl Look {
-    fn at(facts: &Facts, mark: Mark) -> Self {
+impl ActionEffects {
+    fn at(facts: &PageFacts, mark: EventSequence) -> Self {
         Self {
             closed: facts.closed,
             dialog: facts.dialog_since(mark),
@@ -88,15 +88,15 @@ impl Page {
     /// text that the page is compared with. A first tick may be pending.
     pub(in crate::page) async fn settle(
         &self,
-        mark: Mark,
+        mark: EventSequence,
         frame: &FrameId,
         before: Option<&Before>,
-        turning: Option<Turning<'_>>,
+        turning: Option<EventLoopTick<'_>>,
     ) -> Result<Settled> {
         let begun = Instant::now();
         // Versions that frames reported before the action was over do not include its effects.
-        self.last_look.forget_heard();
-        let mut settled = Box::pin(self.calm_down(mark, frame, before, turning)).await?;
+        self.snapshot_cache.forget_heard();
+        let mut settled = Box::pin(self.await_settled(mark, frame, before, turning)).await?;
         let patience = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
@@ -117,12 +117,12 @@ impl Page {
         Ok(settled)
     }
 
-    async fn calm_down(
+    async fn await_settled(
         &self,
-        mark: Mark,
+        mark: EventSequence,
         frame: &FrameId,
         before: Option<&Before>,
-        mut turning: Option<Turning<'_>>,
+        mut turning: Option<EventLoopTick<'_>>,
     ) -> Result<Settled> {
         let deadline = Instant::now() + self.config.timeout_settle;
         let mut settled = Settled::default();
@@ -135,7 +135,7 @@ impl Page {
             // During a tick, handlers that the action queued run and start their requests. While a
             // document is being replaced, the old one runs no tasks.
             let left = self.state.until(|facts| {
-                let look = Look::at(facts, mark);
+                let look = ActionEffects::at(facts, mark);
                 (look.closed || look.leaving || look.dialog.is_some()).then_some(())
             });
             // If this is not the last tick, its snapshot would not be final.
@@ -158,7 +158,7 @@ impl Page {
                 }
             };
             settled.seen = None;
-            let mut held_up = false;
+            let mut blocked_by_dialog = false;
             match tokio::time::timeout_at(deadline, turn).await {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some((mut answer, inner)))) => {
@@ -175,17 +175,17 @@ impl Page {
                     settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
                 }
                 Ok(Err(error)) => match error.code {
-                    ErrorCode::DialogOpen => held_up = true,
+                    ErrorCode::DialogOpen => blocked_by_dialog = true,
                     ErrorCode::PageNotFound => {}
                     // The document is being replaced: that is a navigation, waited for below.
                     ErrorCode::BrowserError => {}
                     _ => return Err(error),
                 },
-                Err(_) => settled.restless = true,
+                Err(_) => settled.timed_out = true,
             }
             let (look, answered) = self.state.read(|facts| {
                 (
-                    Look::at(facts, mark),
+                    ActionEffects::at(facts, mark),
                     facts.answered_since(mark, std::mem::replace(&mut turned, began)),
                 )
             });
@@ -193,7 +193,7 @@ impl Page {
             settled.windows = look.windows;
             settled.file_chooser = look.file_chooser;
             settled.dialog = look.dialog.map(Into::into);
-            if held_up
+            if blocked_by_dialog
                 && settled.dialog.is_none()
                 && let Some(other) = self.state.dialogs().elsewhere(&self.id)
             {
@@ -206,14 +206,14 @@ impl Page {
             if look.leaving {
                 return self.arrive(mark, settled).await;
             }
-            if settled.restless || !(look.busy || waited || answered) {
-                settled.restless |= self.state.read(|facts| facts.unfinished_since(mark));
+            if settled.timed_out || !(look.busy || waited || answered) {
+                settled.timed_out |= self.state.read(|facts| facts.unfinished_since(mark));
                 return Ok(settled);
             }
             waited = look.busy || answered;
             // Responses may start more requests, so wait for another tick and check again.
-            if tokio::time::timeout_at(deadline, self.requests_over(mark)).await.is_err() {
-                settled.restless = true;
+            if tokio::time::timeout_at(deadline, self.await_requests(mark)).await.is_err() {
+                settled.timed_out = true;
             }
         }
     }
@@ -232,11 +232,11 @@ impl Page {
     }
 
     /// Waits until the requests since `mark` have finished, or the action had another effect.
-    async fn requests_over(&self, mark: Mark) {
+    async fn await_requests(&self, mark: EventSequence) {
         loop {
             let at = self.state.read(|facts| facts.requests_over_at(mark));
             let news = self.state.until(|facts| {
-                let over = Look::at(facts, mark).over();
+                let over = ActionEffects::at(facts, mark).over();
                 (over || facts.requests_over_at(mark) != at).then_some(over)
             });
             let over = match at {
@@ -244,7 +244,7 @@ impl Page {
                 // Responses that nobody reads count as finished after a while.
                 Some(at) => tokio::time::timeout_at(at, news).await.unwrap_or(false),
             };
-            if over || self.state.read(|facts| Look::at(facts, mark).over()) {
+            if over || self.state.read(|facts| ActionEffects::at(facts, mark).over()) {
                 return;
             }
         }
@@ -252,7 +252,7 @@ impl Page {
 
     /// Waits until a navigation that was allowed by a `beforeunload` dialog commits or is
     /// abandoned.
-    pub(in crate::page) async fn gone_on(&self, mark: Mark) {
+    pub(in crate::page) async fn await_dismissed_navigation(&self, mark: EventSequence) {
         let gone = self.state.until(|facts| {
             let over = facts.closed
                 || facts.some_frame_committed_since(mark)
@@ -264,7 +264,7 @@ impl Page {
     }
 
     /// Waits for the document that the action navigates to.
-    async fn arrive(&self, mark: Mark, mut settled: Settled) -> Result<Settled> {
+    async fn arrive(&self, mark: EventSequence, mut settled: Settled) -> Result<Settled> {
         settled.seen = None;
         let deadline = Instant::now() + NAVIGATION;
         // The navigation may be abandoned: it becomes a download, has an empty response, or is
@@ -282,7 +282,7 @@ impl Page {
                     Ok(dialog) => {
                         settled.dialog = dialog?;
                     }
-                    Err(_) => settled.restless = true,
+                    Err(_) => settled.timed_out = true,
                 }
             }
             Ok(false) => {
@@ -292,7 +292,7 @@ impl Page {
                 settled.download = self.state.read(|facts| facts.download_since(mark));
             }
             Err(_) => {
-                settled.restless = true;
+                settled.timed_out = true;
                 // A page that is loading does not respond to other calls.
                 self.engine.stop_loading();
             }

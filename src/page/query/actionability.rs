@@ -10,13 +10,13 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        query::{FrameTransform, Owner},
+        query::{FrameElement, FrameTransform},
         script::millis,
     },
 };
 
 /// The point of an element to act at.
-pub(in crate::page) struct Spot {
+pub(in crate::page) struct ActionPoint {
     pub frame: FrameId,
     pub x: f64,
     pub y: f64,
@@ -32,12 +32,12 @@ pub(in crate::page) struct Spot {
     pub is_editor: bool,
     /// Whether it received the focus, if that was requested.
     pub focused: bool,
-    sought: Sought,
+    sought: ActionabilityQuery,
 }
 
 /// The query that found an action point.
 #[derive(Debug, Clone)]
-pub(in crate::page) struct Sought {
+pub(in crate::page) struct ActionabilityQuery {
     target: String,
     /// Arguments of `waitActionable`.
     wanted: Value,
@@ -46,7 +46,7 @@ pub(in crate::page) struct Sought {
 }
 
 /// A point of a frame that is actionable through its parent frames.
-pub(in crate::page) struct Reached {
+pub(in crate::page) struct ReachedPoint {
     /// The point in the page's viewport.
     pub point: (f64, f64),
     /// Maps the frame's viewport to the page's.
@@ -55,7 +55,7 @@ pub(in crate::page) struct Reached {
     pub retried: bool,
 }
 
-impl Sought {
+impl ActionabilityQuery {
     /// Creates a query that begins now. `wanted` are arguments of `waitActionable`.
     pub fn new(target: &str, wanted: Value, timeout: Duration) -> Self {
         Self { target: target.to_owned(), wanted, begun: Instant::now(), timeout }
@@ -90,15 +90,20 @@ impl Sought {
 }
 
 /// Returns the point in the answer of the injected script, in the element's frame.
-pub(in crate::page) fn place_in(answer: &Value) -> (f64, f64) {
+pub(in crate::page) fn point_in(answer: &Value) -> (f64, f64) {
     let coordinate = |name: &str| answer[name].as_f64().unwrap_or_default();
     (coordinate("x"), coordinate("y"))
 }
 
-impl Spot {
+impl ActionPoint {
     /// Creates it from the answer for an element in `frame` and its position in the page's
     /// viewport.
-    pub fn of(answer: &Value, reached: &Reached, frame: FrameId, sought: Sought) -> Self {
+    pub fn of(
+        answer: &Value,
+        reached: &ReachedPoint,
+        frame: FrameId,
+        sought: ActionabilityQuery,
+    ) -> Self {
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         Self {
             x: reached.point.0,
@@ -127,7 +132,7 @@ impl Spot {
             kind: String::new(),
             is_editor: false,
             focused: false,
-            sought: Sought::new("", json!({}), Duration::ZERO),
+            sought: ActionabilityQuery::new("", json!({}), Duration::ZERO),
             frame,
         }
     }
@@ -144,35 +149,39 @@ impl Spot {
 
 impl Page {
     /// Waits until `target` is actionable, and returns the point to act at.
-    pub(in crate::page) async fn spot(
+    pub(in crate::page) async fn await_actionable(
         &self,
         target: &str,
         action: &str,
         force: bool,
         timeout: Duration,
-    ) -> Result<Spot> {
-        self.spot_with(target, json!({"action": action, "force": force}), timeout).await
+    ) -> Result<ActionPoint> {
+        self.await_actionable_with(target, json!({"action": action, "force": force}), timeout).await
     }
 
     /// Does the same with the arguments `wanted` of `waitActionable`.
-    pub(in crate::page) async fn spot_with(
+    pub(in crate::page) async fn await_actionable_with(
         &self,
         target: &str,
         wanted: Value,
         timeout: Duration,
-    ) -> Result<Spot> {
-        self.seek(Sought::new(target, wanted, timeout)).await
+    ) -> Result<ActionPoint> {
+        self.seek(ActionabilityQuery::new(target, wanted, timeout)).await
     }
 
     /// Waits until `spot` is actionable again after a press has hit `cover` instead. Fails at the
     /// timeout.
-    pub(in crate::page) async fn spot_uncovered(&self, spot: Spot, cover: &str) -> Result<Spot> {
-        let Spot { mut sought, description, reference, .. } = spot;
+    pub(in crate::page) async fn await_uncovered(
+        &self,
+        spot: ActionPoint,
+        cover: &str,
+    ) -> Result<ActionPoint> {
+        let ActionPoint { mut sought, description, reference, .. } = spot;
         if sought.left().is_zero() {
             let millis = millis(sought.timeout);
             return Err(TroupeError::new(
                 ErrorCode::ElementNotClickable,
-                format!("{description} was covered by {cover} whenever it was pressed (waited {millis} ms)"),
+                format!("{description} was covered by {cover} at each attempt to click it (waited {millis} ms)"),
             )
             .detail("selector", sought.target)
             .detail("reason", "covered")
@@ -185,26 +194,26 @@ impl Page {
         self.seek(sought).await
     }
 
-    async fn seek(&self, sought: Sought) -> Result<Spot> {
-        let looking = self.in_one_document(|| Box::pin(self.look_for_spot(&sought)));
+    async fn seek(&self, sought: ActionabilityQuery) -> Result<ActionPoint> {
+        let looking = self.in_one_document(|| Box::pin(self.find_action_point(&sought)));
         // The page has its own timeout. This one is for a page whose event loop is blocked.
         let found =
             self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
                 let what =
-                    format!("`{}` could not be looked for: the page did not answer", sought.target);
+                    format!("`{}` could not be found: the page did not respond", sought.target);
                 self.timed_out(&what, sought.timeout)
             });
         found.and_then(|found| found).map_err(|error| error.about(&sought.target))
     }
 
-    async fn look_for_spot(&self, sought: &Sought) -> Result<Spot> {
+    async fn find_action_point(&self, sought: &ActionabilityQuery) -> Result<ActionPoint> {
         let place = self.locate(&sought.target).await?;
-        let mut before: Option<((f64, f64), Reached)> = None;
+        let mut before: Option<((f64, f64), ReachedPoint)> = None;
         loop {
             let mut arguments = sought.arguments();
             arguments["target"] = place.target.as_str().into();
             let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-            let point = place_in(&answer);
+            let point = point_in(&answer);
             let reached = match before.take() {
                 // The element has not moved since its parent frames were waited for.
                 Some((same, reached)) if same == point && answer["retried"] != true => reached,
@@ -218,7 +227,7 @@ impl Page {
                     reached
                 }
             };
-            return Ok(Spot::of(&answer, &reached, place.frame, sought.clone()));
+            return Ok(ActionPoint::of(&answer, &reached, place.frame, sought.clone()));
         }
     }
 
@@ -226,11 +235,12 @@ impl Page {
     /// scrolled into view, stable and not covered. `retried` says that this took time.
     pub(in crate::page) async fn reach_through(
         &self,
-        owners: &[Owner],
-        sought: &Sought,
+        owners: &[FrameElement],
+        sought: &ActionabilityQuery,
         point: (f64, f64),
-    ) -> Result<Reached> {
-        let mut reached = Reached { point, transform: FrameTransform::default(), retried: false };
+    ) -> Result<ReachedPoint> {
+        let mut reached =
+            ReachedPoint { point, transform: FrameTransform::default(), retried: false };
         for owner in owners.iter().rev() {
             let (x, y) = reached.point;
             let mut arguments = sought.through_frame();
@@ -242,7 +252,7 @@ impl Page {
                 arguments["guard"] = false.into();
             }
             let answer = self.inject_in(&owner.frame, "waitActionable", arguments).await?;
-            reached.point = place_in(&answer);
+            reached.point = point_in(&answer);
             reached.transform = reached.transform.then(FrameTransform::read(&answer["matrix"]));
             reached.retried |= answer["retried"] == true;
         }

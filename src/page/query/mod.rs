@@ -9,8 +9,8 @@ mod waiting;
 
 pub use waiting::{Element, ElementState, Patience};
 
-pub(super) use actionability::{Reached, Sought, Spot, place_in};
+pub(super) use actionability::{ActionPoint, ActionabilityQuery, ReachedPoint, point_in};
 pub(super) use frame_elements::FrameElements;
 pub(super) use frame_transform::{FrameTransform, area};
-pub(super) use targets::{MAX_DEPTH, Owner, Place};
+pub(super) use targets::{FrameElement, MAX_DEPTH, ResolvedTarget};
 pub(super) use typed_query::typed;

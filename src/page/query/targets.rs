@@ -15,17 +15,17 @@ pub(in crate::page) const MAX_DEPTH: usize = 6;
 
 /// An iframe on the path from the main frame to a target: its parent frame, and its ref there.
 #[derive(Debug, Clone)]
-pub(in crate::page) struct Owner {
+pub(in crate::page) struct FrameElement {
     pub frame: FrameId,
     pub reference: String,
 }
 
 /// A target and the frame that it is in.
 #[derive(Debug, Clone)]
-pub(in crate::page) struct Place {
+pub(in crate::page) struct ResolvedTarget {
     pub frame: FrameId,
     /// The iframes on the path to the frame, from the main frame inwards.
-    pub owners: Vec<Owner>,
+    pub owners: Vec<FrameElement>,
     /// The rest of the target, which refers to an element in the frame.
     pub target: String,
 }
@@ -43,7 +43,7 @@ fn frame_number(target: &str) -> Option<u64> {
 
 impl Page {
     /// Finds the frame that `target` is in.
-    pub(in crate::page) async fn locate(&self, target: &str) -> Result<Place> {
+    pub(in crate::page) async fn locate(&self, target: &str) -> Result<ResolvedTarget> {
         let main = self.main_frame().clone();
         if let Some(number) = frame_number(target).filter(|number| *number > 0) {
             let frame = self.frame_of_number(number).ok_or_else(|| {
@@ -54,9 +54,10 @@ impl Page {
                 }
             })?;
             let owners = self.owners_of(&frame).await?;
-            return Ok(Place { frame, owners, target: target.to_owned() });
+            return Ok(ResolvedTarget { frame, owners, target: target.to_owned() });
         }
-        let mut place = Place { frame: main, owners: Vec::new(), target: target.to_owned() };
+        let mut place =
+            ResolvedTarget { frame: main, owners: Vec::new(), target: target.to_owned() };
         let mut parts: Vec<&str> = target.split(" >>> ").map(str::trim).collect();
         place.target = parts.pop().unwrap_or_default().to_owned();
         for part in parts {
@@ -69,19 +70,18 @@ impl Page {
                 if description.starts_with("iframe ") {
                     return stale(&reference);
                 }
-                let what = format!(
-                    "`{part}` is {description}, not a frame: ` >>> ` goes into frames only"
-                );
+                let what =
+                    format!("`{part}` is {description}, not a frame: ` >>> ` only enters frames");
                 TroupeError::new(ErrorCode::InvalidSelector, what).detail("selector", target)
             })?;
-            place.owners.push(Owner { frame: place.frame, reference });
+            place.owners.push(FrameElement { frame: place.frame, reference });
             place.frame = inner;
         }
         Ok(place)
     }
 
     /// Returns the iframes around `frame`, from the main frame inwards.
-    async fn owners_of(&self, frame: &FrameId) -> Result<Vec<Owner>> {
+    async fn owners_of(&self, frame: &FrameId) -> Result<Vec<FrameElement>> {
         let mut owners = Vec::new();
         let mut inner = frame.clone();
         while inner != *self.main_frame() && owners.len() <= MAX_DEPTH {
@@ -90,7 +90,7 @@ impl Page {
                 .read(|facts| facts.frames.get(&inner).and_then(|frame| frame.parent.clone()))
                 .ok_or_else(|| stale(frame))?;
             let reference = self.frame_owner(&parent, &inner).await?.ok_or_else(|| stale(frame))?;
-            owners.push(Owner { frame: parent.clone(), reference });
+            owners.push(FrameElement { frame: parent.clone(), reference });
             inner = parent;
         }
         owners.reverse();
@@ -98,7 +98,10 @@ impl Page {
     }
 
     /// Returns the current transform from the innermost frame's viewport to the page's.
-    pub(in crate::page) async fn transform_of(&self, owners: &[Owner]) -> Result<FrameTransform> {
+    pub(in crate::page) async fn transform_of(
+        &self,
+        owners: &[FrameElement],
+    ) -> Result<FrameTransform> {
         let mut transform = FrameTransform::default();
         for owner in owners.iter().rev() {
             let answer = self
@@ -113,7 +116,7 @@ impl Page {
 fn stale(what: &str) -> TroupeError {
     TroupeError::new(
         ErrorCode::ElementNotFound,
-        format!("`{what}` is in a frame whose document is gone"),
+        format!("`{what}` is in a frame whose document was replaced or removed"),
     )
     .detail("reason", "stale")
     .suggestion("take a new snapshot")

@@ -15,7 +15,7 @@ use crate::{
         Page,
         query::area,
         script::{GRACE, is_unresponsive, millis},
-        state::Mark,
+        state::EventSequence,
     },
 };
 
@@ -103,9 +103,9 @@ impl Patience {
 }
 
 /// The frames of a page at one point in time.
-struct Frames {
+struct FrameSet {
     known: HashSet<FrameId>,
-    mark: Mark,
+    mark: EventSequence,
 }
 
 impl Page {
@@ -160,7 +160,7 @@ impl Page {
         let wanted = UrlPattern::parse(pattern).map_err(|reason| {
             TroupeError::new(
                 ErrorCode::InvalidParameters,
-                format!("`{pattern}` is no URL pattern: {reason}"),
+                format!("`{pattern}` is not a valid URL pattern: {reason}"),
             )
         })?;
         let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
@@ -320,14 +320,14 @@ impl Page {
         }
     }
 
-    fn frames(&self) -> Frames {
-        self.state.read(|facts| Frames {
+    fn frames(&self) -> FrameSet {
+        self.state.read(|facts| FrameSet {
             known: facts.frames.keys().cloned().collect(),
             mark: facts.now(),
         })
     }
 
-    async fn frames_other_than(&self, frames: &Frames) {
+    async fn frames_other_than(&self, frames: &FrameSet) {
         let changed = self.state.until(|facts| {
             let other = facts.closed
                 || facts.crashed.is_some()
@@ -343,7 +343,7 @@ impl Page {
 
     /// Waits briefly for the event that replaced a document. It may have been reported before
     /// `frames` were read.
-    async fn frames_replaced(&self, frames: &Frames) {
+    async fn frames_replaced(&self, frames: &FrameSet) {
         let _ = self.within(REPLACED, self.frames_other_than(frames)).await;
     }
 
@@ -363,7 +363,7 @@ impl Page {
             }
             Some(outcome) => outcome,
             None => {
-                Err(self.timed_out(&format!("{what}: the page did not answer"), patience.timeout))
+                Err(self.timed_out(&format!("{what}: the page did not respond"), patience.timeout))
             }
         }
     }

@@ -16,17 +16,20 @@ use crate::{
     page::{
         Page,
         read::{SnapshotOptions, difference, whole_page},
-        state::{FrameSnapshot, FrameSnapshots, Look, Mark, Shown, Version},
+        state::{
+            DocumentVersion, EventSequence, FrameSnapshot, FrameSnapshots, PageSnapshot,
+            ShownSnapshot,
+        },
     },
 };
 
 /// The page's text before an action.
 #[derive(Debug, Clone)]
 pub(in crate::page) struct Before {
-    look: Look,
+    look: PageSnapshot,
     /// The text that the client was last shown, if the page has changed since then.
     shown: Option<Arc<str>>,
-    at: Mark,
+    at: EventSequence,
 }
 
 impl Before {
@@ -47,7 +50,7 @@ pub(in crate::page) struct Changes {
 }
 
 /// Arguments for the text of a frame that no longer shows the `known` version.
-fn look_after(known: &Version) -> Map<String, Value> {
+fn look_after(known: &DocumentVersion) -> Map<String, Value> {
     let mut wanted = whole_page();
     wanted.insert("known".into(), known.count.into());
     wanted.insert("document".into(), (*known.document).into());
@@ -61,11 +64,11 @@ impl Page {
 
     /// Takes a snapshot of the page unless nothing has changed since the last one. `seen` is a new
     /// snapshot of the main frame.
-    async fn look(&self, seen: Option<Value>) -> Result<Look> {
+    async fn look(&self, seen: Option<Value>) -> Result<PageSnapshot> {
         let document = self.document();
         let main = self.main_frame();
         let (last, reports_inner) = {
-            let known = self.last_look.lock();
+            let known = self.snapshot_cache.lock();
             let last = known.look.clone().filter(|last| last.document == document);
             let reports_inner =
                 known.reports_inner.as_ref() == Some(main) && !known.heard.contains_key(main);
@@ -79,7 +82,7 @@ impl Page {
             // are queried.
             main_snapshot = Some(self.frame_snapshot(main, Some(known)).await?);
         }
-        let heard = self.last_look.take_heard();
+        let heard = self.snapshot_cache.take_heard();
         let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
         let frame_count = frames.len();
         let known = last.as_ref().map(|last| &*last.frames);
@@ -102,8 +105,8 @@ impl Page {
                 Err(_) => {}
             }
         }
-        self.last_look.forget_heard();
-        let unchanged = |last: &Look| {
+        self.snapshot_cache.forget_heard();
+        let unchanged = |last: &PageSnapshot| {
             let same = |(frame, now): (&FrameId, &FrameSnapshot)| {
                 last.frames.get(frame).is_some_and(|before| before.version == now.version)
             };
@@ -115,8 +118,8 @@ impl Page {
             return Ok(last);
         }
         let text = self.text_of(main, &frames, 0).await.into();
-        let look = Look { text, document, frames: Arc::new(frames), frame_count };
-        self.last_look.lock().look = Some(look.clone());
+        let look = PageSnapshot { text, document, frames: Arc::new(frames), frame_count };
+        self.snapshot_cache.lock().look = Some(look.clone());
         Ok(look)
     }
 
@@ -136,27 +139,27 @@ impl Page {
 
     /// Drops the versions that frames reported during earlier calls, because they may be outdated.
     pub fn begin_call(&self) {
-        self.last_look.forget_heard();
+        self.snapshot_cache.forget_heard();
     }
 
     /// Returns the text before an action. `None` if it cannot be read or is not needed.
     pub(in crate::page) async fn before_action(&self) -> Option<Before> {
-        self.last_look.lock().after_action = false;
+        self.snapshot_cache.lock().after_action = false;
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
         let look = Box::pin(self.look(None)).await.ok()?;
-        let shown = self.last_look.lock().shown_before(&look);
+        let shown = self.snapshot_cache.lock().shown_before(&look);
         Some(Before { look, shown, at: self.state.mark() })
     }
 
     /// Returns the text that the client was last shown, with its document.
-    pub fn shown(&self) -> Shown {
-        self.last_look.lock().shown.clone()
+    pub fn shown(&self) -> ShownSnapshot {
+        self.snapshot_cache.lock().shown.clone()
     }
 
-    pub fn set_shown(&self, shown: Shown) {
-        self.last_look.lock().shown = shown;
+    pub fn set_shown(&self, shown: ShownSnapshot) {
+        self.snapshot_cache.lock().shown = shown;
     }
 
     /// Whether the client was shown the present document, so that its changes since then are
@@ -169,14 +172,14 @@ impl Page {
     /// Records that the client has been shown the present text: the next action reports later
     /// changes.
     pub(in crate::page) async fn shown_now(&self) {
-        self.set_shown(Shown::default());
+        self.set_shown(ShownSnapshot::default());
         if self.config.after_action != crate::config::AfterAction::Changes {
             return;
         }
         if let Some(Ok(look)) =
             self.within(self.config.timeout_settle, Box::pin(self.look(None))).await
         {
-            self.set_shown(Shown::of(&look));
+            self.set_shown(ShownSnapshot::of(&look));
         }
     }
 
@@ -187,7 +190,7 @@ impl Page {
             return None;
         }
         let document = self.document();
-        let mut known = self.last_look.lock();
+        let mut known = self.snapshot_cache.lock();
         let look =
             known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
         known.after_action = false;
@@ -210,9 +213,9 @@ impl Page {
             return Changes::default();
         };
         {
-            let mut known = self.last_look.lock();
+            let mut known = self.snapshot_cache.lock();
             known.after_action = true;
-            known.shown = Shown::of(&after);
+            known.shown = ShownSnapshot::of(&after);
         }
         let Before { look: before, shown, .. } = before;
         let (before, after) = (&before.text, &after.text);
@@ -232,9 +235,9 @@ impl Page {
     /// action need none.
     pub(in crate::page) async fn seen_on_arrival(&self, seen: Value) {
         let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
-        let mut known = self.last_look.lock();
+        let mut known = self.snapshot_cache.lock();
         known.after_action = matches!(look, Some(Ok(_)));
-        known.shown = known.look.as_ref().map(Shown::of).unwrap_or_default();
+        known.shown = known.look.as_ref().map(ShownSnapshot::of).unwrap_or_default();
     }
 
     /// Returns the page's text after a call, for the record: the snapshot that was made for the
@@ -245,7 +248,7 @@ impl Page {
         }
         let document = self.document();
         let known = {
-            let mut known = self.last_look.lock();
+            let mut known = self.snapshot_cache.lock();
             let seen = std::mem::take(&mut known.after_action);
             known.look.clone().filter(|look| seen && look.document == document)
         };

@@ -36,7 +36,7 @@ struct Link {
     r#ref: String,
 }
 
-/// What a page tells of itself in its head, and its headings.
+/// The metadata in the head of a page, and its headings.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {

@@ -33,7 +33,7 @@ fn without_common_ends<'a>(before: &'a str, after: &'a str) -> (&'a str, &'a str
 
 /// A line of a difference.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
+struct DiffLine<'a> {
     /// `+`: added, `-`: removed, `~`: changed.
     sign: char,
     indent: usize,
@@ -43,7 +43,7 @@ struct Entry<'a> {
     index: usize,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DiffLine<'a> {
     fn of(sign: char, line: &'a str, index: usize) -> Self {
         let content = line.trim_start();
         let indent = line.len() - content.len();
@@ -101,9 +101,9 @@ pub(in crate::page) fn difference(before: &str, after: &str) -> String {
 
 /// Describes the removed element at the start of `entries`. Also returns how many entries the
 /// description covers: the lines in the element, and its removed siblings of the same role.
-fn removed(entries: &[Entry<'_>], before: &str, after: &str) -> (String, usize) {
+fn removed(entries: &[DiffLine<'_>], before: &str, after: &str) -> (String, usize) {
     let first = entries[0];
-    let size = |entries: &[Entry<'_>]| {
+    let size = |entries: &[DiffLine<'_>]| {
         1 + entries[1..]
             .iter()
             .take_while(|below| below.sign == '-' && below.indent > first.indent)
@@ -140,24 +140,25 @@ fn removed(entries: &[Entry<'_>], before: &str, after: &str) -> (String, usize) 
 /// Returns the remaining siblings of `removed` with the same role; `None` if their parent is not
 /// known.
 fn remaining_siblings<'a>(
-    removed: &Entry<'_>,
+    removed: &DiffLine<'_>,
     before: &str,
     after: &'a str,
 ) -> Option<Vec<&'a str>> {
     let lines: Vec<&str> = before.lines().take(removed.index).collect();
-    let around = lines.iter().rev().find(|line| Entry::of(' ', line, 0).indent < removed.indent)?;
+    let around =
+        lines.iter().rev().find(|line| DiffLine::of(' ', line, 0).indent < removed.indent)?;
     let around = reference(around)?;
     let mut after = after.lines().skip_while(|line| reference(line) != Some(around));
-    let around = Entry::of(' ', after.next()?, 0);
+    let around = DiffLine::of(' ', after.next()?, 0);
     let below =
-        after.map(|line| Entry::of(' ', line, 0)).take_while(|line| line.indent > around.indent);
+        after.map(|line| DiffLine::of(' ', line, 0)).take_while(|line| line.indent > around.indent);
     let same =
         below.filter(|line| line.indent == around.indent + 2 && line.role() == removed.role());
     Some(same.map(|line| line.element()).collect())
 }
 
 /// Returns the changed lines, without lines that only moved or differ only in the focus.
-fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
+fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
     let whole = before;
     let (before, after) = without_common_ends(before, after);
     if before == after {
@@ -203,7 +204,7 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<Entry<'a>> {
     };
     changed
         .iter()
-        .filter_map(|(tag, line, index)| Some(Entry::of(sign(*tag, line)?, line, *index)))
+        .filter_map(|(tag, line, index)| Some(DiffLine::of(sign(*tag, line)?, line, *index)))
         .collect()
 }
 

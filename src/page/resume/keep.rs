@@ -42,10 +42,10 @@ const BACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The last state of each frame, which is returned again if nothing has changed.
 #[derive(Debug, Default)]
-pub(in crate::page) struct Looks(Mutex<HashMap<FrameId, Look>>);
+pub(in crate::page) struct FrameStateCache(Mutex<HashMap<FrameId, CachedFrameState>>);
 
 #[derive(Debug, Clone)]
-struct Look {
+struct CachedFrameState {
     of: Option<DocumentId>,
     version: String,
     url: String,
@@ -54,7 +54,7 @@ struct Look {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct FrameReport {
     url: String,
     origin: String,
     version: String,
@@ -71,13 +71,13 @@ struct Told {
 }
 
 #[derive(Deserialize)]
-struct Whereabouts {
+struct FramePosition {
     url: String,
     place: Vec<usize>,
 }
 
-impl Looks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, Look>> {
+impl FrameStateCache {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, CachedFrameState>> {
         self.0.lock()
     }
 }
@@ -105,7 +105,7 @@ impl Page {
         };
         frames.retain(|(id, _)| shares(id) || self.frame_number_of(id).0 > 0);
         frames.sort_by_key(|(id, _)| *id != main);
-        self.looks.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
+        self.frame_states.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
         let mut kept = KeptPage::default();
         let looks = frames
             .iter()
@@ -164,9 +164,13 @@ impl Page {
         document: Option<&DocumentId>,
         databases: Option<&DatabaseVersions>,
         timeout: Duration,
-    ) -> (Option<(Look, Option<Told>)>, bool) {
-        let before =
-            self.looks.lock().get(frame).filter(|look| look.of.as_ref() == document).cloned();
+    ) -> (Option<(CachedFrameState, Option<FrameReport>)>, bool) {
+        let before = self
+            .frame_states
+            .lock()
+            .get(frame)
+            .filter(|look| look.of.as_ref() == document)
+            .cloned();
         let known = before.as_ref().map(|look| look.version.clone());
         let databases = databases.map(|versions| {
             let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
@@ -175,9 +179,10 @@ impl Page {
         let asked = self.ask_frame(frame, "keep", json!({"known": known, "indexedDB": databases}));
         let told = tokio::time::timeout(timeout, asked).await;
         let late = told.is_err();
-        self.still.fetch_or(late, Ordering::Relaxed);
+        self.is_unresponsive.fetch_or(late, Ordering::Relaxed);
         let told = told.ok().and_then(Result::ok);
-        let Some(mut told) = told.and_then(|told| serde_json::from_value::<Told>(told).ok()) else {
+        let Some(mut told) = told.and_then(|told| serde_json::from_value::<FrameReport>(told).ok())
+        else {
             return (before.map(|look| (look, None)), late);
         };
         let document_state = match (told.document.take(), before) {
@@ -185,13 +190,13 @@ impl Page {
             (None, Some(before)) => before.document,
             (None, None) => return (None, late),
         };
-        let look = Look {
+        let look = CachedFrameState {
             of: document.cloned(),
             version: told.version.clone(),
             url: told.url.clone(),
             document: document_state,
         };
-        self.looks.lock().insert(frame.clone(), look.clone());
+        self.frame_states.lock().insert(frame.clone(), look.clone());
         (Some((look, Some(told))), late)
     }
 
@@ -246,7 +251,7 @@ impl Page {
         join_all(work).await;
     }
 
-    async fn whereabouts(&self, frame: &FrameId) -> Option<Whereabouts> {
+    async fn whereabouts(&self, frame: &FrameId) -> Option<FramePosition> {
         let asked = self.ask_frame(frame, "whereabouts", json!({}));
         let told = tokio::time::timeout(BACK_TIMEOUT, asked).await.ok()?.ok()?;
         serde_json::from_value(told).ok()

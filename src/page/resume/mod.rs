@@ -10,5 +10,5 @@ pub use kept_page::{
     OriginStorage, Scroll,
 };
 
-pub(super) use keep::Looks;
+pub(super) use keep::FrameStateCache;
 pub(super) use typed_secrets::TypedSecrets;

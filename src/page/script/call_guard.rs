@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::{
     engine::{self, EngineError, World},
     error::Result,
-    page::{Page, state::Elsewhere},
+    page::{Page, state::OtherPageDialog},
 };
 
 /// Timeout for queries that do not wait for anything in the page.
@@ -18,9 +18,9 @@ pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
 
 impl Page {
     /// Waits until the dialog of another page blocks this one.
-    pub(in crate::page) async fn held_up(&self) -> Elsewhere {
+    pub(in crate::page) async fn blocked_by_dialog(&self) -> OtherPageDialog {
         let answers = |patience| -> BoxFuture<'_, bool> { Box::pin(self.answers(patience)) };
-        self.state.dialogs().holding_up(&self.id, answers).await
+        self.state.dialogs().blocking(&self.id, answers).await
     }
 
     /// Whether the page completes an event loop tick within `patience`.
@@ -58,15 +58,15 @@ impl Page {
                     Ok(dialog) => self.dialog_open(&dialog),
                     Err(error) => self.error(error),
                 }),
-                other = self.held_up() => Err(self.held_up_by(&other)),
+                other = self.blocked_by_dialog() => Err(self.blocked_by_error(&other)),
             }
         };
-        self.taking_turns(limit, over).await
+        self.while_responsive(limit, over).await
     }
 
     /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked
     /// as unresponsive.
-    pub(in crate::page) async fn taking_turns<T>(
+    pub(in crate::page) async fn while_responsive<T>(
         &self,
         limit: Duration,
         work: impl Future<Output = Result<T>>,
@@ -74,10 +74,10 @@ impl Page {
         if let Some(done) = self.within(limit, work).await {
             return done;
         }
-        self.still.store(true, Ordering::Relaxed);
+        self.is_unresponsive.store(true, Ordering::Relaxed);
         Err(self
-            .timed_out("the page took no turn (a script of its own may keep it busy)", limit)
-            .suggestion("wait and call again, or leave the page with `navigate`, or close it with `pages`, or close the session"))
+            .timed_out("the page did not respond (a script may be blocking its main thread)", limit)
+            .suggestion("wait and call again, navigate away with `navigate`, close the page with `pages`, or close the session"))
     }
 
     pub(in crate::page) async fn within<T>(

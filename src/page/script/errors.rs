@@ -8,7 +8,7 @@ use crate::{
     config::BrowserKind,
     engine::{self, Dialog, EngineError},
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, state::Elsewhere},
+    page::{Page, state::OtherPageDialog},
 };
 
 /// `details.reason` of a call whose document was replaced by a navigation.
@@ -20,12 +20,12 @@ impl Page {
         check_log(self.config.browser, engine::Log::Requests)
     }
 
-    pub(in crate::page) fn held_up_by(&self, other: &Elsewhere) -> TroupeError {
-        let Elsewhere { page_id, dialog } = other;
+    pub(in crate::page) fn blocked_by_error(&self, other: &OtherPageDialog) -> TroupeError {
+        let OtherPageDialog { page_id, dialog } = other;
         TroupeError::new(
             ErrorCode::DialogOpen,
             format!(
-                "page `{}` is held up by the {} dialog of `{page_id}`: {:?}",
+                "page `{}` is blocked by the {} dialog of `{page_id}`: {:?}",
                 self.id, dialog.kind, dialog.message
             ),
         )
@@ -43,7 +43,7 @@ impl Page {
         TroupeError::new(
             ErrorCode::DialogOpen,
             format!(
-                "page `{}` waits for its {} dialog: {:?}",
+                "page `{}` is blocked by its {} dialog: {:?}",
                 self.id, dialog.kind, dialog.message
             ),
         )
@@ -80,7 +80,7 @@ impl Page {
                 ErrorCode::PageNotFound,
                 format!("page `{}` has closed (it was at `{url}`)", self.id),
             )
-            .suggestion("open another page, or go on in one that is still open"),
+            .suggestion("open another page, or use one that is still open"),
             EngineError::Script(failure) => {
                 let code = match is_failed_request(&failure.message) {
                     true => ErrorCode::NetworkError,

@@ -44,7 +44,7 @@ impl Page {
     ) -> Result<Value> {
         self.complete(frame, &mut arguments);
         let answer = self.call_with_roots(frame, name, arguments).await?;
-        self.taken_in(frame, answer)
+        self.record_answer(frame, answer)
     }
 
     /// Creates a call of `name` of the injected script in `frame`, which the engine sends itself.
@@ -65,7 +65,7 @@ impl Page {
         call: &ScriptCall,
         answer: &str,
     ) -> Result<Value> {
-        self.taken_in(frame, readable(call.name, answer)?)
+        self.record_answer(frame, readable(call.name, answer)?)
     }
 
     /// Adds the arguments that every call has.
@@ -78,11 +78,11 @@ impl Page {
 
     /// Records the refs, versions and test IDs in an answer. Returns the error that the script
     /// reports, if any.
-    fn taken_in(&self, frame: &FrameId, answer: Value) -> Result<Value> {
+    fn record_answer(&self, frame: &FrameId, answer: Value) -> Result<Value> {
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
-        self.last_look.hear(frame, &answer);
+        self.snapshot_cache.hear(frame, &answer);
         self.test_ids.hear(&answer);
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),

@@ -6,7 +6,7 @@ use crate::{
     engine::{Dialog, FrameId, PageObserver, network::ResourceType},
     page::{
         Page,
-        state::{Download, Facts, Logged},
+        state::{Download, LoggedRequest, PageFacts},
     },
 };
 
@@ -46,7 +46,7 @@ impl Page {
 
     /// Returns a number that grows when the page navigates, loads, crashes or closes.
     pub fn revision(&self) -> u64 {
-        self.state.read(Facts::revision)
+        self.state.read(PageFacts::revision)
     }
 
     /// Whether the page is not closed.
@@ -66,9 +66,9 @@ impl Page {
 
     /// Returns the requests that match `filter`, the oldest first, each with the URL of its frame
     /// if that is not the main frame.
-    pub fn requests(&self, filter: Option<&str>) -> Vec<(Logged, Option<String>)> {
-        let fits = |entry: &&Logged| filter.is_none_or(|filter| entry.fits(filter));
-        let logged: Vec<Logged> =
+    pub fn requests(&self, filter: Option<&str>) -> Vec<(LoggedRequest, Option<String>)> {
+        let fits = |entry: &&LoggedRequest| filter.is_none_or(|filter| entry.fits(filter));
+        let logged: Vec<LoggedRequest> =
             self.state.read_log(|log| log.entries().filter(fits).cloned().collect());
         self.state.read(|facts| {
             let frame = |id: &FrameId| {

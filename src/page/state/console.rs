@@ -14,17 +14,17 @@ const LONGEST: usize = 10_000;
 
 /// The console of a session's pages.
 #[derive(Debug, Default)]
-pub struct ConsoleLog(Mutex<Log>);
+pub struct ConsoleLog(Mutex<ConsoleBuffer>);
 
 #[derive(Debug, Default)]
-struct Log {
+struct ConsoleBuffer {
     kept: VecDeque<ConsoleMessage>,
     /// The number of messages at the end of `kept` that were not taken yet.
     new: usize,
 }
 
 impl ConsoleLog {
-    fn lock(&self) -> MutexGuard<'_, Log> {
+    fn lock(&self) -> MutexGuard<'_, ConsoleBuffer> {
         self.0.lock()
     }
 

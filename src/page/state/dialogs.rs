@@ -30,15 +30,15 @@ impl From<Dialog> for OpenDialog {
     }
 }
 
-impl From<Elsewhere> for OpenDialog {
-    fn from(Elsewhere { page_id, dialog }: Elsewhere) -> Self {
+impl From<OtherPageDialog> for OpenDialog {
+    fn from(OtherPageDialog { page_id, dialog }: OtherPageDialog) -> Self {
         Self { dialog, page_id: Some(page_id) }
     }
 }
 
 /// The dialog of another page of the session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Elsewhere {
+pub struct OtherPageDialog {
     pub page_id: String,
     pub dialog: Dialog,
 }
@@ -53,17 +53,17 @@ impl Dialogs {
     }
 
     /// Returns a dialog that is open in another page than `page_id`.
-    pub(in crate::page) fn elsewhere(&self, page_id: &str) -> Option<Elsewhere> {
+    pub(in crate::page) fn elsewhere(&self, page_id: &str) -> Option<OtherPageDialog> {
         elsewhere(&self.0.borrow(), page_id)
     }
 
     /// Waits until a dialog of another page blocks `page_id`. `answers` tests whether the page
     /// responds within the given time.
-    pub(in crate::page) async fn holding_up<'a>(
+    pub(in crate::page) async fn blocking<'a>(
         &self,
         page_id: &str,
         answers: impl Fn(Duration) -> BoxFuture<'a, bool>,
-    ) -> Elsewhere {
+    ) -> OtherPageDialog {
         let mut news = self.0.subscribe();
         loop {
             let open = elsewhere(&news.borrow_and_update(), page_id);
@@ -81,9 +81,9 @@ impl Dialogs {
     }
 }
 
-fn elsewhere(open: &BTreeMap<String, Dialog>, page_id: &str) -> Option<Elsewhere> {
+fn elsewhere(open: &BTreeMap<String, Dialog>, page_id: &str) -> Option<OtherPageDialog> {
     let (page_id, dialog) = open.iter().find(|(other, _)| *other != page_id)?;
-    Some(Elsewhere { page_id: page_id.clone(), dialog: dialog.clone() })
+    Some(OtherPageDialog { page_id: page_id.clone(), dialog: dialog.clone() })
 }
 
 #[cfg(test)]
@@ -102,16 +102,16 @@ mod tests {
     async fn a_dialog_of_another_page_blocks_a_page_that_does_not_respond() {
         let dialogs = Dialogs::default();
         dialogs.opened("page-2", &alert());
-        let open = dialogs.holding_up("page-1", |_| ready(false).boxed()).await;
-        assert_eq!(open, Elsewhere { page_id: "page-2".into(), dialog: alert() });
+        let open = dialogs.blocking("page-1", |_| ready(false).boxed()).await;
+        assert_eq!(open, OtherPageDialog { page_id: "page-2".into(), dialog: alert() });
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_dialog_of_another_page_does_not_block_a_page_that_responds() {
         let dialogs = Dialogs::default();
         dialogs.opened("page-2", &alert());
-        let held_up = dialogs.holding_up("page-1", |_| ready(true).boxed());
-        assert!(tokio::time::timeout(Duration::from_secs(60), held_up).await.is_err());
+        let blocked_by_dialog = dialogs.blocking("page-1", |_| ready(true).boxed());
+        assert!(tokio::time::timeout(Duration::from_secs(60), blocked_by_dialog).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
@@ -120,7 +120,7 @@ mod tests {
         dialogs.opened("page-1", &alert());
         dialogs.opened("page-2", &alert());
         dialogs.closed("page-2");
-        let held_up = dialogs.holding_up("page-1", |_| ready(false).boxed());
-        assert!(tokio::time::timeout(Duration::from_secs(60), held_up).await.is_err());
+        let blocked_by_dialog = dialogs.blocking("page-1", |_| ready(false).boxed());
+        assert!(tokio::time::timeout(Duration::from_secs(60), blocked_by_dialog).await.is_err());
     }
 }

@@ -49,7 +49,7 @@ pub struct Download {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct DownloadEntry {
     id: Arc<str>,
     download: Download,
     /// The state that a result has reported, if any.
@@ -60,7 +60,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Downloads {
     folder: PathBuf,
-    list: Mutex<Vec<Entry>>,
+    list: Mutex<Vec<DownloadEntry>>,
     changed: Notify,
     events: Events,
     /// Owns the tasks that move finished files.
@@ -72,7 +72,7 @@ impl Downloads {
         Self { folder, events, ..Self::default() }
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn list(&self) -> MutexGuard<'_, Vec<DownloadEntry>> {
         self.list.lock()
     }
 
@@ -83,7 +83,7 @@ impl Downloads {
             state: DownloadState::InProgress,
         };
         self.events.of_download(&download);
-        self.list().push(Entry { id: start.id.clone(), download, told: None });
+        self.list().push(DownloadEntry { id: start.id.clone(), download, told: None });
         self.changed.notify_waiters();
     }
 

@@ -9,36 +9,36 @@ use tokio::time::Instant;
 
 use crate::{
     engine::{Dialog, DocumentId, DownloadStart, FileChooser, FrameId},
-    page::state::{Frame, Mark, Requests},
+    page::state::{EventSequence, Frame, InFlightRequests},
 };
 
 /// The facts about a page, behind one lock.
 #[derive(Debug, Default)]
-pub struct Facts {
-    pub(super) now: Mark,
+pub struct PageFacts {
+    pub(super) now: EventSequence,
     pub main: FrameIdOrNone,
     pub frames: HashMap<FrameId, Frame>,
-    pub(super) requests: Requests,
+    pub(super) requests: InFlightRequests,
     pub(super) statuses: VecDeque<(DocumentId, u16)>,
     pub dialog: Option<Dialog>,
-    pub(super) dialog_opened: Mark,
-    pub(super) download: Option<(Mark, DownloadStart)>,
-    pub(super) file_chooser: Option<(Mark, FileChooser)>,
+    pub(super) dialog_opened: EventSequence,
+    pub(super) download: Option<(EventSequence, DownloadStart)>,
+    pub(super) file_chooser: Option<(EventSequence, FileChooser)>,
     /// The windows that the page has requested: when, the window's name, if it has one, and its
     /// URL.
-    pub(super) windows: VecDeque<(Mark, Option<Arc<str>>, String)>,
+    pub(super) windows: VecDeque<(EventSequence, Option<Arc<str>>, String)>,
     /// When the page crashed. `None` once it has a document again.
-    pub crashed: Option<Mark>,
+    pub crashed: Option<EventSequence>,
     /// When a navigation last ended without a document.
-    pub(super) abandoned: Mark,
+    pub(super) abandoned: EventSequence,
     /// When the document or its URL last changed, or the page loaded, crashed or closed.
-    pub(super) shown: Mark,
+    pub(super) shown: EventSequence,
     pub closed: bool,
 }
 
 type FrameIdOrNone = Option<FrameId>;
 
-impl Facts {
+impl PageFacts {
     /// Returns the main frame; an empty one before the page's first event.
     pub fn main_frame(&self) -> &Frame {
         static EMPTY: LazyLock<Frame> = LazyLock::new(Frame::default);
@@ -46,64 +46,64 @@ impl Facts {
     }
 
     /// Returns the number of the last event.
-    pub fn now(&self) -> Mark {
+    pub fn now(&self) -> EventSequence {
         self.now
     }
 
     /// Whether a navigation of the main frame has begun since `mark` and has not committed yet.
-    pub fn navigating_since(&self, mark: Mark) -> bool {
+    pub fn navigating_since(&self, mark: EventSequence) -> bool {
         self.main_frame().leaves_since(mark)
     }
 
     /// Whether the main frame has committed a document since `mark`.
-    pub fn committed_since(&self, mark: Mark) -> bool {
+    pub fn committed_since(&self, mark: EventSequence) -> bool {
         self.main_frame().committed > mark
     }
 
     /// Whether any frame has committed a document since `mark`.
-    pub fn some_frame_committed_since(&self, mark: Mark) -> bool {
+    pub fn some_frame_committed_since(&self, mark: EventSequence) -> bool {
         self.frames.values().any(|frame| frame.committed > mark)
     }
 
     /// Whether a document, script or fetch that was requested since `mark` is in flight.
-    pub fn busy_since(&self, mark: Mark) -> bool {
+    pub fn busy_since(&self, mark: EventSequence) -> bool {
         self.requests.busy(mark, Instant::now())
             || self.frames.values().any(|frame| frame.leaves_since(mark))
     }
 
     /// Returns the time at which the requests since `mark` count as finished without another event.
     /// `None` if only an event finishes them.
-    pub fn requests_over_at(&self, mark: Mark) -> Option<Instant> {
+    pub fn requests_over_at(&self, mark: EventSequence) -> Option<Instant> {
         self.requests.over_at(mark)
     }
 
     /// Whether a request that was sent since `mark` has ended since `since`.
-    pub fn answered_since(&self, mark: Mark, since: Mark) -> bool {
+    pub fn answered_since(&self, mark: EventSequence, since: EventSequence) -> bool {
         self.requests.ended_since(mark, since)
     }
 
     /// Whether the requests since `mark` may have further effects.
-    pub fn unfinished_since(&self, mark: Mark) -> bool {
+    pub fn unfinished_since(&self, mark: EventSequence) -> bool {
         self.requests.unfinished(mark)
     }
 
     /// Returns the open dialog, if it opened since `mark`.
-    pub fn dialog_since(&self, mark: Mark) -> Option<Dialog> {
+    pub fn dialog_since(&self, mark: EventSequence) -> Option<Dialog> {
         self.dialog.clone().filter(|_| self.dialog_opened > mark)
     }
 
     /// Returns the last download that started since `mark`.
-    pub fn download_since(&self, mark: Mark) -> Option<DownloadStart> {
+    pub fn download_since(&self, mark: EventSequence) -> Option<DownloadStart> {
         self.download.clone().filter(|(at, _)| *at > mark).map(|(_, download)| download)
     }
 
     /// Returns the file chooser that opened since `mark`.
-    pub fn file_chooser_since(&self, mark: Mark) -> Option<FileChooser> {
+    pub fn file_chooser_since(&self, mark: EventSequence) -> Option<FileChooser> {
         self.file_chooser.clone().filter(|(at, _)| *at > mark).map(|(_, chooser)| chooser)
     }
 
     /// Returns the URLs of the windows that the page has requested since `mark`.
-    pub fn windows_since(&self, mark: Mark) -> Vec<String> {
+    pub fn windows_since(&self, mark: EventSequence) -> Vec<String> {
         self.windows
             .iter()
             .rev()
@@ -114,7 +114,7 @@ impl Facts {
 
     /// Whether a navigation has ended without a document since `mark`, for example because it
     /// became a download.
-    pub fn abandoned_since(&self, mark: Mark) -> bool {
+    pub fn abandoned_since(&self, mark: EventSequence) -> bool {
         self.abandoned > mark
     }
 

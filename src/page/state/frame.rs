@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
     engine::{DocumentId, FrameId},
-    page::state::Mark,
+    page::state::EventSequence,
 };
 
 /// One frame and the document in it.
@@ -19,15 +19,15 @@ pub struct Frame {
     /// HTTP status of the document; 0 if there is none.
     pub status: u16,
     /// When the pending navigation away from the document began.
-    pub navigating: Option<Mark>,
+    pub navigating: Option<EventSequence>,
     /// The documents of pending navigations, the oldest first.
     pub(super) begun: VecDeque<DocumentId>,
     /// When a navigation was scheduled for a later event loop tick.
-    pub(super) scheduled: Option<Mark>,
+    pub(super) scheduled: Option<EventSequence>,
     /// When the document was committed.
-    pub committed: Mark,
+    pub committed: EventSequence,
     /// When the last same-document navigation changed the URL.
-    pub moved_within: Mark,
+    pub moved_within: EventSequence,
 }
 
 impl Frame {
@@ -38,7 +38,7 @@ impl Frame {
         at.map(|at| self.begun.range(at + 1..).cloned().collect()).unwrap_or_default()
     }
 
-    pub(super) fn leaves_since(&self, mark: Mark) -> bool {
+    pub(super) fn leaves_since(&self, mark: EventSequence) -> bool {
         self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
     }
 }

@@ -22,23 +22,25 @@ mod visited;
 pub use console::ConsoleLog;
 pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
-pub use network_log::Logged;
-pub use network_policy::Gate;
-pub use page_state::{PageState, Shared};
+pub use network_log::LoggedRequest;
+pub use network_policy::SessionNetworkPolicy;
+pub use page_state::{PageState, SessionContext};
 pub use ref_numbers::RefCounter;
 pub use revision::Revision;
 pub use session_events::{Events, SessionEvent};
-pub use snapshot_cache::Shown;
+pub use snapshot_cache::ShownSnapshot;
 pub use visited::Visited;
 
 pub(super) use accessors::Unreachable;
-pub(super) use dialogs::Elsewhere;
-pub(super) use facts::Facts;
+pub(super) use dialogs::OtherPageDialog;
+pub(super) use facts::PageFacts;
 pub(super) use frame::Frame;
 pub(super) use network_log::NetworkLog;
-pub(super) use network_policy::Outcome;
+pub(super) use network_policy::ConnectionFailure;
 pub(super) use ref_numbers::FrameNumbers;
-pub(super) use requests::{Request, Requests};
-pub(super) use sequence::Mark;
-pub(super) use snapshot_cache::{FrameSnapshot, FrameSnapshots, LastLook, Look, Version};
+pub(super) use requests::{InFlightRequest, InFlightRequests};
+pub(super) use sequence::EventSequence;
+pub(super) use snapshot_cache::{
+    DocumentVersion, FrameSnapshot, FrameSnapshots, PageSnapshot, SnapshotCache,
+};
 pub(super) use visited::same_site;

@@ -21,7 +21,7 @@ const URL: usize = 2000;
 
 /// A request and its result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Logged {
+pub struct LoggedRequest {
     pub url: String,
     pub method: String,
     pub kind: ResourceType,
@@ -40,7 +40,7 @@ pub struct Logged {
     clock: Option<f64>,
 }
 
-impl Logged {
+impl LoggedRequest {
     /// Whether it matches `filter`: its type, its status (`404`, `4xx`), `failed`, or a part of its
     /// URL.
     pub fn fits(&self, filter: &str) -> bool {
@@ -62,7 +62,7 @@ fn now() -> f64 {
 
 #[derive(Debug, Default)]
 pub struct NetworkLog {
-    entries: VecDeque<Logged>,
+    entries: VecDeque<LoggedRequest>,
     /// The number of removed entries, which is the number of the first entry.
     forgotten: usize,
     /// The numbers of the in-flight requests, by ID.
@@ -72,7 +72,7 @@ pub struct NetworkLog {
 
 impl NetworkLog {
     /// Returns all entries, the oldest first.
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Logged> {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &LoggedRequest> {
         self.entries.iter()
     }
 
@@ -82,12 +82,12 @@ impl NetworkLog {
         self.entries.get(at).map(|entry| entry.url.as_str())
     }
 
-    fn open(&mut self, id: &str) -> Option<&mut Logged> {
+    fn open(&mut self, id: &str) -> Option<&mut LoggedRequest> {
         let at = self.open.get(id)?.checked_sub(self.forgotten)?;
         self.entries.get_mut(at)
     }
 
-    fn end(&mut self, id: &str, clock: Option<f64>) -> Option<&mut Logged> {
+    fn end(&mut self, id: &str, clock: Option<f64>) -> Option<&mut LoggedRequest> {
         let at = self.open.remove(id)?.checked_sub(self.forgotten)?;
         let entry = self.entries.get_mut(at)?;
         let duration = match (entry.clock, clock) {
@@ -130,7 +130,7 @@ impl NetworkLog {
                     self.open.retain(|_, number| *number >= first);
                 }
                 self.open.insert(id, self.forgotten + self.entries.len());
-                self.entries.push_back(Logged {
+                self.entries.push_back(LoggedRequest {
                     url,
                     method,
                     kind,
@@ -202,7 +202,7 @@ mod tests {
         log
     }
 
-    fn only(log: &NetworkLog) -> &Logged {
+    fn only(log: &NetworkLog) -> &LoggedRequest {
         let entries: Vec<_> = log.entries().collect();
         assert_eq!(entries.len(), 1);
         entries[0]

@@ -4,7 +4,7 @@
 //! A private host is reachable for a client that navigates to it, and then for the pages of that
 //! host. All ports of this machine count as one host. As long as a session has visited private
 //! hosts only, checking its connections is enough. Once it has visited public hosts too, each
-//! request is checked by [`Gate::allows_request`], which knows the initiating page.
+//! request is checked by [`SessionNetworkPolicy::allows_request`], which knows the initiating page.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -43,7 +43,7 @@ const OUTCOMES: usize = 64;
 
 /// Why a connection was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::page) enum Outcome {
+pub(in crate::page) enum ConnectionFailure {
     Refused(Rule),
     /// The browsers' name of the network error.
     Failed(&'static str),
@@ -51,14 +51,14 @@ pub(in crate::page) enum Outcome {
 
 /// The network policy of one session.
 #[derive(Debug)]
-pub struct Gate {
+pub struct SessionNetworkPolicy {
     rules: UrlRules,
     resolver: Resolver,
-    state: Mutex<State>,
+    state: Mutex<PolicyState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PolicyState {
     /// Private hosts that the client has navigated to.
     asked: HashSet<String>,
     /// Whether the client has navigated to a host of this machine.
@@ -66,12 +66,12 @@ struct State {
     /// Whether a connection to a public host was made.
     abroad: bool,
     /// The last failures, by `host:port`.
-    outcomes: VecDeque<(String, Outcome)>,
+    outcomes: VecDeque<(String, ConnectionFailure)>,
     /// Hosts with blocked and allowed addresses, by `host:port`.
     partial: VecDeque<(String, Rule)>,
 }
 
-impl State {
+impl PolicyState {
     fn has_asked_for(&self, host: &str) -> bool {
         self.asked.contains(host) || self.loopback && is_loopback(host)
     }
@@ -81,7 +81,7 @@ impl State {
         self.asked.insert(host);
     }
 
-    fn note(&mut self, place: String, outcome: Outcome) {
+    fn note(&mut self, place: String, outcome: ConnectionFailure) {
         if self.outcomes.len() == OUTCOMES {
             self.outcomes.pop_front();
         }
@@ -99,18 +99,18 @@ impl State {
     }
 }
 
-impl Gate {
+impl SessionNetworkPolicy {
     /// Returns `None` if the pages do not connect through the proxy.
     pub fn new(config: &Config) -> Option<Self> {
-        let gate = || Self {
+        let policy = || Self {
             rules: UrlRules::new(&config.security),
             resolver: Resolver::default(),
             state: Mutex::default(),
         };
-        config.holds_pages().then(gate)
+        config.holds_pages().then(policy)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PolicyState> {
         self.state.lock()
     }
 
@@ -158,7 +158,7 @@ impl Gate {
     }
 
     /// Returns why the last connection for `url` was not made.
-    pub(in crate::page) fn outcome(&self, url: &str) -> Option<Outcome> {
+    pub(in crate::page) fn outcome(&self, url: &str) -> Option<ConnectionFailure> {
         let url = Url::parse(url).ok()?;
         let place = place(&text(&host_of(&url)?), url.port_or_known_default()?);
         let state = self.state();
@@ -172,10 +172,12 @@ impl Gate {
 
     /// Returns the same if `reason` is the browsers' error for connections that the proxy has not
     /// made or has blocked.
-    pub(in crate::page) fn outcome_of(&self, url: &str, reason: &str) -> Option<Outcome> {
+    pub(in crate::page) fn outcome_of(&self, url: &str, reason: &str) -> Option<ConnectionFailure> {
         let word = reason.split(' ').next().unwrap_or_default();
         if word == BLOCKED {
-            return self.outcome(url).filter(|outcome| matches!(outcome, Outcome::Refused(_)));
+            return self
+                .outcome(url)
+                .filter(|outcome| matches!(outcome, ConnectionFailure::Refused(_)));
         }
         NOT_MADE.contains(&word).then(|| self.outcome(url)).flatten()
     }
@@ -184,15 +186,17 @@ impl Gate {
     /// proxy has not made it.
     pub(in crate::page) fn explain(&self, url: &str, reason: String) -> String {
         match self.outcome_of(url, &reason) {
-            Some(Outcome::Refused(rule)) => format!("{BLOCKED} (policy: {})", rule.name()),
-            Some(Outcome::Failed(known)) => known.to_owned(),
+            Some(ConnectionFailure::Refused(rule)) => {
+                format!("{BLOCKED} (policy: {})", rule.name())
+            }
+            Some(ConnectionFailure::Failed(known)) => known.to_owned(),
             None => reason,
         }
     }
 
     fn refuse(&self, place: String, rule: Rule) {
         tracing::warn!(place, rule = rule.name(), "blocked by policy: {rule}");
-        self.state().note(place, Outcome::Refused(rule));
+        self.state().note(place, ConnectionFailure::Refused(rule));
     }
 }
 
@@ -210,7 +214,7 @@ fn place(host: &str, port: u16) -> String {
     ConnectionRequest { host: host.to_owned(), port, by_client: false }.authority()
 }
 
-impl engine::network_policy::NetworkPolicy for Gate {
+impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
     fn check_host(&self, name: &str, port: u16) -> Option<ConnectionRequest> {
         let Some(host) = host(name) else {
             tracing::warn!(name, port, "blocked: this is no host");
@@ -294,7 +298,7 @@ impl engine::network_policy::NetworkPolicy for Gate {
             Some(rule) => self.refuse(place, rule),
             None => {
                 tracing::debug!(place, reason, "a page's connection did not come up");
-                self.state().note(place, Outcome::Failed(reason));
+                self.state().note(place, ConnectionFailure::Failed(reason));
             }
         }
     }
@@ -309,53 +313,61 @@ mod tests {
     use super::*;
     use crate::engine::network_policy::NetworkPolicy as _;
 
-    fn gate() -> Gate {
-        Gate::new(&Config::default()).unwrap()
+    fn policy() -> SessionNetworkPolicy {
+        SessionNetworkPolicy::new(&Config::default()).unwrap()
     }
 
-    fn goes(gate: &Gate, host: &str) -> bool {
-        let Some(wanted) = gate.check_host(host, 80) else { return false };
+    fn goes(policy: &SessionNetworkPolicy, host: &str) -> bool {
+        let Some(wanted) = policy.check_host(host, 80) else { return false };
         let address = wanted.host.parse().unwrap_or([127, 0, 0, 1].into());
-        !gate.allowed_addresses(&wanted, vec![address]).is_empty()
+        !policy.allowed_addresses(&wanted, vec![address]).is_empty()
     }
 
-    async fn ask(gate: &Gate, url: &str) {
-        gate.ask(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
+    async fn ask(policy: &SessionNetworkPolicy, url: &str) {
+        policy.ask(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
     }
 
     #[tokio::test]
     async fn all_ports_of_this_machine_count_as_one_host() {
-        let gate = gate();
-        assert!(!goes(&gate, "127.0.0.1") && !goes(&gate, "localhost") && !goes(&gate, "10.0.0.1"));
-        ask(&gate, "http://localhost:3000/").await;
+        let policy = policy();
         assert!(
-            goes(&gate, "127.0.0.1")
-                && goes(&gate, "LOCALHOST.")
-                && goes(&gate, "a.localhost")
-                && goes(&gate, "::1")
+            !goes(&policy, "127.0.0.1")
+                && !goes(&policy, "localhost")
+                && !goes(&policy, "10.0.0.1")
+        );
+        ask(&policy, "http://localhost:3000/").await;
+        assert!(
+            goes(&policy, "127.0.0.1")
+                && goes(&policy, "LOCALHOST.")
+                && goes(&policy, "a.localhost")
+                && goes(&policy, "::1")
         );
         // The client has not navigated to a name that resolves to this machine.
         assert!(
-            !goes(&gate, "rebound.example") && !goes(&gate, "0.0.0.0") && !goes(&gate, "10.0.0.1")
+            !goes(&policy, "rebound.example")
+                && !goes(&policy, "0.0.0.0")
+                && !goes(&policy, "10.0.0.1")
         );
-        ask(&gate, "http://10.0.0.1/").await;
+        ask(&policy, "http://10.0.0.1/").await;
         assert!(
-            goes(&gate, "10.0.0.1") && !goes(&gate, "10.0.0.2") && goes(&gate, "::ffff:10.0.0.1")
+            goes(&policy, "10.0.0.1")
+                && !goes(&policy, "10.0.0.2")
+                && goes(&policy, "::ffff:10.0.0.1")
         );
     }
 
     #[tokio::test]
     async fn a_host_that_was_public_at_the_navigation_does_not_become_private() {
-        let gate = gate();
-        ask(&gate, "http://203.0.113.7/").await;
-        let wanted = gate.check_host("203.0.113.7", 80).unwrap();
+        let policy = policy();
+        ask(&policy, "http://203.0.113.7/").await;
+        let wanted = policy.check_host("203.0.113.7", 80).unwrap();
         assert!(!wanted.by_client);
         assert_eq!(
-            gate.allowed_addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
+            policy.allowed_addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
             Vec::<IpAddr>::new()
         );
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
-        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
+        assert_eq!(policy.allowed_addresses(&wanted, both.clone()), both[1..]);
     }
 
     #[tokio::test]
@@ -363,32 +375,32 @@ mod tests {
         let mut config = Config::default();
         config.security.allow_private_network = true;
         config.security.blocked_domains = vec!["127.0.0.1".to_owned()];
-        let gate = Gate::new(&config).unwrap();
-        let wanted = gate.check_host("localhost", 80).unwrap();
+        let policy = SessionNetworkPolicy::new(&config).unwrap();
+        let wanted = policy.check_host("localhost", 80).unwrap();
         let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
-        assert_eq!(gate.allowed_addresses(&wanted, both.clone()), both[1..]);
-        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
-        let Some(Outcome::Refused(rule)) = gate.outcome("http://localhost/") else {
+        assert_eq!(policy.allowed_addresses(&wanted, both.clone()), both[1..]);
+        policy.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        let Some(ConnectionFailure::Refused(rule)) = policy.outcome("http://localhost/") else {
             panic!("blocked")
         };
         assert_eq!(rule.name(), "blockedDomains");
         // If the name has no blocked address, the policy is not the reason.
-        assert_eq!(gate.allowed_addresses(&wanted, both[1..].to_vec()), both[1..]);
-        gate.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(policy.allowed_addresses(&wanted, both[1..].to_vec()), both[1..]);
+        policy.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
         assert_eq!(
-            gate.outcome("http://localhost/"),
-            Some(Outcome::Failed("net::ERR_CONNECTION_REFUSED"))
+            policy.outcome("http://localhost/"),
+            Some(ConnectionFailure::Failed("net::ERR_CONNECTION_REFUSED"))
         );
     }
 
     #[tokio::test]
     async fn a_resumed_session_keeps_its_allowed_private_hosts() {
-        let first = gate();
+        let first = policy();
         for url in ["http://localhost:3000/", "http://10.0.0.1/", "http://203.0.113.7/"] {
             ask(&first, url).await;
         }
         assert_eq!(first.asked(), ["10.0.0.1", "localhost"]);
-        let resumed = gate();
+        let resumed = policy();
         resumed.grant(&first.asked());
         assert!(
             goes(&resumed, "127.0.0.1")
@@ -399,40 +411,44 @@ mod tests {
 
     #[tokio::test]
     async fn with_public_and_private_hosts_the_initiator_of_a_request_decides() {
-        let gate = gate();
-        ask(&gate, "http://localhost:3000/").await;
-        assert!(!gate.must_check_requests());
-        gate.record_proxied_connection();
-        assert!(gate.must_check_requests());
+        let policy = policy();
+        ask(&policy, "http://localhost:3000/").await;
+        assert!(!policy.must_check_requests());
+        policy.record_proxied_connection();
+        assert!(policy.must_check_requests());
         let to = "http://127.0.0.1:3000/x";
-        assert!(gate.allows_request(Initiator::Client, to));
-        assert!(gate.allows_request(Initiator::Document("http://localhost:8080/"), to));
-        assert!(!gate.allows_request(Initiator::Document("https://public.example/"), to));
-        assert!(!gate.allows_request(Initiator::Document("http://127.0.0.1.public.example/"), to));
-        assert!(!gate.allows_request(Initiator::Document("about:blank"), to));
-        assert!(!gate.allows_request(Initiator::Document("blob:https://public.example/1"), to));
-        assert!(gate.allows_request(Initiator::Document("blob:http://localhost:8080/1"), to));
-        assert!(!gate.allows_request(Initiator::Unknown, to));
-        assert!(gate.allows_request(
+        assert!(policy.allows_request(Initiator::Client, to));
+        assert!(policy.allows_request(Initiator::Document("http://localhost:8080/"), to));
+        assert!(!policy.allows_request(Initiator::Document("https://public.example/"), to));
+        assert!(
+            !policy.allows_request(Initiator::Document("http://127.0.0.1.public.example/"), to)
+        );
+        assert!(!policy.allows_request(Initiator::Document("about:blank"), to));
+        assert!(!policy.allows_request(Initiator::Document("blob:https://public.example/1"), to));
+        assert!(policy.allows_request(Initiator::Document("blob:http://localhost:8080/1"), to));
+        assert!(!policy.allows_request(Initiator::Unknown, to));
+        assert!(policy.allows_request(
             Initiator::Document("https://public.example/"),
             "https://other.example/"
         ));
-        let Some(Outcome::Refused(rule)) = gate.outcome(to) else { panic!("it is remembered") };
+        let Some(ConnectionFailure::Refused(rule)) = policy.outcome(to) else {
+            panic!("it is remembered")
+        };
         assert_eq!(rule.name(), "privateNetwork");
     }
 
     #[tokio::test]
     async fn requests_are_intercepted_before_a_session_with_public_pages_may_use_a_private_host() {
-        let gate = gate();
-        gate.record_proxied_connection();
+        let policy = policy();
+        policy.record_proxied_connection();
         let granted = Mutex::new(None);
         let stop = || -> BoxFuture<'_, ()> {
             Box::pin(async {
-                *granted.lock() = Some(gate.check_host("127.0.0.1", 80).unwrap().by_client)
+                *granted.lock() = Some(policy.check_host("127.0.0.1", 80).unwrap().by_client)
             })
         };
-        gate.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
+        policy.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
         assert_eq!(*granted.lock(), Some(false));
-        assert!(gate.check_host("127.0.0.1", 80).unwrap().by_client);
+        assert!(policy.check_host("127.0.0.1", 80).unwrap().by_client);
     }
 }

@@ -9,14 +9,14 @@ use crate::{
     config::Config,
     engine::{PageEvent, PageObserver, network::RequestEvent},
     page::state::{
-        ConsoleLog, Dialogs, Downloads, Events, Facts, Gate, Mark, NetworkLog, RefCounter,
-        Revision, Visited,
+        ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog, PageFacts, RefCounter,
+        Revision, SessionNetworkPolicy, Visited,
     },
 };
 
 /// State that all pages of a session share.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SessionContext {
     pub config: Arc<Config>,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
@@ -24,7 +24,7 @@ pub struct Shared {
     pub visited: Arc<Visited>,
     pub console: Arc<ConsoleLog>,
     /// Decides where the pages may connect. `None`: anywhere.
-    pub gate: Option<Arc<Gate>>,
+    pub network_policy: Option<Arc<SessionNetworkPolicy>>,
     /// Advanced when a page navigates, loads, crashes or closes.
     pub news: Revision,
     pub events: Events,
@@ -35,23 +35,41 @@ pub struct Shared {
 pub struct PageState {
     id: String,
     dialogs: Dialogs,
-    facts: Mutex<Facts>,
+    facts: Mutex<PageFacts>,
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
     visited: Arc<Visited>,
     console: Arc<ConsoleLog>,
-    gate: Option<Arc<Gate>>,
+    network_policy: Option<Arc<SessionNetworkPolicy>>,
     news: Revision,
     events: Events,
 }
 
 impl PageState {
     /// Creates the state of the page `id` of a session with the state `shared`.
-    pub fn new(id: String, shared: &Shared) -> Self {
-        let Shared { downloads, dialogs, visited, console, gate, news, events, .. } =
-            shared.clone();
-        Self { id, downloads, dialogs, visited, console, gate, news, events, ..Self::default() }
+    pub fn new(id: String, shared: &SessionContext) -> Self {
+        let SessionContext {
+            downloads,
+            dialogs,
+            visited,
+            console,
+            network_policy,
+            news,
+            events,
+            ..
+        } = shared.clone();
+        Self {
+            id,
+            downloads,
+            dialogs,
+            visited,
+            console,
+            network_policy,
+            news,
+            events,
+            ..Self::default()
+        }
     }
 
     /// Returns the open dialogs of the session.
@@ -69,22 +87,22 @@ impl PageState {
         look(&self.log.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Facts> {
+    fn lock(&self) -> MutexGuard<'_, PageFacts> {
         self.facts.lock()
     }
 
     /// Returns the number of the last event.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> EventSequence {
         self.lock().now
     }
 
     /// Reads the facts.
-    pub fn read<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+    pub fn read<T>(&self, look: impl FnOnce(&PageFacts) -> T) -> T {
         look(&self.lock())
     }
 
     /// Waits until `look` returns a value. Calls it again after each event.
-    pub async fn until<T>(&self, mut look: impl FnMut(&Facts) -> Option<T>) -> T {
+    pub async fn until<T>(&self, mut look: impl FnMut(&PageFacts) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -100,7 +118,7 @@ impl PageState {
     /// Waits until no request has been in flight for `quiet`.
     pub async fn network_idle(&self, quiet: Duration) {
         loop {
-            let since = self.until(Facts::quiet_since).await;
+            let since = self.until(PageFacts::quiet_since).await;
             let still = self.until(|facts| (facts.quiet_since() != Some(since)).then_some(()));
             if tokio::time::timeout_at(since + quiet, still).await.is_err() {
                 return;
@@ -118,11 +136,11 @@ impl PageObserver for PageState {
             // No task waits for the log.
             PageEvent::Request(mut event) => {
                 let mut log = self.log.lock();
-                if let (Some(gate), RequestEvent::Failed { id, reason, .. }) =
-                    (&self.gate, &mut event)
+                if let (Some(network_policy), RequestEvent::Failed { id, reason, .. }) =
+                    (&self.network_policy, &mut event)
                     && let Some(url) = log.url_of(id)
                 {
-                    *reason = gate.explain(url, std::mem::take(reason));
+                    *reason = network_policy.explain(url, std::mem::take(reason));
                 }
                 return log.apply(event);
             }

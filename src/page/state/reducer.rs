@@ -1,8 +1,8 @@
-//! Applies the events of a page to its [`Facts`].
+//! Applies the events of a page to its [`PageFacts`].
 
 use crate::{
     engine::{FrameId, PageEvent},
-    page::state::{Facts, Frame, Request},
+    page::state::{Frame, InFlightRequest, PageFacts},
 };
 
 /// Maximum number of remembered HTTP statuses: of pending documents and of those in the history.
@@ -14,7 +14,7 @@ const MOST_WINDOWS: usize = 16;
 /// Maximum number of pending navigations that are remembered for a frame.
 const MOST_BEGUN: usize = 16;
 
-impl Facts {
+impl PageFacts {
     /// Whether `event` changes the document, its URL or its loading state.
     fn shows_other(&self, event: &PageEvent) -> bool {
         match event {
@@ -156,7 +156,7 @@ impl Facts {
                 }
             }
             PageEvent::RequestStarted { id, frame, document, kind } => {
-                self.requests.started(id, Request::new(kind, now, frame, document));
+                self.requests.started(id, InFlightRequest::new(kind, now, frame, document));
             }
             PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
             // Arrives for each chunk of a response. Tasks are woken only when the response is

@@ -46,18 +46,18 @@ impl RefCounter {
 /// The numbers of the documents in a page's child frames.
 #[derive(Debug, Default)]
 pub(in crate::page) struct FrameNumbers {
-    by_frame: Mutex<HashMap<FrameId, Numbered>>,
+    by_frame: Mutex<HashMap<FrameId, FrameNumber>>,
 }
 
 #[derive(Debug, Clone)]
-struct Numbered {
+struct FrameNumber {
     number: u64,
     document: Option<DocumentId>,
     next: u64,
 }
 
 impl FrameNumbers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, Numbered>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, FrameNumber>> {
         self.by_frame.lock()
     }
 }
@@ -65,9 +65,9 @@ impl FrameNumbers {
 /// Stores the number of a frame. If there are more numbers than `present` frames, removes those of
 /// frames that no longer exist.
 fn keep_number<T>(
-    numbers: &mut HashMap<FrameId, Numbered>,
+    numbers: &mut HashMap<FrameId, FrameNumber>,
     frame: &FrameId,
-    numbered: Numbered,
+    numbered: FrameNumber,
     present: &HashMap<FrameId, T>,
 ) {
     numbers.insert(frame.clone(), numbered);
@@ -89,7 +89,7 @@ impl Page {
         let known = numbers.get(frame).filter(|known| known.document == document).cloned();
         let numbered = known.unwrap_or_else(|| {
             let number = self.refs.frames.fetch_add(1, Ordering::AcqRel);
-            let numbered = Numbered { number, document, next: 1 };
+            let numbered = FrameNumber { number, document, next: 1 };
             self.state
                 .read(|facts| keep_number(&mut numbers, frame, numbered.clone(), &facts.frames));
             numbered
@@ -127,7 +127,7 @@ impl Page {
     ) {
         if number > 0 {
             let mut numbers = self.frame_numbers.lock();
-            let numbered = Numbered { number, document, next };
+            let numbered = FrameNumber { number, document, next };
             self.state.read(|facts| keep_number(&mut numbers, frame, numbered, &facts.frames));
         }
     }
@@ -160,7 +160,7 @@ mod tests {
             keep_number(
                 &mut numbers,
                 &frame,
-                Numbered { number, document: None, next: 1 },
+                FrameNumber { number, document: None, next: 1 },
                 &present,
             );
             assert!(numbers.len() <= present.len());

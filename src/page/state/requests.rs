@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     engine::{DocumentId, FrameId, ResourceKind},
-    page::state::Mark,
+    page::state::EventSequence,
 };
 
 /// A page handles a complete response within this time.
@@ -20,23 +20,23 @@ const WHOLE: Duration = Duration::from_millis(100);
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
-pub(in crate::page) struct Request {
+pub(in crate::page) struct InFlightRequest {
     pub kind: ResourceKind,
-    pub started: Mark,
+    pub started: EventSequence,
     pub frame: Option<FrameId>,
     pub document: Option<DocumentId>,
-    answer: Option<Answer>,
+    answer: Option<ResponseProgress>,
 }
 
 /// The progress of the response to a fetch.
 #[derive(Debug)]
-struct Answer {
+struct ResponseProgress {
     length: Option<u64>,
     received: u64,
     last_sign: Instant,
 }
 
-impl Answer {
+impl ResponseProgress {
     fn is_whole(&self) -> bool {
         self.length.is_some_and(|length| self.received >= length)
     }
@@ -47,10 +47,10 @@ impl Answer {
     }
 }
 
-impl Request {
+impl InFlightRequest {
     pub fn new(
         kind: ResourceKind,
-        started: Mark,
+        started: EventSequence,
         frame: Option<FrameId>,
         document: Option<DocumentId>,
     ) -> Self {
@@ -60,29 +60,30 @@ impl Request {
     /// Returns when the request counts as finished without an event. `None` if only an event
     /// finishes it.
     fn over_at(&self) -> Option<Instant> {
-        self.answer.as_ref().map(Answer::over_at)
+        self.answer.as_ref().map(ResponseProgress::over_at)
     }
 }
 
 /// The in-flight requests of a page.
 #[derive(Debug, Default)]
-pub(in crate::page) struct Requests {
-    open: HashMap<Arc<str>, Request>,
+pub(in crate::page) struct InFlightRequests {
+    open: HashMap<Arc<str>, InFlightRequest>,
     /// Since when every request has its complete response, or there is none.
     quiet_since: Option<Instant>,
     /// Start and end of the document, script or fetch that ended last.
-    last_ended: Option<(Mark, Mark)>,
+    last_ended: Option<(EventSequence, EventSequence)>,
 }
 
-impl Requests {
-    pub fn started(&mut self, id: Arc<str>, request: Request) {
+impl InFlightRequests {
+    pub fn started(&mut self, id: Arc<str>, request: InFlightRequest) {
         self.open.insert(id, request);
         self.note_quiet();
     }
 
     pub fn answer_begun(&mut self, id: &str, length: Option<u64>) {
         if let Some(request) = self.open.get_mut(id) {
-            request.answer = Some(Answer { length, received: 0, last_sign: Instant::now() });
+            request.answer =
+                Some(ResponseProgress { length, received: 0, last_sign: Instant::now() });
         }
         self.note_quiet();
     }
@@ -102,19 +103,21 @@ impl Requests {
         is_whole
     }
 
-    pub fn ended(&mut self, id: &str, now: Mark) {
+    pub fn ended(&mut self, id: &str, now: EventSequence) {
         let ended = self.open.remove(id).filter(|request| request.kind != ResourceKind::Other);
         self.last_ended = ended.map(|request| (request.started, now)).or(self.last_ended);
         self.note_quiet();
     }
 
-    pub fn forget(&mut self, gone: impl Fn(&Request) -> bool) {
+    pub fn forget(&mut self, gone: impl Fn(&InFlightRequest) -> bool) {
         self.open.retain(|_, request| !gone(request));
         self.note_quiet();
     }
 
     fn note_quiet(&mut self) {
-        let whole = |request: &Request| request.answer.as_ref().is_some_and(Answer::is_whole);
+        let whole = |request: &InFlightRequest| {
+            request.answer.as_ref().is_some_and(ResponseProgress::is_whole)
+        };
         if !self.open.values().all(whole) {
             self.quiet_since = None;
         } else if self.quiet_since.is_none() {
@@ -127,31 +130,31 @@ impl Requests {
     }
 
     /// Returns the documents, scripts and fetches that were requested since `mark`.
-    fn awaited(&self, mark: Mark) -> impl Iterator<Item = &Request> {
+    fn awaited(&self, mark: EventSequence) -> impl Iterator<Item = &InFlightRequest> {
         self.open
             .values()
             .filter(move |request| request.started > mark && request.kind != ResourceKind::Other)
     }
 
     /// Whether a document, script or fetch since `mark` is in flight at `now`.
-    pub fn busy(&self, mark: Mark, now: Instant) -> bool {
+    pub fn busy(&self, mark: EventSequence, now: Instant) -> bool {
         self.awaited(mark).any(|request| request.over_at().is_none_or(|at| at > now))
     }
 
     /// Whether a document, script or fetch since `mark` has ended since `since`.
-    pub fn ended_since(&self, mark: Mark, since: Mark) -> bool {
+    pub fn ended_since(&self, mark: EventSequence, since: EventSequence) -> bool {
         self.last_ended.is_some_and(|(started, ended)| started > mark && ended > since)
     }
 
     /// Returns when the requests since `mark` count as finished without another event. `None` if
     /// one needs an event.
-    pub fn over_at(&self, mark: Mark) -> Option<Instant> {
-        let ends: Option<Vec<_>> = self.awaited(mark).map(Request::over_at).collect();
+    pub fn over_at(&self, mark: EventSequence) -> Option<Instant> {
+        let ends: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::over_at).collect();
         ends?.into_iter().max()
     }
 
     /// Whether more data of a response to a request since `mark` may arrive.
-    pub fn unfinished(&self, mark: Mark) -> bool {
+    pub fn unfinished(&self, mark: EventSequence) -> bool {
         self.awaited(mark)
             .any(|request| request.answer.as_ref().is_none_or(|answer| !answer.is_whole()))
     }
@@ -161,15 +164,16 @@ impl Requests {
 mod tests {
     use super::*;
 
-    fn fetch() -> Requests {
-        let mut requests = Requests::default();
-        let started = Mark::default().next();
-        requests.started("1".into(), Request::new(ResourceKind::Fetch, started, None, None));
+    fn fetch() -> InFlightRequests {
+        let mut requests = InFlightRequests::default();
+        let started = EventSequence::default().next();
+        requests
+            .started("1".into(), InFlightRequest::new(ResourceKind::Fetch, started, None, None));
         requests
     }
 
-    fn busy(requests: &Requests) -> bool {
-        requests.busy(Mark::default(), Instant::now())
+    fn busy(requests: &InFlightRequests) -> bool {
+        requests.busy(EventSequence::default(), Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
@@ -177,7 +181,7 @@ mod tests {
         let requests = fetch();
         tokio::time::advance(Duration::from_secs(10)).await;
         assert!(busy(&requests));
-        assert_eq!(requests.over_at(Mark::default()), None);
+        assert_eq!(requests.over_at(EventSequence::default()), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -188,7 +192,7 @@ mod tests {
         assert!(busy(&requests));
         tokio::time::advance(WHOLE).await;
         assert!(!busy(&requests));
-        assert!(!requests.unfinished(Mark::default()));
+        assert!(!requests.unfinished(EventSequence::default()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -202,7 +206,7 @@ mod tests {
         }
         tokio::time::advance(SILENCE).await;
         assert!(!busy(&requests));
-        assert!(requests.unfinished(Mark::default()), "more of it may come");
+        assert!(requests.unfinished(EventSequence::default()), "more of it may come");
     }
 
     #[tokio::test(start_paused = true)]

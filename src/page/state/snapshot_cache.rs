@@ -12,35 +12,35 @@ use crate::{
 
 /// The last snapshot of the page, and the changes that its frames have reported since.
 #[derive(Debug, Default)]
-pub(in crate::page) struct LastLook(Mutex<Known>);
+pub(in crate::page) struct SnapshotCache(Mutex<CacheEntries>);
 
 /// The document and its text that the client was last shown: by the changes of an action, or after
 /// a navigation.
 #[derive(Debug, Clone, Default)]
-pub struct Shown(pub(in crate::page) Option<(Option<DocumentId>, Arc<str>)>);
+pub struct ShownSnapshot(pub(in crate::page) Option<(Option<DocumentId>, Arc<str>)>);
 
-impl Shown {
-    pub(in crate::page) fn of(look: &Look) -> Self {
+impl ShownSnapshot {
+    pub(in crate::page) fn of(look: &PageSnapshot) -> Self {
         Self(Some((look.document.clone(), look.text.clone())))
     }
 }
 
 #[derive(Debug, Default)]
-pub(in crate::page) struct Known {
-    pub look: Option<Look>,
+pub(in crate::page) struct CacheEntries {
+    pub look: Option<PageSnapshot>,
     /// The documents and mutation counts that frames reported in their answers to other calls.
-    pub heard: HashMap<FrameId, Version>,
+    pub heard: HashMap<FrameId, DocumentVersion>,
     /// The frame whose last answer reported the mutation counts of other frames, too.
     pub reports_inner: Option<FrameId>,
     /// Whether the snapshot was taken after the last action.
     pub after_action: bool,
-    pub shown: Shown,
+    pub shown: ShownSnapshot,
 }
 
-impl Known {
+impl CacheEntries {
     /// Returns the text that the client was last shown of the document of `look`, if it differs
     /// from that of `look`.
-    pub fn shown_before(&self, look: &Look) -> Option<Arc<str>> {
+    pub fn shown_before(&self, look: &PageSnapshot) -> Option<Arc<str>> {
         let (document, text) = self.shown.0.as_ref()?;
         (*document == look.document && *text != look.text).then(|| text.clone())
     }
@@ -48,13 +48,13 @@ impl Known {
 
 /// A document at one of its mutation counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::page) struct Version {
+pub(in crate::page) struct DocumentVersion {
     /// The name that the document reports.
     pub document: Arc<str>,
     pub count: u64,
 }
 
-impl Version {
+impl DocumentVersion {
     /// Reads it from an answer that has both.
     pub fn of(answer: &Value) -> Option<Self> {
         Some(Self {
@@ -68,14 +68,14 @@ impl Version {
 #[derive(Debug, Clone)]
 pub(in crate::page) struct FrameSnapshot {
     /// What the frame showed when the snapshot was taken.
-    pub version: Version,
+    pub version: DocumentVersion,
     /// The answer of the page's `snapshot`.
     pub answer: Arc<Value>,
 }
 
 impl FrameSnapshot {
     pub fn of(answer: Value) -> Result<Self> {
-        let version = Version::of(&answer).ok_or_else(|| {
+        let version = DocumentVersion::of(&answer).ok_or_else(|| {
             TroupeError::new(ErrorCode::InternalError, "the page's snapshot has no mutation count")
         })?;
         Ok(Self { version, answer: Arc::new(answer) })
@@ -86,7 +86,7 @@ impl FrameSnapshot {
 pub(in crate::page) type FrameSnapshots = HashMap<FrameId, FrameSnapshot>;
 
 #[derive(Debug, Clone)]
-pub(in crate::page) struct Look {
+pub(in crate::page) struct PageSnapshot {
     pub document: Option<DocumentId>,
     pub text: Arc<str>,
     pub frames: Arc<FrameSnapshots>,
@@ -94,15 +94,15 @@ pub(in crate::page) struct Look {
     pub frame_count: usize,
 }
 
-impl LastLook {
-    pub fn lock(&self) -> MutexGuard<'_, Known> {
+impl SnapshotCache {
+    pub fn lock(&self) -> MutexGuard<'_, CacheEntries> {
         self.0.lock()
     }
 
     /// Records what `frame` has just reported in its `answer`: its document and mutation count, and
     /// those of the documents in it. They are valid for one snapshot.
     pub fn hear(&self, frame: &FrameId, answer: &Value) {
-        let Some(version) = Version::of(answer) else { return };
+        let Some(version) = DocumentVersion::of(answer) else { return };
         let mut known = self.lock();
         let inner = answer["inner"].as_object();
         // A new report replaces the former one: a frame that is not in it has another document, or
@@ -113,18 +113,20 @@ impl LastLook {
         }
         known.heard.insert(frame.clone(), version);
         let Some(inner) = inner else { return };
-        let Known { look: Some(look), heard, reports_inner, .. } = &mut *known else { return };
+        let CacheEntries { look: Some(look), heard, reports_inner, .. } = &mut *known else {
+            return;
+        };
         let versions = look.frames.iter().filter_map(|(frame, snapshot)| {
             let document = snapshot.version.document.clone();
             let count = inner.get(&*document).and_then(Value::as_u64)?;
-            Some((frame.clone(), Version { document, count }))
+            Some((frame.clone(), DocumentVersion { document, count }))
         });
         heard.extend(versions);
         *reports_inner = Some(frame.clone());
     }
 
     /// Takes the versions that were reported since the last snapshot.
-    pub fn take_heard(&self) -> HashMap<FrameId, Version> {
+    pub fn take_heard(&self) -> HashMap<FrameId, DocumentVersion> {
         std::mem::take(&mut self.lock().heard)
     }
 
@@ -133,7 +135,7 @@ impl LastLook {
     pub fn forget_action(&self) {
         let mut known = self.lock();
         known.after_action = false;
-        known.shown = Shown::default();
+        known.shown = ShownSnapshot::default();
     }
 
     /// Records that the last snapshot was taken after the action.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload,
-    page::{Logged, Page},
+    page::{LoggedRequest, Page},
     session::{Screenshot, Session},
     tools::{ResourceKind, ResourceUri, screenshot_at, timestamp},
 };
@@ -190,7 +190,7 @@ fn network_log(uri: &ResourceUri, page: &Page) -> Result<Value> {
     page.check_requests()?;
     let logged = page.requests(None);
     let responses = logged.iter().filter(|(entry, _)| entry.status.is_some()).count();
-    let is_error = |entry: &Logged| {
+    let is_error = |entry: &LoggedRequest| {
         entry.failure.is_some() || entry.status.is_some_and(|status| status >= 400)
     };
     let errors = logged.iter().filter(|(entry, _)| is_error(entry)).count();

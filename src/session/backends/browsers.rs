@@ -172,7 +172,8 @@ fn pool_of(config: &Config) -> PoolConfig {
 /// The options of a context with the pages `pages`.
 async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<ContextOptions> {
     let mut options = ContextOptions::read(config.clone(), PRELUDE).await?;
-    options.network_policy = pages.shared.gate.clone().map(|gate| gate as _);
+    options.network_policy =
+        pages.shared.network_policy.clone().map(|network_policy| network_policy as _);
     Ok(options)
 }
 

@@ -19,8 +19,8 @@ impl Session {
         let numbers = saved.pages.iter().map(|page| page.number);
         self.pages.begin_again(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
         self.pages.shared.refs.go_on_from(saved.refs_go_on());
-        if let Some(gate) = &self.pages.shared.gate {
-            gate.grant(&saved.asked);
+        if let Some(network_policy) = &self.pages.shared.network_policy {
+            network_policy.grant(&saved.asked);
         }
         // One by one: each takes the next number. Nothing runs in them yet.
         let mut pages = Vec::with_capacity(saved.pages.len());

@@ -300,7 +300,13 @@ impl Session {
             current: self.current_page().map(|page| page.id.clone()),
             opened: self.pages.opened(),
             refs: self.pages.shared.refs.next(),
-            asked: self.pages.shared.gate.as_ref().map(|gate| gate.asked()).unwrap_or_default(),
+            asked: self
+                .pages
+                .shared
+                .network_policy
+                .as_ref()
+                .map(|network_policy| network_policy.asked())
+                .unwrap_or_default(),
             ..SavedSession::default()
         };
         drop(memory);

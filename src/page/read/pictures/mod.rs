@@ -17,7 +17,7 @@ use crate::{
     error::Result,
     page::{
         Page,
-        query::{FrameTransform, MAX_DEPTH, Sought, area, place_in},
+        query::{ActionabilityQuery, FrameTransform, MAX_DEPTH, area, point_in},
     },
 };
 
@@ -36,7 +36,7 @@ pub struct Annotations {
 
 /// The position of a frame in the image.
 #[derive(Clone, Copy, Default)]
-struct Pane {
+struct FrameView {
     /// Maps the frame's viewport to the image.
     transform: FrameTransform,
     /// The visible part, in the image. `None`: all of it.
@@ -61,12 +61,16 @@ impl Page {
         shot: Shot,
         timeout: Duration,
     ) -> Result<String> {
-        let sought = Sought::new(target, json!({"action": "screenshot", "strict": false}), timeout);
+        let sought = ActionabilityQuery::new(
+            target,
+            json!({"action": "screenshot", "strict": false}),
+            timeout,
+        );
         let looking = self.in_one_document(|| Box::pin(self.area_of(target, &sought)));
         let (clip, outside) =
             self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
                 self.timed_out(
-                    &format!("`{target}` could not be looked for: the page did not answer"),
+                    &format!("`{target}` could not be found: the page did not respond"),
                     timeout,
                 )
             })??;
@@ -75,12 +79,12 @@ impl Page {
 
     /// Returns the element's box in the main document, and whether a part of it is outside of the
     /// viewport.
-    async fn area_of(&self, target: &str, sought: &Sought) -> Result<(Area, bool)> {
+    async fn area_of(&self, target: &str, sought: &ActionabilityQuery) -> Result<(Area, bool)> {
         let place = self.locate(target).await?;
         let mut arguments = sought.arguments();
         arguments["target"] = place.target.into();
         let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-        let reached = self.reach_through(&place.owners, sought, place_in(&answer)).await?;
+        let reached = self.reach_through(&place.owners, sought, point_in(&answer)).await?;
         let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
         let view = "[scrollX, scrollY, innerWidth, innerHeight]";
         let view =
@@ -98,7 +102,7 @@ impl Page {
     pub async fn annotations(&self, whole: bool) -> Result<Annotations> {
         self.in_one_document(|| {
             Box::pin(async move {
-                self.annotate_frame(self.main_frame().clone(), Pane::default(), whole, 0).await
+                self.annotate_frame(self.main_frame().clone(), FrameView::default(), whole, 0).await
             })
         })
         .await
@@ -107,7 +111,7 @@ impl Page {
     fn annotate_frame<'a>(
         &'a self,
         frame: FrameId,
-        mut pane: Pane,
+        mut pane: FrameView,
         whole: bool,
         depth: usize,
     ) -> BoxFuture<'a, Result<Annotations>> {
@@ -117,7 +121,7 @@ impl Page {
                 .await?;
             let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
             if depth == 0 && whole {
-                let (x, y) = place_in(&answer["scroll"]);
+                let (x, y) = point_in(&answer["scroll"]);
                 pane.transform = FrameTransform::translation(x, y);
             }
             let mut found = Annotations { boxes: Vec::new(), pixel_ratio };
@@ -129,14 +133,14 @@ impl Page {
                 return Ok(found);
             }
             let frames = answer["frames"].as_array().into_iter().flatten().filter_map(|entry| {
-                let inner = Pane {
+                let inner = FrameView {
                     transform: FrameTransform::read(&entry["matrix"]).then(pane.transform),
                     seen: pane.seen,
                 };
                 let seen = inner.place(Area { x: 0.0, y: 0.0, ..area(entry) })?;
                 Some((
                     entry["ref"].as_str().unwrap_or_default(),
-                    Pane { seen: Some(seen), ..inner },
+                    FrameView { seen: Some(seen), ..inner },
                 ))
             });
             let inner = join_all(frames.map(async |(reference, pane)| {
@@ -152,7 +156,7 @@ impl Page {
     }
 }
 
-impl Pane {
+impl FrameView {
     /// Maps a box of the frame to the outer viewport; `None` if it is not visible.
     fn place(&self, area: Area) -> Option<Area> {
         let bounds = self.transform.bounds(area);
@@ -177,7 +181,8 @@ mod tests {
     #[test]
     fn a_box_in_a_frame_is_clipped_to_the_visible_part_of_the_frame() {
         let seen = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
-        let pane = Pane { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
+        let pane =
+            FrameView { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
         let placed = pane.place(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
         assert_eq!(placed, Some(Area { x: 100.0, y: 10.0, width: 10.0, height: 15.0 }));
         assert_eq!(pane.place(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
