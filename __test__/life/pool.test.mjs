@@ -72,7 +72,7 @@ describe('several browsers', { timeout: 60_000 }, () => {
 
 describe('contexts made ahead', { timeout: 60_000 }, () => {
   const taken = (server) =>
-    server.stderr().split('a context that was made ahead is taken').length - 1
+    server.stderr().split('the session uses a context that was created in advance').length - 1
 
   test('are what new sessions begin with: an empty page, and nothing of any other session', async (t) => {
     const site = await startSite(t)

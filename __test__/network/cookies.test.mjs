@@ -107,9 +107,9 @@ describe('cookies', { timeout: 60_000 }, () => {
   const wrong = [
     [{ name: 'a', value: 'b' }, /cookie `a`: it needs a `url`, or a `domain`/],
     [{ name: 'a', value: 'b', url: 'http://a.b', domain: 'a.b' }, /a `url` and a `domain`/],
-    [{ name: 'a', value: 'b', url: 'about:blank' }, /can have no cookies/],
+    [{ name: 'a', value: 'b', url: 'about:blank' }, /cannot have cookies/],
     [{ name: 'a', value: 'b', domain: '' }, /`domain` is empty/],
-    [{ name: 'a=b', value: 'c', domain: 'a.b' }, /no `=`/],
+    [{ name: 'a=b', value: 'c', domain: 'a.b' }, /must not contain `=`/],
     [{ name: '', value: '', domain: 'a.b' }, /neither a name nor a value/],
     [{ name: 'a', value: 'b', domain: 'a.b', path: 'x' }, /must begin with `\/`/],
     [{ name: 'a', value: 'b', domain: 'a.b', sameSite: 'None' }, /must be `secure`/],

@@ -7,7 +7,7 @@ import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
-const NOTICE = /put to rest.*Lost: JavaScript state.*mocks/
+const NOTICE = /suspended.*Lost: JavaScript state.*mocks/
 
 /** How many sessions live. @param {Awaited<ReturnType<typeof startHttpServer>>} server */
 const count = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
@@ -54,7 +54,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await other.delete()
   })
 
-  test('is put to rest while the client is away; the next call resumes it, and its result alone says what is lost', async () => {
+  test('is suspended while the client is idle; the next call resumes it, and its result says what is lost', async () => {
     const client = await server.connect()
     const sessionId = await client.createSession()
     await client.ok('navigate', { url: site.url('/form') })
@@ -161,7 +161,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
   })
 })
 
-test('an implicit session that was put to rest says so too', { timeout: 60_000 }, async (t) => {
+test('a suspended implicit session also says so', { timeout: 60_000 }, async (t) => {
   const server = await startHttpServer(t, ['--idle-timeout', '300'])
   const site = await startSite(t)
   const client = await server.connect()

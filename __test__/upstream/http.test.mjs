@@ -96,7 +96,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     // Whoever comes back goes on where he was, with another server.
     const { result } = await one.call('who')
     assert.notEqual(JSON.parse(result.content[0].text).pid, pid)
-    assert.match(result.content[1].text, /put to rest.*resumed/)
+    assert.match(result.content[1].text, /suspended.*resumed/)
     const gone = await who(two)
     await two.fetch('DELETE')
     await until(() => !readProcess(gone.pid), 'the end with DELETE')

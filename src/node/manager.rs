@@ -16,7 +16,7 @@ use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
     offload,
-    session::{Connection, Session, SessionManager, Turn},
+    session::{CallTurn, Connection, Session, SessionManager},
     tools::{Invocation, Registry},
 };
 
@@ -97,7 +97,7 @@ pub(super) fn read_config(text: &str) -> Result<Config> {
 async fn call(
     opening: Arc<Opening>,
     connection: Arc<Connection>,
-    turn: Turn,
+    turn: CallTurn,
     tool: String,
     arguments: String,
 ) -> Result<Value> {
@@ -150,7 +150,7 @@ impl NativeManager {
         let work = async move {
             let started = async {
                 let registry = opening.registry().await?;
-                connection.take_over(registry.manager()).await;
+                connection.resume_earlier_sessions(registry.manager()).await;
                 registry.manager().initialize().await.map(|()| Value::Null)
             };
             outcome(started.await)

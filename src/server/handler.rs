@@ -42,7 +42,7 @@ use super::{
 use crate::{
     error::{ErrorCode as ErrorCodeOfTool, TroupeError},
     offload,
-    session::{Connection, SessionManager, Turn},
+    session::{CallTurn, Connection, SessionManager},
     tools::Invocation,
 };
 
@@ -103,14 +103,14 @@ const REMOVED_METHODS: &[&str] =
 
 /// Carries a call's [`Turn`] from the transport, which saw it arrive, to the handler.
 #[derive(Clone)]
-pub struct TurnSlot(Arc<Mutex<Option<Turn>>>);
+pub struct TurnSlot(Arc<Mutex<Option<CallTurn>>>);
 
 impl TurnSlot {
-    pub fn new(turn: Turn) -> Self {
+    pub fn new(turn: CallTurn) -> Self {
         Self(Arc::new(Mutex::new(Some(turn))))
     }
 
-    fn take(&self) -> Option<Turn> {
+    fn take(&self) -> Option<CallTurn> {
         self.0.lock().take()
     }
 }
@@ -261,7 +261,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // Also where its request has broken off: a client is not idle while it has a call that runs.
-        let _present = self.connection.hold();
+        let _present = self.connection.mark_present();
         #[cfg(feature = "testing")]
         if let Some(answer) = fixtures::call(&request, &context).await {
             return answer;

@@ -1,21 +1,21 @@
-//! The time of day and timers.
+//! The wall clock, which tests can replace.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 
-/// Milliseconds since 1970, as JavaScript counts.
+/// Milliseconds since 1970, as in JavaScript.
 pub type Millis = u64;
 
-/// Where sessions get the time from.
+/// The source of the time.
 #[async_trait]
 pub trait Clock: Send + Sync {
     fn now(&self) -> Millis;
-    /// Returns once `now` is `at` or later.
+    /// Waits until `now` is `at` or later.
     async fn sleep_until(&self, at: Millis);
 }
 
-/// The machine's clock.
+/// The clock of the machine.
 pub struct SystemClock;
 
 #[async_trait]
@@ -27,7 +27,7 @@ impl Clock for SystemClock {
     }
 
     async fn sleep_until(&self, at: Millis) {
-        // The wall clock may be set back while we sleep.
+        // The clock may be set back during the sleep.
         loop {
             let now = self.now();
             if now >= at {
@@ -38,7 +38,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is advanced.
+/// A clock that only advances when a test advances it.
 #[cfg(feature = "testing")]
 pub struct VirtualClock {
     now: tokio::sync::watch::Sender<Millis>,

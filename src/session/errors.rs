@@ -1,4 +1,4 @@
-//! The errors of calls that fail because of the browser and concern no page.
+//! The errors of calls that fail because of the browser, not because of a page.
 
 use crate::{
     engine::EngineError,
@@ -8,10 +8,10 @@ use crate::{
 
 pub(super) fn browser_died() -> TroupeError {
     TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
-        .suggestion("repeat the call: the browser is started again and the session resumed")
+        .suggestion("repeat the call: the browser is restarted and the session is resumed")
 }
 
-/// Words for a failure below that concerns no page.
+/// Converts an engine error that concerns no page.
 pub(super) fn engine_error(error: EngineError) -> TroupeError {
     match error {
         EngineError::BrowserGone | EngineError::PageGone => browser_died(),

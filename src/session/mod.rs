@@ -22,9 +22,9 @@ pub use backends::Browsers;
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
 pub use lifecycle::{
-    Admitted, Backend, BrowserCounts, Connection, ConnectionId, CreateOptions, EndReason, Hold,
-    PageInfo, Session, SessionInfo, SessionLimit, SessionManager, Turn,
+    AdmittedSession, Backend, BrowserCounts, CallTurn, Connection, ConnectionId, CreateOptions,
+    EndReason, PageInfo, PresenceGuard, Session, SessionInfo, SessionLimit, SessionManager,
 };
 pub use memory::{ResidentMemory, available as available_memory};
-pub use persistence::{GivenCookie, GivenState, OriginState, StorageState};
-pub use results::{KeptResult, Results, Screenshot};
+pub use persistence::{CookieParameter, OriginState, StorageState, StorageStateParameter};
+pub use results::{Screenshot, StoredResult, StoredResults};

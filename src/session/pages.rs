@@ -1,4 +1,4 @@
-//! The pages of a session: their ids in the order in which they were opened, and the selected one.
+//! The pages of a session: their ids, in the order in which they were opened, and the current one.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -17,41 +17,41 @@ use crate::{
     policy::files,
 };
 
-/// Keeps the pages of one context as they open; the engine tells it.
+/// The pages of a browser context. The engine reports new pages to it.
 pub struct Pages {
     pub shared: SessionContext,
     clock: Arc<dyn Clock>,
-    list: Mutex<List>,
+    list: Mutex<PageList>,
     opening: Notify,
-    /// Held while we open a page: pages are told apart by the order in which they open.
+    /// Held while Troupe opens a page: expected pages are recognized by the order in which they open.
     turn: AsyncMutex<()>,
 }
 
 #[derive(Default)]
-struct List {
+struct PageList {
     open: Vec<Arc<Page>>,
     current: Option<String>,
     opened: usize,
-    /// The next pages that no page has opened.
-    awaited: VecDeque<Awaited>,
-    /// Troupe's own pages, hidden from clients.
+    /// The next pages without an opener.
+    awaited: VecDeque<ExpectedPage>,
+    /// Pages that are hidden from clients.
     hidden: Vec<Arc<Page>>,
 }
 
-/// A page that is being opened by us.
+/// A page that Troupe is opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaited {
-    /// One that comes back under the number that it had.
+enum ExpectedPage {
+    /// A restored page, which keeps its number.
     Numbered(usize),
     Hidden,
 }
 
 fn closed_as_it_opened() -> TroupeError {
-    TroupeError::new(ErrorCode::PageNotFound, "the page closed as it opened")
+    TroupeError::new(ErrorCode::PageNotFound, "the page closed while it was opening")
 }
 
 impl Pages {
-    /// `news` is advanced when a page opens, or shows something else.
+    /// Creates the pages of a context. `news` is advanced when a page opens or changes.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
         let events = Events::default();
         let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
@@ -77,7 +77,7 @@ impl Pages {
         }
     }
 
-    /// Opens a page in their context, and makes it the current one.
+    /// Opens a page in `context`, and makes it the current one.
     pub async fn open_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
         let _turn = self.turn.lock().await;
         let opened = context.new_page().await.map_err(engine_error)?;
@@ -89,15 +89,15 @@ impl Pages {
     /// Opens a page that is hidden from clients. The caller closes it.
     pub async fn open_hidden_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
         let _turn = self.turn.lock().await;
-        self.list().awaited.push_back(Awaited::Hidden);
-        let not_awaited = || self.list().awaited.retain(|awaited| *awaited != Awaited::Hidden);
+        self.list().awaited.push_back(ExpectedPage::Hidden);
+        let not_awaited = || self.list().awaited.retain(|awaited| *awaited != ExpectedPage::Hidden);
         let awaited = scopeguard::guard((), |()| not_awaited());
         let opened = context.new_page().await;
         drop(awaited);
         self.hidden(opened.map_err(engine_error)?.id()).ok_or_else(closed_as_it_opened)
     }
 
-    /// The console messages of the pages.
+    /// Returns the console messages of the pages.
     pub fn console(&self) -> &ConsoleLog {
         &self.shared.console
     }
@@ -106,8 +106,8 @@ impl Pages {
         &self.shared.downloads
     }
 
-    /// The list, without the pages that have closed.
-    fn list(&self) -> MutexGuard<'_, List> {
+    /// Locks the list, and removes the pages that have closed.
+    fn list(&self) -> MutexGuard<'_, PageList> {
         let mut list = self.list.lock();
         list.open.retain(|page| page.is_open());
         list.hidden.retain(|page| page.is_open());
@@ -122,19 +122,19 @@ impl Pages {
         self.list().opened
     }
 
-    /// Forgets the pages of a browser that is gone. The next that are opened have the numbers `again`, all others
-    /// higher ones than the first `opened`.
-    pub fn begin_again(&self, again: impl IntoIterator<Item = usize>, opened: usize) {
+    /// Removes the pages of a browser that is gone. The next pages get the numbers `again`. All others get numbers above
+    /// `opened`.
+    pub fn reset(&self, again: impl IntoIterator<Item = usize>, opened: usize) {
         let mut list = self.list();
         list.open.clear();
         list.hidden.clear();
         list.current = None;
-        list.awaited = again.into_iter().map(Awaited::Numbered).collect();
+        list.awaited = again.into_iter().map(ExpectedPage::Numbered).collect();
         list.opened = list.opened.max(opened);
     }
 
-    /// Returns the hidden page that the engine has opened as `id`. If another page was taken for it (a page can open
-    /// one without an opener at the same moment), the two are exchanged.
+    /// Returns the hidden page with the engine id `id`. If a page without an opener opened at the same moment and was taken
+    /// for it, the two are exchanged.
     fn hidden(&self, id: &str) -> Option<Arc<Page>> {
         let mut list = self.list();
         if let Some(page) = list.hidden.iter().find(|page| page.engine_id() == id) {
@@ -149,12 +149,12 @@ impl Pages {
         Some(ours)
     }
 
-    /// Those beyond the first `before`.
+    /// Returns the open pages that were opened after the first `before`.
     pub fn since(&self, before: usize) -> Vec<Arc<Page>> {
         self.list().open.iter().filter(|page| page.number > before).cloned().collect()
     }
 
-    /// Waits until `count` have opened beyond the first `before`.
+    /// Waits until `count` pages have opened after the first `before`.
     pub async fn opened_since(&self, before: usize, count: usize) {
         loop {
             let opening = self.opening.notified();
@@ -214,8 +214,8 @@ impl ContextObserver for Pages {
     ) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
-        if awaited == Some(Awaited::Hidden) {
-            // Its refs and its URLs concern no client, and it is not announced.
+        if awaited == Some(ExpectedPage::Hidden) {
+            // It has separate refs and URLs, and clients are not notified of it.
             let own = SessionContext {
                 refs: Arc::default(),
                 visited: Arc::default(),
@@ -229,7 +229,7 @@ impl ContextObserver for Pages {
             return observer;
         }
         let number = match awaited {
-            Some(Awaited::Numbered(number)) => number,
+            Some(ExpectedPage::Numbered(number)) => number,
             _ => list.opened + 1,
         };
         list.opened = list.opened.max(number);
@@ -268,7 +268,7 @@ mod tests {
         session::clock::SystemClock,
     };
 
-    /// A context whose first page takes longer to open than the next one.
+    /// A context whose first page takes longer to open than the next.
     struct SlowAtFirst {
         context: Arc<dyn Context>,
         slow: AtomicBool,
@@ -330,11 +330,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hidden_page_that_is_not_opened_after_all_hides_no_other() {
+    async fn a_canceled_hidden_page_hides_no_other_page() {
         let (pages, context) = pages().await;
         tokio::select! {
             biased;
-            _ = pages.open_hidden_in(&context) => panic!("it opens at once"),
+            _ = pages.open_hidden_in(&context) => panic!("the page opened at once"),
             () = std::future::ready(()) => {}
         }
         assert_eq!(pages.open_in(&context).await.unwrap().id, "page-1");

@@ -1,4 +1,4 @@
-//! Results that were too long for one answer, stored so that the client can read the rest.
+//! Long results and screenshots of a session, stored so that the client can read them later.
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
@@ -6,53 +6,53 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::clock::Millis;
 
-/// Results kept; the oldest goes first.
-const MOST: usize = 20;
-/// Bytes of one.
-const LARGEST: usize = 4 * 1024 * 1024;
+/// Maximum number of stored results. The oldest is evicted first.
+const MAX_RESULTS: usize = 20;
+/// Maximum size of a result in bytes.
+const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The last long results of a session.
+/// The latest long results of a session.
 #[derive(Debug, Default)]
-pub struct Results(Mutex<VecDeque<KeptResult>>);
+pub struct StoredResults(Mutex<VecDeque<StoredResult>>);
 
 /// The whole text of a result.
 #[derive(Debug, Clone)]
-pub struct KeptResult {
+pub struct StoredResult {
     pub ref_id: Arc<str>,
     pub text: Arc<str>,
     pub at: Instant,
 }
 
-impl KeptResult {
-    /// The text of a call that is kept elsewhere.
+impl StoredResult {
+    /// Creates a result with the text of the call `ref_id`.
     pub fn of(ref_id: &str, text: String) -> Self {
         Self { ref_id: ref_id.into(), text: text.into(), at: Instant::now() }
     }
 }
 
-impl Results {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<KeptResult>> {
+impl StoredResults {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<StoredResult>> {
         self.0.lock()
     }
 
-    /// Stores a result. A result over the maximum size is cut, and its end says so.
-    pub fn keep(&self, ref_id: &str, mut text: String) -> KeptResult {
-        if text.len() > LARGEST {
+    /// Stores a result. A result over the maximum size is truncated, with a note at the end.
+    pub fn keep(&self, ref_id: &str, mut text: String) -> StoredResult {
+        if text.len() > MAX_RESULT_BYTES {
             let length = text.len();
-            text.truncate(text.floor_char_boundary(LARGEST));
-            text.push_str(&format!("\n… the rest of {length} bytes was not kept"));
+            text.truncate(text.floor_char_boundary(MAX_RESULT_BYTES));
+            text.push_str(&format!("\n… truncated: the whole result has {length} bytes"));
         }
-        let kept = KeptResult::of(ref_id, text);
+        let kept = StoredResult::of(ref_id, text);
         let mut results = self.lock();
-        if results.len() == MOST {
+        if results.len() == MAX_RESULTS {
             results.pop_front();
         }
         results.push_back(kept.clone());
         kept
     }
 
-    /// The result `ref_id`, or the last one.
-    pub fn get(&self, ref_id: Option<&str>) -> Option<KeptResult> {
+    /// Returns the result `ref_id`, or the latest one.
+    pub fn get(&self, ref_id: Option<&str>) -> Option<StoredResult> {
         let results = self.lock();
         match ref_id {
             Some(ref_id) => results.iter().find(|kept| *kept.ref_id == *ref_id).cloned(),
@@ -61,18 +61,18 @@ impl Results {
     }
 }
 
-/// Pictures kept; the oldest goes first.
-const MOST_SCREENSHOTS: usize = 10;
-/// Bytes of all of them.
-const SCREENSHOT_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum number of stored screenshots. The oldest is evicted first.
+const MAX_SCREENSHOTS: usize = 10;
+/// Maximum total size of the stored screenshots in bytes.
+const MAX_SCREENSHOT_BYTES: usize = 8 * 1024 * 1024;
 
-/// A picture of a page.
+/// A screenshot of a page.
 #[derive(Debug, Clone)]
 pub struct Screenshot {
     pub page_id: String,
-    /// Of the call that took it.
+    /// The ref id of the call that took it.
     pub ref_id: String,
-    /// Milliseconds since 1970: its name among the pictures of its session.
+    /// Milliseconds since 1970. Unique among the screenshots of its session.
     pub captured_at: Millis,
     pub mime_type: &'static str,
     /// Base64.
@@ -82,21 +82,22 @@ pub struct Screenshot {
     pub full_page: bool,
 }
 
+/// The latest screenshots of a session.
 #[derive(Debug, Default)]
-pub(super) struct Screenshots(Mutex<VecDeque<Arc<Screenshot>>>);
+pub(super) struct StoredScreenshots(Mutex<VecDeque<Arc<Screenshot>>>);
 
-impl Screenshots {
+impl StoredScreenshots {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Screenshot>>> {
         self.0.lock()
     }
 
-    /// Keeps a picture, under a time of its own.
+    /// Stores a screenshot, with a unique time.
     pub fn keep(&self, mut taken: Screenshot, now: Millis) {
         let mut kept = self.lock();
         taken.captured_at = kept.back().map_or(now, |last| now.max(last.captured_at + 1));
         kept.push_back(Arc::new(taken));
-        let mut bytes: usize = kept.iter().map(|picture| picture.data.len()).sum();
-        while kept.len() > MOST_SCREENSHOTS || (bytes > SCREENSHOT_BYTES && !kept.is_empty()) {
+        let mut bytes: usize = kept.iter().map(|screenshot| screenshot.data.len()).sum();
+        while kept.len() > MAX_SCREENSHOTS || (bytes > MAX_SCREENSHOT_BYTES && !kept.is_empty()) {
             bytes -= kept.pop_front().map_or(0, |oldest| oldest.data.len());
         }
     }
@@ -111,24 +112,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_result_makes_room() {
-        let results = Results::default();
-        for number in 0..=MOST {
+    fn the_oldest_result_is_evicted() {
+        let results = StoredResults::default();
+        for number in 0..=MAX_RESULTS {
             results.keep(&number.to_string(), "x".to_owned());
         }
         assert!(results.get(Some("0")).is_none());
         assert!(results.get(Some("1")).is_some());
-        assert_eq!(&*results.get(None).unwrap().ref_id, MOST.to_string());
+        assert_eq!(&*results.get(None).unwrap().ref_id, MAX_RESULTS.to_string());
     }
 
     #[test]
-    fn a_result_of_any_size_is_kept_in_bounds() {
-        let kept = Results::default().keep("a", "ä".repeat(LARGEST));
-        assert!(kept.text.len() < LARGEST + 100);
-        assert!(kept.text.ends_with("was not kept"));
+    fn a_long_result_is_truncated() {
+        let kept = StoredResults::default().keep("a", "ä".repeat(MAX_RESULT_BYTES));
+        assert!(kept.text.len() < MAX_RESULT_BYTES + 100);
+        assert!(kept.text.ends_with("bytes"));
     }
 
-    fn picture(bytes: usize) -> Screenshot {
+    fn screenshot(bytes: usize) -> Screenshot {
         Screenshot {
             page_id: "page-1".into(),
             ref_id: "r".into(),
@@ -142,24 +143,24 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_time_of_its_own_and_the_oldest_makes_room() {
-        let screenshots = Screenshots::default();
-        for _ in 0..=MOST_SCREENSHOTS {
-            screenshots.keep(picture(1), 1000);
+    fn screenshots_have_unique_times_and_the_oldest_is_evicted() {
+        let screenshots = StoredScreenshots::default();
+        for _ in 0..=MAX_SCREENSHOTS {
+            screenshots.keep(screenshot(1), 1000);
         }
         let times: Vec<Millis> =
-            screenshots.all().iter().map(|picture| picture.captured_at).collect();
+            screenshots.all().iter().map(|screenshot| screenshot.captured_at).collect();
         assert_eq!(times, (1001..=1010).collect::<Vec<_>>());
     }
 
     #[test]
-    fn large_ones_make_room_for_each_other() {
-        let screenshots = Screenshots::default();
+    fn large_screenshots_evict_each_other() {
+        let screenshots = StoredScreenshots::default();
         for _ in 0..3 {
-            screenshots.keep(picture(SCREENSHOT_BYTES / 2), 1000);
+            screenshots.keep(screenshot(MAX_SCREENSHOT_BYTES / 2), 1000);
         }
         assert_eq!(screenshots.all().len(), 2);
-        screenshots.keep(picture(SCREENSHOT_BYTES + 1), 1000);
-        assert!(screenshots.all().is_empty(), "one that is too large by itself is not kept");
+        screenshots.keep(screenshot(MAX_SCREENSHOT_BYTES + 1), 1000);
+        assert!(screenshots.all().is_empty(), "a screenshot over the limit is not stored");
     }
 }

@@ -9,7 +9,7 @@ use super::{
     typed::TypedPath,
 };
 use crate::{
-    session::Results,
+    session::StoredResults,
     store,
     upstream::{OnProgress, Told},
 };
@@ -75,7 +75,12 @@ pub(super) fn text_of(result: &Value) -> String {
 
 /// Cuts the text of a result to the budget. A result with the same text as structured content is not cut, because
 /// half of it would violate the tool's own schema.
-pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &Results) -> Value {
+pub(super) fn fit(
+    mut result: Value,
+    ref_id: &str,
+    budget: usize,
+    results: &StoredResults,
+) -> Value {
     let text = text_of(&result);
     if !result["structuredContent"].is_null() || text.chars().count() <= budget {
         return result;
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_over_the_budget_is_cut_in_one_place_and_pictures_stay() {
-        let results = Results::default();
+        let results = StoredResults::default();
         let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         let text = |text: String| json!({"type": "text", "text": text});
         let long = json!({"content": [text("a".repeat(900)), picture, text("b".repeat(900))]});

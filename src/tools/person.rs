@@ -100,7 +100,7 @@ async fn ask_user(call: ServerCall, given: AskParameters) -> Result<Asked> {
     );
     // The answer may be that the person has logged in: the client's sessions do not expire before it.
     let sessions = call.connection.sessions(&call.manager);
-    let _in_use: Vec<_> = sessions.iter().map(|session| session.in_use()).collect();
+    let _in_use: Vec<_> = sessions.iter().map(|session| session.start_use()).collect();
     let reply = call.person.ask(Question { message: given.message, schema }).await?;
     let told = |action, message: &str| Asked { action, content: None, message: message.to_owned() };
     Ok(match reply {

@@ -16,7 +16,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload,
     page::check_log,
-    session::KeptResult,
+    session::StoredResult,
     store::{
         CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary,
     },
@@ -67,7 +67,7 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
         let kept = find_kept(&call, session_id, ref_id)?;
         return offload::in_place(kept.text.len(), || read(&kept, &given, budget)).map(only_text);
     };
-    let kept = |text: String| KeptResult::of(&record.ref_id, text);
+    let kept = |text: String| StoredResult::of(&record.ref_id, text);
     let bytes = record.bytes();
     if given.offset.is_some()
         || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty())
@@ -95,7 +95,7 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
 }
 
 /// A part of a result, or the lines in it that are searched for.
-fn read(kept: &KeptResult, given: &ContentParameters, budget: usize) -> Result<String> {
+fn read(kept: &StoredResult, given: &ContentParameters, budget: usize) -> Result<String> {
     let offset = given.offset.unwrap_or(0);
     let total = kept.text.chars().count();
     if offset > 0 && offset >= total {
@@ -136,7 +136,7 @@ pub(super) async fn find_record(
     let found = found.filter(|record| {
         let of = record.session_id.as_deref();
         session_id.is_none_or(|id| of == Some(id))
-            && of.is_none_or(|id| call.connection.reaches(&call.manager, id))
+            && of.is_none_or(|id| call.connection.can_access(&call.manager, id))
     });
     match &found {
         Some(Record { answer: None, ref_id, tool, .. }) => Err(TroupeError::new(
@@ -154,10 +154,10 @@ fn find_kept(
     call: &ServerCall,
     session_id: Option<&str>,
     ref_id: Option<&str>,
-) -> Result<KeptResult> {
+) -> Result<StoredResult> {
     let mut found = match session_id {
         Some(id) => {
-            call.connection.check_reach(&call.manager, id)?;
+            call.connection.check_access(&call.manager, id)?;
             vec![call.manager.get(id)?.results.get(ref_id)]
         }
         None => {
@@ -301,7 +301,7 @@ fn newest_that_fit(found: &NewestMessages, budget: usize) -> String {
 
 /// One that is over can be read; one that never was is an error.
 async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
-    call.connection.check_reach(&call.manager, id)?;
+    call.connection.check_access(&call.manager, id)?;
     let Err(unknown) = call.manager.get(id) else { return Ok(()) };
     let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
     if call.manager.store().sessions(filter).await?.is_empty() { Err(unknown) } else { Ok(()) }

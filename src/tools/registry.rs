@@ -28,7 +28,8 @@ use crate::{
     page::Entered,
     policy::vault::Vault,
     session::{
-        Admitted, Backend, Browsers, Clock, Connection, Session, SessionManager, SystemClock, Turn,
+        AdmittedSession, Backend, Browsers, CallTurn, Clock, Connection, Session, SessionManager,
+        SystemClock,
     },
     store::Store,
     upstream::{Offered, Upstreams},
@@ -62,7 +63,7 @@ pub struct Invocation {
     pub arguments: Value,
     pub connection: Arc<Connection>,
     /// Its place among the calls of its connection, where those can overtake each other.
-    pub turn: Option<Turn>,
+    pub turn: Option<CallTurn>,
     /// The id that the call has, where its client has given it one.
     pub ref_id: Option<String>,
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call that is no step.
@@ -335,7 +336,7 @@ impl Registry {
         let tool = match found {
             Ok(tool) => tool,
             Err(error) => {
-                invocation.connection.pass(invocation.turn).await;
+                invocation.connection.wait_turn(invocation.turn).await;
                 tracing::info!(
                     tool = one_line(&invocation.tool),
                     result = error.code.as_str(),
@@ -367,7 +368,7 @@ impl Registry {
         // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
         let is_agent = !invocation.whole;
         let result = match self.run(&tool, invocation, outcome, &mut recording).await {
-            Err(error) => Err(self.manager.with_former(error).await),
+            Err(error) => Err(self.manager.add_resume_hint(error).await),
             done => done,
         };
         let session = outcome.session_id.as_deref().and_then(|id| self.manager.get(id).ok());
@@ -432,7 +433,7 @@ impl Registry {
         // Told in every answer, also where the rest of the arguments is wrong.
         let named = arguments.as_object().and_then(batch::named_session);
         // A call to another client's implicit session is not recorded in that session.
-        let named = named.filter(|id| connection.reaches(&self.manager, id));
+        let named = named.filter(|id| connection.can_access(&self.manager, id));
         outcome.session_id = named.map(str::to_owned);
         if let Run::Upstream { session } = &tool.run {
             let mut given = match arguments {
@@ -464,13 +465,13 @@ impl Registry {
         let mut given = match checked {
             Ok(given) => given,
             Err(error) => {
-                connection.pass(turn).await;
+                connection.wait_turn(turn).await;
                 return Err(error);
             }
         };
         match &tool.run {
             Run::Server(run) => {
-                connection.pass(turn).await;
+                connection.wait_turn(turn).await;
                 recording.begin(None).await;
                 let call = ServerCall { manager: self.manager.clone(), connection, person };
                 let mut answer =
@@ -486,7 +487,7 @@ impl Registry {
             Run::Batch => {
                 let given: BatchParameters = parameters::read(&tool.name, Value::Object(given))?;
                 let Some((own, others)) = given.sessions(self) else {
-                    connection.pass(turn).await;
+                    connection.wait_turn(turn).await;
                     recording.begin(None).await;
                     return batch::run(
                         self,
@@ -581,10 +582,10 @@ impl Registry {
         &self,
         given: &mut Map<String, Value>,
         connection: &Connection,
-        turn: Option<Turn>,
+        turn: Option<CallTurn>,
         held: &[Arc<Session>],
         outcome: &mut Outcome,
-    ) -> Result<(Arc<Session>, Option<Admitted>)> {
+    ) -> Result<(Arc<Session>, Option<AdmittedSession>)> {
         let named = given.remove("sessionId");
         let named = named.as_ref().and_then(Value::as_str);
         let of_batch = held.iter().find(|held| named.is_none_or(|named| *named == *held.id));
@@ -613,7 +614,7 @@ impl Registry {
 fn change(tool: &Tool, session: &Arc<Session>) -> Option<Change> {
     let may_change = !tool.properties.hints.read_only && tool.group != Group::Navigation;
     may_change.then(|| {
-        session.may_change();
+        session.mark_storage_changed();
         Change(session.clone())
     })
 }
@@ -622,7 +623,7 @@ struct Change(Arc<Session>);
 
 impl Drop for Change {
     fn drop(&mut self) {
-        self.0.may_change();
+        self.0.mark_storage_changed();
     }
 }
 

@@ -37,7 +37,7 @@ impl EarlierScreenshot {
     pub async fn find(self, call: &ServerCall) -> Result<Picture> {
         let ref_id = match self {
             Self::Uri(ResourceUri { session, kind: ResourceKind::Screenshot { page, at } }) => {
-                call.connection.check_reach(&call.manager, &session)?;
+                call.connection.check_access(&call.manager, &session)?;
                 return screenshot_at(&*call.manager.get(&session)?, &page, &at)
                     .map(|taken| picture(&taken));
             }
@@ -91,7 +91,7 @@ pub(super) fn screenshot_of(
     let mut sessions = call.manager.list();
     sessions.retain(|session| {
         session_id.is_none_or(|id| *id == *session.id)
-            && call.connection.reaches(&call.manager, &session.id)
+            && call.connection.can_access(&call.manager, &session.id)
     });
     let mut taken = sessions.iter().flat_map(|session| session.screenshots());
     taken.find(|taken| *taken.ref_id == *ref_id).map(|taken| picture(&taken))

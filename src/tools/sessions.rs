@@ -19,7 +19,9 @@ use crate::{
     page::normalise_url,
     policy::files,
     private,
-    session::{CreateOptions, GivenCookie, GivenState, PageInfo, SessionInfo, StorageState},
+    session::{
+        CookieParameter, CreateOptions, PageInfo, SessionInfo, StorageState, StorageStateParameter,
+    },
     store::SessionState,
     upstream::Replayed,
 };
@@ -147,7 +149,7 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     };
     let session =
         call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
-    call.connection.note_created(&call.manager, &session);
+    call.connection.add_created(&call.manager, &session);
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
@@ -215,7 +217,7 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
         let active = call.manager.list();
         let known = active.iter().filter(|session| {
             call.connection.knows(&session.id)
-                && call.connection.reaches(&call.manager, &session.id)
+                && call.connection.can_access(&call.manager, &session.id)
         });
         sessions.extend(known.map(|session| session.info()));
     }
@@ -224,9 +226,12 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
         // a capability token, so the list contains only ids that the client has.
         let shares_user = call.manager.config().transport == Transport::Stdio;
         let is_visible = |id: &str| {
-            (shares_user || call.connection.knows(id)) && call.connection.reaches(&call.manager, id)
+            (shares_user || call.connection.knows(id))
+                && call.connection.can_access(&call.manager, id)
         };
-        sessions.extend(call.manager.former(given.state.map(Into::into), is_visible).await?);
+        sessions.extend(
+            call.manager.resumable_sessions(given.state.map(Into::into), is_visible).await?,
+        );
     }
     Ok(Sessions { sessions })
 }
@@ -339,9 +344,11 @@ struct RestoreParameters {
 
 /// Reads the storage state that a client gives: the state, the path of its file, or the result of `save_state`.
 async fn storage_state(config: &Config, given: Value) -> Result<StorageState> {
-    match offload::in_place(offload::json_size(&given), || GivenState::of(given))? {
-        GivenState::State(state) => Ok(state),
-        GivenState::Path(path) => StorageState::read(&files::resolve_input(config, &path)?).await,
+    match offload::in_place(offload::json_size(&given), || StorageStateParameter::of(given))? {
+        StorageStateParameter::State(state) => Ok(state),
+        StorageStateParameter::Path(path) => {
+            StorageState::read(&files::resolve_input(config, &path)?).await
+        }
     }
 }
 
@@ -389,11 +396,11 @@ async fn get_cookies(call: SessionCall, given: GetCookiesParameters) -> Result<C
 
 #[derive(Deserialize, JsonSchema)]
 struct SetCookiesParameters {
-    cookies: Vec<GivenCookie>,
+    cookies: Vec<CookieParameter>,
 }
 
 async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<Changed> {
-    let cookies = GivenCookie::check_all(given.cookies)?;
+    let cookies = CookieParameter::check_all(given.cookies)?;
     call.session.set_cookies(&cookies).await?;
     let count = cookies.len();
     let noun = if count == 1 { "cookie was" } else { "cookies were" };

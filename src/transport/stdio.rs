@@ -25,7 +25,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     // `initialize` is answered while the browser starts.
     manager.prepare();
     let connection = Arc::<Connection>::default();
-    connection.take_over(manager).await;
+    connection.resume_earlier_sessions(manager).await;
     let over = CancellationToken::new();
     let (read, write) = streams();
     let lines = Lines::new(read, write, connection.clone(), over.clone());

@@ -1,6 +1,6 @@
-//! The backend of sessions in Troupe's own browsers. Each session has a context in one browser of the `pool`, and
-//! gets another when its browser has died. A session without options of its own gets a context that was created in
-//! advance, if there is one.
+//! The backend of sessions in Troupe's own browsers. Each session has a context in a browser of the `pool`, and gets
+//! another when its browser dies. A session with the default options gets a context that was created in advance, if
+//! there is one.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::pool::{Place, Pool};
+use super::pool::{BrowserLease, BrowserPool};
 use crate::{
     config::{BrowserKind, Config, ContextConfig, PoolConfig},
     engine::{Browser, Context, ContextOptions, Engine, EngineError},
@@ -21,45 +21,47 @@ use crate::{
     session::{
         clock::{Clock, Millis},
         errors::engine_error,
-        lifecycle::{AttachedWorker, Backend, BrowserCounts, PageInfo, Readiness, Session, Worker},
+        lifecycle::{
+            AttachedWorker, Backend, BrowserCounts, PageInfo, Readiness, Session, SessionWorker,
+        },
         pages::Pages,
         persistence::{SessionOrigin, StorageState},
     },
     upstream::Replayed,
 };
 
-/// So many deaths within so long are no accident: sessions are not resumed by themselves any more.
-const MOST_DEATHS: usize = 3;
-const DEATHS_WITHIN: Millis = 60_000;
-/// Closing a context must not hold up the server's end.
+/// After this many crashes within this time (in milliseconds), sessions are not restored automatically for a while.
+const MAX_CRASHES: usize = 3;
+const CRASH_WINDOW: Millis = 60_000;
+/// How long the end of a session waits for its context to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// When browsers have died.
-pub(super) struct Deaths<B: ?Sized>(Mutex<VecDeque<(Weak<B>, Millis)>>);
+/// The times of recent browser crashes.
+pub(super) struct CrashHistory<B: ?Sized>(Mutex<VecDeque<(Weak<B>, Millis)>>);
 
-impl<B: ?Sized> Default for Deaths<B> {
+impl<B: ?Sized> Default for CrashHistory<B> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<B: ?Sized> Deaths<B> {
-    /// Notes that `browser` has died; told several times it counts once, but one that was a session's alone each
-    /// time. Where too many have, this tells from when on another may be tried.
-    fn note(&self, browser: &Arc<B>, alone: bool, now: Millis) -> Option<Millis> {
+impl<B: ?Sized> CrashHistory<B> {
+    /// Records a crash of `browser`. Repeated reports about a shared browser count once; with `is_dedicated`, each counts.
+    /// After too many crashes, returns when the next start may be tried.
+    fn record(&self, browser: &Arc<B>, is_dedicated: bool, now: Millis) -> Option<Millis> {
         let mut deaths = self.0.lock();
-        if alone
+        if is_dedicated
             || !deaths
                 .iter()
                 .any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser)))
         {
             deaths.push_back((Arc::downgrade(browser), now));
         }
-        while deaths.front().is_some_and(|(_, at)| at + DEATHS_WITHIN <= now) {
+        while deaths.front().is_some_and(|(_, at)| at + CRASH_WINDOW <= now) {
             deaths.pop_front();
         }
-        let (_, first) = *deaths.get(deaths.len().checked_sub(MOST_DEATHS)?)?;
-        Some(first + DEATHS_WITHIN)
+        let (_, first) = *deaths.get(deaths.len().checked_sub(MAX_CRASHES)?)?;
+        Some(first + CRASH_WINDOW)
     }
 }
 
@@ -67,52 +69,52 @@ impl<B: ?Sized> Deaths<B> {
 pub struct Browsers {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
-    pool: Arc<Pool>,
-    deaths: Deaths<dyn Browser>,
-    warm: Mutex<VecDeque<Warm>>,
-    /// Held while one is made ahead.
+    pool: Arc<BrowserPool>,
+    deaths: CrashHistory<dyn Browser>,
+    warm: Mutex<VecDeque<WarmContext>>,
+    /// Held while contexts are created in advance.
     warming: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
 }
 
-/// A context with a page, as a session that is made without options of its own begins.
-struct Warm {
+/// A context with a page that was created in advance, for a session with the default options.
+struct WarmContext {
     pages: Arc<Pages>,
     context: Arc<dyn Context>,
-    place: Place,
+    lease: BrowserLease,
 }
 
-impl Warm {
-    fn is_cold(&self) -> bool {
-        self.place.browser.gone().is_cancelled()
+impl WarmContext {
+    fn has_died(&self) -> bool {
+        self.lease.browser.gone().is_cancelled()
     }
 }
 
-/// What does the work of one session.
-struct InBrowser {
+/// Runs one session in a browser.
+struct BrowserWorker {
     browsers: Arc<Browsers>,
-    /// In the browser that it is in now.
-    place: Mutex<Option<Place>>,
+    /// The lease of its current browser.
+    lease: Mutex<Option<BrowserLease>>,
     /// The context that was created in advance, until it is taken.
-    warm: Mutex<Option<Warm>>,
+    warm: Mutex<Option<WarmContext>>,
 }
 
 impl Browsers {
     pub fn new(config: Arc<Config>, engine: Arc<dyn Engine>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
-            pool: Pool::new(engine, pool_of(&config)),
+            pool: BrowserPool::new(engine, pool_of(&config)),
             config,
             clock,
-            deaths: Deaths::default(),
+            deaths: CrashHistory::default(),
             warm: Mutex::default(),
             warming: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
         })
     }
 
-    fn warm(&self) -> MutexGuard<'_, VecDeque<Warm>> {
+    fn warm(&self) -> MutexGuard<'_, VecDeque<WarmContext>> {
         let mut warm = self.warm.lock();
-        warm.retain(|warm| !warm.is_cold());
+        warm.retain(|warm| !warm.has_died());
         warm
     }
 
@@ -124,9 +126,9 @@ impl Browsers {
         let browsers = self.clone();
         self.tasks.spawn(async move {
             tokio::select! {
-                made = browsers.make_missing() => {
+                made = browsers.create_missing() => {
                     if let Err(error) = made {
-                        tracing::debug!(%error, "no context was made ahead");
+                        tracing::debug!(%error, "no context was created in advance");
                     }
                 }
                 () = browsers.pool.stopping() => {}
@@ -134,25 +136,25 @@ impl Browsers {
         });
     }
 
-    async fn make_missing(&self) -> Result<()> {
-        // Whoever makes one ahead makes all.
+    async fn create_missing(&self) -> Result<()> {
+        // One task creates all missing contexts.
         let Ok(_turn) = self.warming.try_lock() else { return Ok(()) };
         while self.warm().len() < self.config.warm_contexts {
-            let warm = self.make_warm().await?;
+            let warm = self.create_warm().await?;
             self.warm().push_back(warm);
         }
         Ok(())
     }
 
-    async fn make_warm(&self) -> Result<Warm> {
+    async fn create_warm(&self) -> Result<WarmContext> {
         let pages =
             Arc::new(Pages::new(self.config.clone(), self.clock.clone(), Revision::default()));
         let options = context_options(&self.config.context, &pages).await?;
-        let place = self.pool.take().await?;
+        let lease = self.pool.lease().await?;
         let context =
-            place.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
+            lease.browser.new_context(&options, pages.clone()).await.map_err(engine_error)?;
         match pages.open_in(&*context).await {
-            Ok(_) => Ok(Warm { pages, context, place }),
+            Ok(_) => Ok(WarmContext { pages, context, lease }),
             Err(error) => {
                 close_context(&*context).await;
                 Err(error)
@@ -161,7 +163,7 @@ impl Browsers {
     }
 }
 
-/// How many browsers there are; WebKit's are no pool, since each session has one of its own.
+/// Returns the configuration of the pool. WebKit has no pool: each session has its own browser process.
 fn pool_of(config: &Config) -> PoolConfig {
     match config.browser {
         BrowserKind::Webkit => PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
@@ -169,7 +171,7 @@ fn pool_of(config: &Config) -> PoolConfig {
     }
 }
 
-/// The options of a context with the pages `pages`.
+/// Returns the options of a context with the pages `pages`.
 async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<ContextOptions> {
     let mut options = ContextOptions::read(config.clone(), PRELUDE).await?;
     options.network_policy =
@@ -177,88 +179,92 @@ async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<Contex
     Ok(options)
 }
 
-impl InBrowser {
-    /// The browser that it is in, or was when that died.
+impl BrowserWorker {
+    /// Returns its browser, which may have died.
     fn browser(&self) -> Option<Arc<dyn Browser>> {
-        let place = self.place.lock();
-        place.as_ref().map(|place| place.browser.clone())
+        let lease = self.lease.lock();
+        lease.as_ref().map(|lease| lease.browser.clone())
     }
 
-    fn sit(&self, place: Place) {
-        *self.place.lock() = Some(place);
+    fn set_lease(&self, lease: BrowserLease) {
+        *self.lease.lock() = Some(lease);
     }
 
-    /// A new context for the pages of `session`.
+    /// Creates a context for the pages of `session`.
     async fn new_context(&self, session: &Session) -> Result<Arc<dyn Context>> {
         let options = context_options(&session.options(), &session.pages).await?;
         let attempt = async || {
-            let place = self.browsers.pool.take().await?;
-            let browser = place.browser.clone();
-            self.sit(place);
+            let lease = self.browsers.pool.lease().await?;
+            let browser = lease.browser.clone();
+            self.set_lease(lease);
             Ok::<_, TroupeError>(browser.new_context(&options, session.pages.clone()).await)
         };
         let mut context = attempt().await?;
         if matches!(context, Err(EngineError::BrowserGone)) {
-            // It died before anybody noticed: nothing is lost by asking a new one.
+            // The browser died without being noticed: try once more in a new one.
             context = attempt().await?;
         }
         context.map_err(engine_error)
     }
 
-    /// Gives `session` a context and pages.
-    async fn bring_up(&self, session: &Session, birth: &SessionOrigin) -> Result<()> {
-        let state = match (birth, &session.options().storage_state) {
+    /// Creates the context and the pages of `session`.
+    async fn create(&self, session: &Session, origin: &SessionOrigin) -> Result<()> {
+        let state = match (origin, &session.options().storage_state) {
             (SessionOrigin::New(Some(state)), _) => Some(state.clone()),
             (SessionOrigin::New(None), Some(path)) => Some(StorageState::read(path).await?),
-            (SessionOrigin::New(None), None) | (SessionOrigin::Again(_), _) => None,
+            (SessionOrigin::New(None), None) | (SessionOrigin::Resumed(_), _) => None,
         };
         let state = state.map(|state| state.unmasked(session.secrets.vault()));
         let warm = self.warm.lock().take();
-        // Its browser may have died before anybody noticed: one that answers lives.
+        // Its browser may have died without being noticed: check that it answers.
         let answers = match &warm {
             Some(warm) => warm.context.cookies().await.is_ok(),
             None => false,
         };
         let (context, is_open) = match warm.filter(|_| answers) {
             Some(warm) => {
-                tracing::debug!(session = &*session.id, "a context that was made ahead is taken");
-                self.sit(warm.place);
+                tracing::debug!(
+                    session = &*session.id,
+                    "the session uses a context that was created in advance"
+                );
+                self.set_lease(warm.lease);
                 (warm.context, true)
             }
             None => (self.new_context(session).await?, false),
         };
         *session.context.lock() = Some(context);
-        session.renew_network().await?;
-        match birth {
+        session.apply_network().await?;
+        match origin {
             SessionOrigin::New(_) => {
                 if !is_open {
-                    session.pages.begin_again([], 0);
+                    session.pages.reset([], 0);
                     session.new_page().await?;
                 }
                 if let Some(state) = state.clone() {
-                    session.bring_in(state).await?;
+                    session.load_state(state).await?;
                 }
-                session.remember_start(state.unwrap_or_default());
+                session.record_initial_state(state.unwrap_or_default());
                 Ok(())
             }
-            SessionOrigin::Again(saved) => session.bring_back(saved).await,
+            SessionOrigin::Resumed(saved) => session.restore(saved).await,
         }
     }
 }
 
 #[async_trait]
 impl Backend for Browsers {
-    fn attend(
+    fn attach(
         self: Arc<Self>,
         _: &Arc<str>,
         options: &ContextConfig,
-        birth: &SessionOrigin,
+        origin: &SessionOrigin,
     ) -> AttachedWorker {
-        let fits = matches!(birth, SessionOrigin::New(_)) && *options == self.config.context;
+        let fits = matches!(origin, SessionOrigin::New(_)) && *options == self.config.context;
         let warm = self.warm().pop_front_if(|_| fits);
         self.warm_up();
         let pages = warm.as_ref().map(|warm| warm.pages.clone());
-        let worker = InBrowser { browsers: self, place: Mutex::default(), warm: Mutex::new(warm) };
+        let worker =
+            BrowserWorker { browsers: self, lease: Mutex::default(), warm: Mutex::new(warm) };
         AttachedWorker { worker: Arc::new(worker), pages }
     }
 
@@ -290,15 +296,15 @@ impl Backend for Browsers {
 }
 
 #[async_trait]
-impl Worker for InBrowser {
-    async fn live(&self, session: &Arc<Session>, first: SessionOrigin) -> TroupeError {
-        let mut birth = first;
-        let mut was_made = matches!(birth, SessionOrigin::Again(_));
+impl SessionWorker for BrowserWorker {
+    async fn run_session(&self, session: &Arc<Session>, first: SessionOrigin) -> TroupeError {
+        let mut origin = first;
+        let mut was_made = matches!(origin, SessionOrigin::Resumed(_));
         let mut replaces_own_process = false;
         loop {
-            // One that has died has no places.
-            drop(self.place.lock().take());
-            let lost = match self.bring_up(session, &birth).await {
+            // Release the lease of a browser that has died.
+            drop(self.lease.lock().take());
+            let lost = match self.create(session, &origin).await {
                 Ok(()) => {
                     was_made = true;
                     if std::mem::take(&mut replaces_own_process) {
@@ -314,60 +320,65 @@ impl Worker for InBrowser {
                 Err(error) => Some(error),
             };
             if self.browsers.pool.is_stopping() && lost.is_none() {
-                // All sessions end now.
+                // The server is stopping, and all sessions end.
                 std::future::pending::<()>().await;
             }
             let was_up = lost.is_none();
-            let alone = own_process(session).is_some_and(|gone| gone.is_cancelled());
-            replaces_own_process |= alone;
-            let died = self.browser().filter(|browser| alone || browser.gone().is_cancelled());
-            let too_many = died
-                .as_ref()
-                .and_then(|browser| self.browsers.deaths.note(browser, alone, session.clock.now()));
+            let is_dedicated = own_process(session).is_some_and(|gone| gone.is_cancelled());
+            replaces_own_process |= is_dedicated;
+            let died =
+                self.browser().filter(|browser| is_dedicated || browser.gone().is_cancelled());
+            let too_many = died.as_ref().and_then(|browser| {
+                self.browsers.deaths.record(browser, is_dedicated, session.clock.now())
+            });
             match (lost, too_many) {
                 (Some(error), _) if !was_made => return error,
                 (Some(error), None) if died.is_none() => {
                     self.close(session).await;
-                    let again = session.clock.now();
-                    session.readiness.send_replace(Readiness::Lost { error, again });
+                    let retry_at = session.clock.now();
+                    session.readiness.send_replace(Readiness::Lost { error, retry_at });
                 }
-                (_, Some(again)) => {
-                    tracing::warn!(session = &*session.id, "the browser dies again and again");
-                    session
-                        .readiness
-                        .send_replace(Readiness::Lost { error: dies_again(again), again });
+                (_, Some(retry_at)) => {
+                    tracing::warn!(
+                        session = &*session.id,
+                        "the browser crashes repeatedly; restarts are paused"
+                    );
+                    session.readiness.send_replace(Readiness::Lost {
+                        error: crash_loop_error(retry_at),
+                        retry_at,
+                    });
                 }
                 (_, None) => {
                     tracing::warn!(
                         session = &*session.id,
-                        "the browser has died; the session is resumed"
+                        "the browser died; the session is restored"
                     );
                     session.readiness.send_replace(Readiness::Starting);
                 }
             }
             let mut readiness = session.readiness.subscribe();
-            // A call asks for another attempt.
+            // A call triggers the next attempt.
             let _ = readiness.wait_for(|readiness| matches!(readiness, Readiness::Starting)).await;
-            // Where it was never up, its pages are not yet where they were.
-            let known = if was_up { session.last_known() } else { session.keeper.last() };
-            birth = match known {
-                Some(last) => SessionOrigin::Again(last),
-                // Nothing was seen of it yet: it begins as it began.
-                None => match birth {
+            // If the restore failed, the current URLs of the pages are not those of the session.
+            let known = if was_up { session.last_known() } else { session.cache.last() };
+            origin = match known {
+                Some(last) => SessionOrigin::Resumed(last),
+                // Nothing was saved yet: start from the initial state.
+                None => match origin {
                     SessionOrigin::New(state) => SessionOrigin::New(state),
-                    again @ SessionOrigin::Again(_) => again,
+                    resumed @ SessionOrigin::Resumed(_) => resumed,
                 },
             };
         }
     }
 
-    /// Nothing waits for a call.
-    async fn wake(&self) -> Result<Option<Replayed>> {
+    /// Does nothing: the session starts without a call.
+    async fn activate(&self) -> Result<Option<Replayed>> {
         Ok(None)
     }
 
-    async fn look(&self, session: &Session, thorough: bool) -> bool {
-        session.look_around(thorough).await
+    async fn save_state(&self, session: &Session, thorough: bool) -> bool {
+        session.save_current_state(thorough).await
     }
 
     fn pages(&self, session: &Session) -> Vec<PageInfo> {
@@ -376,14 +387,14 @@ impl Worker for InBrowser {
 
     async fn close(&self, session: &Session) {
         let context = session.context.lock().take();
-        // One that was made ahead for it and not taken yet.
+        // The context that was created in advance and not used yet.
         let warm = self.warm.lock().take();
         for context in context.into_iter().chain(warm.map(|warm| warm.context)) {
             close_context(&*context).await;
         }
-        let place = self.place.lock().take();
-        if let Some(place) = place {
-            self.browsers.pool.give_back(place).await;
+        let lease = self.lease.lock().take();
+        if let Some(lease) = lease {
+            self.browsers.pool.release(lease).await;
         }
     }
 }
@@ -396,19 +407,19 @@ async fn close_context(context: &dyn Context) {
     }
 }
 
-/// Cancelled when the process that is this session's alone is gone; nothing where it shares one.
+/// Returns the token that is canceled when the browser process of this session is gone. `None` if sessions share it.
 fn own_process(session: &Session) -> Option<CancellationToken> {
     session.context.lock().as_ref().and_then(|context| context.gone())
 }
 
-fn dies_again(again: Millis) -> TroupeError {
+fn crash_loop_error(retry_at: Millis) -> TroupeError {
     TroupeError::new(
         ErrorCode::BrowserCrashed,
-        format!("the browser has died {MOST_DEATHS} times within a minute; it is not started again for now"),
+        format!("the browser died {MAX_CRASHES} times within a minute; restarts are paused"),
     )
     .detail("reason", "crash loop")
-    .detail("retryAt", again)
-    .suggestion("a page may be what ends it: go on in a new session, or call again in a minute")
+    .detail("retryAt", retry_at)
+    .suggestion("a page may crash it: continue in a new session, or call again in a minute")
 }
 
 #[cfg(test)]
@@ -416,14 +427,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_deaths_within_a_minute_are_too_many() {
-        let deaths = Deaths::default();
+    fn the_third_crash_within_a_minute_pauses_restarts() {
+        let deaths = CrashHistory::default();
         let browsers: Vec<Arc<u8>> = (0..5).map(Arc::new).collect();
-        assert_eq!(deaths.note(&browsers[0], false, 0), None);
-        assert_eq!(deaths.note(&browsers[0], false, 1), None, "each session tells of it");
-        assert_eq!(deaths.note(&browsers[1], false, 30_000), None);
-        assert_eq!(deaths.note(&browsers[2], false, 59_999), Some(60_000));
-        assert_eq!(deaths.note(&browsers[3], false, 60_001), Some(90_000));
-        assert_eq!(deaths.note(&browsers[4], false, 200_000), None);
+        assert_eq!(deaths.record(&browsers[0], false, 0), None);
+        assert_eq!(deaths.record(&browsers[0], false, 1), None, "each session reports it");
+        assert_eq!(deaths.record(&browsers[1], false, 30_000), None);
+        assert_eq!(deaths.record(&browsers[2], false, 59_999), Some(60_000));
+        assert_eq!(deaths.record(&browsers[3], false, 60_001), Some(90_000));
+        assert_eq!(deaths.record(&browsers[4], false, 200_000), None);
     }
 }

@@ -21,45 +21,46 @@ use crate::{
 };
 
 /// All browsers of a server.
-pub(super) struct Pool {
+pub(super) struct BrowserPool {
     engine: Arc<dyn Engine>,
     config: PoolConfig,
-    /// The lock is held while one starts.
-    running: tokio::sync::Mutex<Vec<Member>>,
-    /// What tells that each of `running` is gone, for readers that must not wait for a start.
+    /// Locked while a browser starts.
+    running: tokio::sync::Mutex<Vec<PooledBrowser>>,
+    /// The `gone` tokens of `running`, for readers that must not wait for a start.
     published: Mutex<Vec<CancellationToken>>,
     /// Why the last start failed, until one succeeds.
     failure: Mutex<Option<TroupeError>>,
-    /// Browsers that have died and not been replaced yet.
+    /// The number of browsers that died and were not replaced yet.
     dead: AtomicUsize,
-    /// Browsers that were started in place of one that died.
+    /// The number of browsers that were started to replace one that died.
     restarts: AtomicU64,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
+/// A running browser and its sessions.
 #[derive(Clone)]
-struct Member {
+struct PooledBrowser {
     browser: Arc<dyn Browser>,
-    /// Held once by us and once by each place.
-    held: Arc<()>,
-    /// Since when it has had no session, if it has none.
+    /// Its strong count is the number of leases plus one.
+    leases: Arc<()>,
+    /// Since when it has no session, if it has none.
     left: Instant,
 }
 
-impl Member {
+impl PooledBrowser {
     fn sessions(&self) -> usize {
-        Arc::strong_count(&self.held) - 1
+        Arc::strong_count(&self.leases) - 1
     }
 }
 
-/// A place in a browser: as long as it is held, the browser is not idle.
-pub(super) struct Place {
+/// A lease of a browser. A leased browser is not idle.
+pub(super) struct BrowserLease {
     pub browser: Arc<dyn Browser>,
-    held: Arc<()>,
+    leases: Arc<()>,
 }
 
-impl Pool {
+impl BrowserPool {
     pub fn new(engine: Arc<dyn Engine>, config: PoolConfig) -> Arc<Self> {
         Arc::new(Self {
             engine,
@@ -74,7 +75,7 @@ impl Pool {
         })
     }
 
-    /// Starts as many as should always be there.
+    /// Starts the minimum number of browsers.
     pub async fn start(&self) -> Result<()> {
         let mut running = self.running.lock().await;
         self.remove_dead(&mut running);
@@ -86,8 +87,8 @@ impl Pool {
         Ok(())
     }
 
-    /// A place in the browser with the fewest; in a new one where each has a session and there may be more.
-    pub async fn take(&self) -> Result<Place> {
+    /// Leases the browser with the fewest sessions. Starts a new one if each has a session and the maximum is not reached.
+    pub async fn lease(&self) -> Result<BrowserLease> {
         let mut running = self.running.lock().await;
         self.remove_dead(&mut running);
         let counted = running.iter().map(|member| (member.sessions(), member));
@@ -104,16 +105,16 @@ impl Pool {
                     member
                 }
                 (Err(error), Some((_, least))) => {
-                    tracing::warn!(%error, "no further browser is there: sessions share those that run");
+                    tracing::warn!(%error, "no further browser could be started; the session shares a running one");
                     least
                 }
                 (Err(error), None) => return Err(error),
             },
         };
-        Ok(Place { browser: member.browser, held: member.held })
+        Ok(BrowserLease { browser: member.browser, leases: member.leases })
     }
 
-    async fn launch(&self) -> Result<Member> {
+    async fn launch(&self) -> Result<PooledBrowser> {
         if self.stop.is_cancelled() {
             return Err(TroupeError::new(ErrorCode::BrowserError, "the server is stopping"));
         }
@@ -134,29 +135,29 @@ impl Pool {
             }
         }
         *self.failure.lock() = launched.as_ref().err().cloned();
-        Ok(Member { browser: launched?, held: Arc::default(), left: Instant::now() })
+        Ok(PooledBrowser { browser: launched?, leases: Arc::default(), left: Instant::now() })
     }
 
-    /// Forgets the browsers that have died.
-    fn remove_dead(&self, running: &mut Vec<Member>) {
+    /// Removes the browsers that died.
+    fn remove_dead(&self, running: &mut Vec<PooledBrowser>) {
         let before = running.len();
         running.retain(|member| !member.browser.gone().is_cancelled());
         self.dead.fetch_add(before - running.len(), Ordering::AcqRel);
         self.publish(running);
     }
 
-    /// Called with the lock held, after each change.
-    fn publish(&self, running: &[Member]) {
+    /// Updates `published`. Must be called after each change, with the lock held.
+    fn publish(&self, running: &[PooledBrowser]) {
         let tokens = running.iter().map(|member| member.browser.gone()).collect();
         *self.published.lock() = tokens;
     }
 
-    /// Counts a browser that belonged to one session, died, and was started again.
+    /// Counts the restart of a browser process that belongs to one session.
     pub fn count_restart(&self) {
         self.restarts.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Does not wait, also while a browser starts.
+    /// Returns the numbers of browsers. Does not wait while a browser starts.
     pub fn counts(&self) -> BrowserCounts {
         let published = self.published.lock();
         let running = published.iter().filter(|gone| !gone.is_cancelled()).count();
@@ -167,11 +168,11 @@ impl Pool {
         self.failure.lock().clone()
     }
 
-    /// Gives up a place; a browser that has been without sessions for long enough is closed, down to the least.
-    pub async fn give_back(self: &Arc<Self>, place: Place) {
+    /// Ends a lease. A browser without sessions is closed after the idle timeout, down to the minimum number.
+    pub async fn release(self: &Arc<Self>, lease: BrowserLease) {
         let mut running = self.running.lock().await;
-        let member = running.iter_mut().find(|member| Arc::ptr_eq(&member.held, &place.held));
-        drop(place.held);
+        let member = running.iter_mut().find(|member| Arc::ptr_eq(&member.leases, &lease.leases));
+        drop(lease.leases);
         let Some(member) = member.filter(|member| member.sessions() == 0) else { return };
         member.left = Instant::now();
         let Some(idle) = self.config.idle_timeout else { return };
@@ -199,12 +200,12 @@ impl Pool {
         self.publish(&running);
         drop(running);
         for browser in closed {
-            tracing::info!(pid = browser.pid(), "a browser without sessions is closed");
+            tracing::info!(pid = browser.pid(), "an idle browser is closed");
             browser.close().await;
         }
     }
 
-    /// From now on none is started.
+    /// Prevents further starts.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -213,12 +214,12 @@ impl Pool {
         self.stop.is_cancelled()
     }
 
-    /// Returns when none is started any more.
+    /// Waits until further starts are prevented.
     pub async fn stopping(&self) {
         self.stop.cancelled().await;
     }
 
-    /// Closes all.
+    /// Closes all browsers.
     pub async fn end(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -253,12 +254,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn browsers_are_counted_while_one_starts() {
+    async fn browsers_can_be_counted_while_one_starts() {
         let config = PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None };
-        let pool = Pool::new(Arc::new(Starting), config);
-        let mut taking = pin!(pool.take());
+        let pool = BrowserPool::new(Arc::new(Starting), config);
+        let mut taking = pin!(pool.lease());
         assert!(taking.as_mut().now_or_never().is_none());
-        assert!(pool.running.try_lock().is_err(), "the lock is held during the start");
+        assert!(pool.running.try_lock().is_err(), "the lock is leases during the start");
         assert_eq!(pool.counts().running, 0);
     }
 }

@@ -1,5 +1,5 @@
-//! The backend of sessions that each have an upstream server. Their saved state has the same form as that of
-//! Troupe's own browsers, so that either backend can resume the sessions of the other.
+//! The backend of sessions that each have an upstream server. The saved state has the same format as with Troupe's own
+//! browsers, so that each backend can resume the sessions of the other.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     config::ContextConfig,
     error::{Result, TroupeError},
     session::{
-        lifecycle::{AttachedWorker, Backend, PageInfo, Readiness, Session, Worker},
+        lifecycle::{AttachedWorker, Backend, PageInfo, Readiness, Session, SessionWorker},
         persistence::{SavedPage, SavedSession, SessionOrigin, StorageState},
     },
     upstream::{Kept, OnProgress, Passed, Replayed, Upstream, Upstreams},
@@ -23,16 +23,16 @@ impl Backend for Upstreams {
         Self::next_id(self)
     }
 
-    fn attend(
+    fn attach(
         self: Arc<Self>,
         id: &Arc<str>,
         _: &ContextConfig,
         _: &SessionOrigin,
     ) -> AttachedWorker {
-        AttachedWorker { worker: Self::attend(&self, id.clone()), pages: None }
+        AttachedWorker { worker: Upstreams::attend(&self, id.clone()), pages: None }
     }
 
-    /// They are started by the first calls to them.
+    /// Does nothing: the first calls start the servers.
     async fn start(self: Arc<Self>) -> Result<()> {
         Ok(())
     }
@@ -55,30 +55,30 @@ impl Backend for Upstreams {
 }
 
 #[async_trait]
-impl Worker for Upstream {
-    async fn live(&self, session: &Arc<Session>, birth: SessionOrigin) -> TroupeError {
-        match birth {
+impl SessionWorker for Upstream {
+    async fn run_session(&self, session: &Arc<Session>, origin: SessionOrigin) -> TroupeError {
+        match origin {
             SessionOrigin::New(None) => {}
             SessionOrigin::New(Some(state)) => {
                 let state = state.unmasked(session.secrets.vault());
                 self.restore(Kept { storage: serde_json::to_value(state).ok(), ..Kept::default() });
             }
-            SessionOrigin::Again(saved) => self.restore(kept(&saved)),
+            SessionOrigin::Resumed(saved) => self.restore(kept(&saved)),
         }
-        // Its server is started by the first call, and again whenever it dies: calls wait for that, not the session.
+        // The session is ready at once. Calls wait until its server has started or restarted.
         session.readiness.send_replace(Readiness::Ready(CancellationToken::new()));
         match self.supervise().await {}
     }
 
-    async fn wake(&self) -> Result<Option<Replayed>> {
+    async fn activate(&self) -> Result<Option<Replayed>> {
         Self::wake(self).await.map(Some)
     }
 
-    async fn look(&self, session: &Session, _thorough: bool) -> bool {
+    async fn save_state(&self, session: &Session, _thorough: bool) -> bool {
         let Kept { urls, current, storage } = Self::look(self).await;
         let storage = storage.and_then(|state| serde_json::from_value::<StorageState>(state).ok());
         let StorageState { cookies, origins } = storage.unwrap_or_default();
-        session.seen(SavedSession {
+        session.record_state(SavedSession {
             cookies,
             origins,
             current: (!urls.is_empty()).then(|| page_id(current)),
@@ -115,7 +115,7 @@ fn page_id(place: usize) -> String {
     format!("page-{}", place + 1)
 }
 
-/// The state to restore in a server.
+/// Returns the state to restore in a server.
 fn kept(saved: &SavedSession) -> Kept {
     let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
     let is_current =

@@ -1,5 +1,4 @@
-//! The traits of session backends: Troupe's own browsers (`browsers`), or an upstream server for each session
-//! (`upstreams`). Sessions do not depend on which of them is used.
+//! The interface of session backends. Sessions do not depend on which backend is used.
 
 use std::sync::Arc;
 
@@ -12,23 +11,23 @@ use crate::{
     session::persistence::SessionOrigin,
 };
 
-/// What all sessions of a server have in common.
+/// The part of a backend that all sessions of a server share.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// The id of the next new session.
+    /// Returns the id of the next new session.
     fn next_id(&self) -> Arc<str> {
         uuid::Uuid::new_v4().to_string().into()
     }
 
-    /// What does the work of the session `id`, which is made with `options`.
-    fn attend(
+    /// Creates the worker of the session `id` with `options`.
+    fn attach(
         self: Arc<Self>,
         id: &Arc<str>,
         options: &ContextConfig,
-        birth: &SessionOrigin,
+        origin: &SessionOrigin,
     ) -> AttachedWorker;
 
-    /// Starts what sessions share, where it does not run.
+    /// Starts what sessions share, unless it is running.
     async fn start(self: Arc<Self>) -> Result<()>;
 
     /// Returns an error if a new session could not be served.
@@ -36,22 +35,22 @@ pub trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// Why the backend, or the session's part of it, could not be started at the last attempt.
+    /// Returns why the last start of a browser or upstream server failed; `None` if it succeeded.
     fn failure(&self) -> Option<TroupeError>;
 
-    /// Returns what the metrics report of its browsers.
+    /// Returns the number of its browsers, for the metrics.
     fn browser_counts(&self) -> BrowserCounts {
         BrowserCounts::default()
     }
 
-    /// From now on nothing more is started; ends what no session has.
+    /// Prevents further starts, and ends what no session uses.
     async fn stop(&self);
 
-    /// Ends what sessions shared, when all are over.
+    /// Ends what sessions shared, after all sessions have ended.
     async fn end(&self);
 }
 
-/// How many browsers run, and how many were started in place of one that died.
+/// The number of running browsers, and of browsers that were started to replace one that died.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BrowserCounts {
     pub running: usize,

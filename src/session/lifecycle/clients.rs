@@ -1,5 +1,8 @@
-//! The attached clients that use a session which one of them created. The session is released when the last of them
-//! has disconnected, and suspended when all of them are idle.
+//! The clients of sessions.
+//!
+//! A session that a client created is released when the last client that uses it has disconnected, and suspended when
+//! all of them are idle. An implicit session has an owner: while the owner is attached, no other client can use the
+//! session, whether it is open or suspended.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::session::clock::Millis;
 
-/// What tells a client's calls from others' in the record.
+/// The id of a connection, which identifies the client's calls in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub(super) Arc<str>);
 
@@ -20,126 +23,133 @@ impl Default for ConnectionId {
     }
 }
 
-/// By session. Sessions of stateless clients and of the JSON API are not in it: they end at their expiry.
+/// The clients of each session. Sessions of stateless clients and of the JSON API are not included: they end at their
+/// expiry.
 #[derive(Default)]
-pub(super) struct Holders(Mutex<HashMap<Arc<str>, Held>>);
+pub(super) struct SessionClients(Mutex<HashMap<Arc<str>, AttachedClients>>);
 
 /// A session with at least one attached client.
 #[derive(Default)]
-struct Held {
+struct AttachedClients {
     present: HashSet<ConnectionId>,
-    /// Clients that are idle, and may come back.
+    /// Clients that are idle, and may return.
     away: HashSet<ConnectionId>,
-    rest: Option<Rest>,
+    suspension: Option<Suspension>,
 }
 
-/// A session that was closed until its next call.
+/// The state of a session that is suspended until its next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct Suspension {
     pub expires_at: Option<Millis>,
 }
 
-impl Held {
-    /// Whether it is open and no client is there.
+impl AttachedClients {
+    /// Returns whether the session is open and no client is present.
     fn is_left(&self) -> bool {
-        self.present.is_empty() && self.rest.is_none()
+        self.present.is_empty() && self.suspension.is_none()
     }
 }
 
-impl Holders {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Held>> {
+impl SessionClients {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, AttachedClients>> {
         self.0.lock()
     }
 
-    /// `connection` has created `session`, or resumed it: from now on the session needs a client.
+    /// Adds the first client of `session`, which created or resumed it. From now on the session is bound to its clients.
     pub fn begin(&self, session: &Arc<str>, connection: &ConnectionId) {
         let mut sessions = self.lock();
-        let held = sessions.entry(session.clone()).or_default();
-        held.away.remove(connection);
-        held.present.insert(connection.clone());
-        held.rest = None;
+        let attached = sessions.entry(session.clone()).or_default();
+        attached.away.remove(connection);
+        attached.present.insert(connection.clone());
+        attached.suspension = None;
     }
 
-    /// Whether a client that is not idle uses `session`.
+    /// Returns whether a client that is not idle uses `session`.
     pub fn is_used(&self, session: &str) -> bool {
-        self.lock().get(session).is_some_and(|held| !held.present.is_empty())
+        self.lock().get(session).is_some_and(|attached| !attached.present.is_empty())
     }
 
-    /// `connection` uses `session`.
-    pub fn join(&self, session: &str, connection: &ConnectionId) {
-        if let Some(held) = self.lock().get_mut(session)
-            && !held.present.contains(connection)
+    /// Adds a client of `session`, if the session is bound to clients.
+    pub fn add_user(&self, session: &str, connection: &ConnectionId) {
+        if let Some(attached) = self.lock().get_mut(session)
+            && !attached.present.contains(connection)
         {
-            held.away.remove(connection);
-            held.present.insert(connection.clone());
+            attached.away.remove(connection);
+            attached.present.insert(connection.clone());
         }
     }
 
-    /// `connection` is idle. Returns the open sessions that only idle clients have now.
-    pub fn go_away(&self, connection: &ConnectionId) -> Vec<Arc<str>> {
+    /// Marks `connection` as idle. Returns the open sessions that have only idle clients now.
+    pub fn set_idle(&self, connection: &ConnectionId) -> Vec<Arc<str>> {
         let mut sessions = self.lock();
-        let moved = sessions.iter_mut().filter_map(|(session, held)| {
-            held.present.remove(connection).then(|| {
-                held.away.insert(connection.clone());
-                held.is_left().then(|| session.clone())
+        let moved = sessions.iter_mut().filter_map(|(session, attached)| {
+            attached.present.remove(connection).then(|| {
+                attached.away.insert(connection.clone());
+                attached.is_left().then(|| session.clone())
             })
         });
         moved.flatten().collect()
     }
 
-    /// `connection` has gone. Returns the open sessions that no client, or only idle clients have now.
+    /// Removes `connection`. Returns the open sessions that have no clients, or only idle clients now.
     pub fn leave(&self, connection: &ConnectionId) -> Vec<Arc<str>> {
         let mut left = Vec::new();
-        self.lock().retain(|session, held| {
-            if held.present.remove(connection) && held.is_left() {
+        self.lock().retain(|session, attached| {
+            if attached.present.remove(connection) && attached.is_left() {
                 left.push(session.clone());
             }
-            held.away.remove(connection);
-            !held.present.is_empty() || !held.away.is_empty()
+            attached.away.remove(connection);
+            !attached.present.is_empty() || !attached.away.is_empty()
         });
         left
     }
 
-    /// `session` is suspended, if a client can return to it.
-    pub fn rest(&self, session: &str, rest: Rest) {
-        if let Some(held) = self.lock().get_mut(session) {
-            held.rest = Some(rest);
+    /// Marks `session` as suspended, if a client can return to it.
+    pub fn suspend(&self, session: &str, suspension: Suspension) {
+        if let Some(attached) = self.lock().get_mut(session) {
+            attached.suspension = Some(suspension);
         }
     }
 
-    /// The rest of `session`, if it is at rest.
-    pub fn resting(&self, session: &str) -> Option<Rest> {
-        self.lock().get(session)?.rest
+    /// Returns the suspension of `session`, if it is suspended.
+    pub fn suspension(&self, session: &str) -> Option<Suspension> {
+        self.lock().get(session)?.suspension
     }
 
-    /// `session` is open again. Returns whether it was at rest until now.
-    pub fn wake(&self, session: &str) -> bool {
-        self.lock().get_mut(session).is_some_and(|held| held.rest.take().is_some())
+    /// Marks `session` as open. Returns whether it was suspended.
+    pub fn reopen(&self, session: &str) -> bool {
+        self.lock().get_mut(session).is_some_and(|attached| attached.suspension.take().is_some())
     }
 
-    /// Removes and returns the sessions that have expired at rest.
+    /// Removes and returns the sessions that expired while they were suspended.
     pub fn take_expired(&self, now: Millis) -> Vec<Arc<str>> {
-        let has_expired =
-            |held: &Held| held.rest.is_some_and(|rest| rest.expires_at.is_some_and(|at| at <= now));
-        self.lock().extract_if(|_, held| has_expired(held)).map(|(session, _)| session).collect()
+        let has_expired = |attached: &AttachedClients| {
+            attached
+                .suspension
+                .is_some_and(|suspension| suspension.expires_at.is_some_and(|at| at <= now))
+        };
+        self.lock()
+            .extract_if(|_, attached| has_expired(attached))
+            .map(|(session, _)| session)
+            .collect()
     }
 
-    /// `session` is over.
+    /// Removes `session`, which has ended.
     pub fn forget(&self, session: &str) {
         self.lock().remove(session);
     }
 }
 
-/// By session. A connection has one at most, so there are no more than clients.
+/// The owner of each implicit session. A connection owns at most one session.
 #[derive(Default)]
-pub(super) struct Owners(Mutex<HashMap<Arc<str>, ConnectionId>>);
+pub(super) struct SessionOwners(Mutex<HashMap<Arc<str>, ConnectionId>>);
 
-impl Owners {
+impl SessionOwners {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, ConnectionId>> {
         self.0.lock()
     }
 
-    /// Makes `session` the one that is the own of `connection`; false where it is another's.
+    /// Makes `session` the implicit session of `connection`. Returns false if another connection owns it.
     pub fn claim(&self, session: &Arc<str>, connection: &ConnectionId) -> bool {
         let mut owners = self.lock();
         if owners.get(session).is_some_and(|owner| owner != connection) {
@@ -150,17 +160,17 @@ impl Owners {
         true
     }
 
-    /// `connection` has no own session any more.
+    /// Removes the implicit session of `connection`.
     pub fn release(&self, connection: &ConnectionId) {
         self.lock().retain(|_, owner| owner != connection);
     }
 
-    /// Whether `session` is the own session of some connection.
+    /// Returns whether `session` is the implicit session of a connection.
     pub fn has_owner(&self, session: &str) -> bool {
         self.lock().contains_key(session)
     }
 
-    /// Whether `session` is the own of another than `connection`.
+    /// Returns whether `session` is the implicit session of a connection other than `connection`.
     pub fn are_others(&self, session: &str, connection: &ConnectionId) -> bool {
         self.lock().get(session).is_some_and(|owner| owner != connection)
     }
@@ -173,52 +183,55 @@ mod tests {
     const NONE: Vec<Arc<str>> = Vec::new();
 
     #[test]
-    fn a_session_is_left_when_the_last_client_that_uses_it_goes() {
-        let holders = Holders::default();
+    fn a_session_is_abandoned_when_its_last_client_disconnects() {
+        let clients = SessionClients::default();
         let [one, other, third] =
             [ConnectionId::default(), ConnectionId::default(), ConnectionId::default()];
         let [first, second]: [Arc<str>; 2] = ["first".into(), "second".into()];
-        holders.begin(&first, &one);
-        holders.begin(&second, &one);
-        holders.join(&first, &other);
-        // What no client has created needs none.
-        holders.join("third", &third);
-        assert_eq!(holders.leave(&third), NONE);
-        assert_eq!(holders.leave(&one), std::slice::from_ref(&second));
-        assert_eq!(holders.leave(&other), std::slice::from_ref(&first));
-        holders.begin(&first, &one);
-        holders.forget(&first);
-        assert_eq!(holders.leave(&one), NONE);
+        clients.begin(&first, &one);
+        clients.begin(&second, &one);
+        clients.add_user(&first, &other);
+        // A session that no client created is not bound to clients.
+        clients.add_user("third", &third);
+        assert_eq!(clients.leave(&third), NONE);
+        assert_eq!(clients.leave(&one), std::slice::from_ref(&second));
+        assert_eq!(clients.leave(&other), std::slice::from_ref(&first));
+        clients.begin(&first, &one);
+        clients.forget(&first);
+        assert_eq!(clients.leave(&one), NONE);
     }
 
     #[test]
-    fn a_session_rests_while_all_of_its_clients_are_away() {
-        let holders = Holders::default();
+    fn a_session_is_suspended_while_all_of_its_clients_are_idle() {
+        let clients = SessionClients::default();
         let [one, other] = [ConnectionId::default(), ConnectionId::default()];
         let session: Arc<str> = "first".into();
-        holders.begin(&session, &one);
-        holders.join(&session, &other);
-        assert_eq!(holders.go_away(&one), NONE);
-        assert_eq!(holders.go_away(&other), std::slice::from_ref(&session));
-        let rest = Rest { expires_at: Some(1000) };
-        holders.rest(&session, rest);
-        assert_eq!((holders.resting(&session), holders.take_expired(999)), (Some(rest), NONE));
-        assert!(holders.wake(&session) && !holders.wake(&session));
-        holders.join(&session, &one);
-        // The other one may come back.
-        assert_eq!(holders.leave(&one), std::slice::from_ref(&session));
-        holders.rest(&session, rest);
-        assert_eq!(holders.leave(&other), NONE);
-        assert_eq!(holders.resting(&session), None);
-        holders.begin(&session, &one);
-        holders.rest(&session, rest);
-        assert_eq!(holders.take_expired(1000), std::slice::from_ref(&session));
-        assert_eq!(holders.resting(&session), None);
+        clients.begin(&session, &one);
+        clients.add_user(&session, &other);
+        assert_eq!(clients.set_idle(&one), NONE);
+        assert_eq!(clients.set_idle(&other), std::slice::from_ref(&session));
+        let suspension = Suspension { expires_at: Some(1000) };
+        clients.suspend(&session, suspension);
+        assert_eq!(
+            (clients.suspension(&session), clients.take_expired(999)),
+            (Some(suspension), NONE)
+        );
+        assert!(clients.reopen(&session) && !clients.reopen(&session));
+        clients.add_user(&session, &one);
+        // The other client may return.
+        assert_eq!(clients.leave(&one), std::slice::from_ref(&session));
+        clients.suspend(&session, suspension);
+        assert_eq!(clients.leave(&other), NONE);
+        assert_eq!(clients.suspension(&session), None);
+        clients.begin(&session, &one);
+        clients.suspend(&session, suspension);
+        assert_eq!(clients.take_expired(1000), std::slice::from_ref(&session));
+        assert_eq!(clients.suspension(&session), None);
     }
 
     #[test]
-    fn a_session_is_one_clients_own_until_that_has_another_or_goes() {
-        let owners = Owners::default();
+    fn a_client_owns_its_implicit_session_until_it_gets_another_or_disconnects() {
+        let owners = SessionOwners::default();
         let (one, other) = (ConnectionId::default(), ConnectionId::default());
         let [first, second]: [Arc<str>; 2] = ["first".into(), "second".into()];
         assert!(owners.claim(&first, &one) && owners.claim(&first, &one));

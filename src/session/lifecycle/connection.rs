@@ -22,89 +22,92 @@ use super::{
     clients::ConnectionId,
     ended::{EndReason, unknown},
     manager::SessionManager,
-    queue::{Order, Turn},
+    queue::{CallOrder, CallTurn},
     session::Session,
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Revision,
-    session::results::Results,
+    session::results::StoredResults,
 };
 
 /// A client from its first message to its last.
 #[derive(Default)]
 pub struct Connection {
     id: ConnectionId,
-    known: Mutex<Known>,
-    order: Arc<Order>,
-    /// Advanced when it comes to know another session.
+    sessions: Mutex<ClientSessions>,
+    order: Arc<CallOrder>,
+    /// Advanced when the client creates or names another session.
     news: Revision,
-    presence: watch::Sender<Presence>,
+    presence: watch::Sender<ClientPresence>,
     /// Held while its implicit session is suspended or resumed.
-    resting: tokio::sync::Mutex<()>,
-    /// Each call stands for itself: nothing tells which others are the same client's.
+    suspending: tokio::sync::Mutex<()>,
+    /// Whether no session id connects the calls of this client.
     stateless: AtomicBool,
-    /// Whether it may see the sessions of others in lists, and reach those that are their own.
+    /// Whether it can list the sessions of other clients, and access their implicit sessions.
     sees_all: bool,
-    /// Text that was too long for one answer, of calls without a session.
-    pub results: Results,
+    /// Texts of calls without a session that were too long for one result.
+    pub results: StoredResults,
 }
 
+/// The sessions of a client.
 #[derive(Default)]
-struct Known {
+struct ClientSessions {
     own: Option<Arc<Session>>,
-    /// The own session of a client that was away for long: its next call brings it back.
-    resting: Option<Arc<str>>,
-    /// The client has gone for good: a call of its that is still on its way gets no session any more.
+    /// The implicit session while it is suspended. The next call resumes it.
+    suspended: Option<Arc<str>>,
+    /// The client has disconnected. Its remaining calls get no session.
     ended: bool,
-    /// Made by `create_session` and not closed since, in order.
+    /// The sessions that `create_session` created and that were not closed since, in order.
     created: Vec<Arc<str>>,
+    /// The sessions that its calls have named.
     named: HashSet<Arc<str>>,
 }
 
-impl Known {
+impl ClientSessions {
     fn is_own(&self, id: &str) -> bool {
         self.own
             .as_ref()
             .map(|own| &own.id)
-            .or(self.resting.as_ref())
+            .or(self.suspended.as_ref())
             .is_some_and(|own| **own == *id)
     }
 }
 
-/// What of a client is there now: its open requests and streams, its calls that run.
+/// Whether a client is present: it has open requests, streams or running calls.
 #[derive(Debug, Clone, Copy)]
-struct Presence {
+struct ClientPresence {
     holds: usize,
     since: Instant,
 }
 
-impl Default for Presence {
+impl Default for ClientPresence {
     fn default() -> Self {
         Self { holds: 0, since: Instant::now() }
     }
 }
 
-/// Something of a client that is there; dropped, it has gone.
-pub struct Hold(Arc<Connection>);
+/// Marks a client as present until it is dropped.
+pub struct PresenceGuard(Arc<Connection>);
 
-impl Drop for Hold {
+impl Drop for PresenceGuard {
     fn drop(&mut self) {
         self.0.presence.send_modify(|presence| {
-            *presence = Presence { holds: presence.holds.saturating_sub(1), since: Instant::now() };
+            *presence =
+                ClientPresence { holds: presence.holds.saturating_sub(1), since: Instant::now() };
         });
     }
 }
 
-/// A session that a call uses, and the call's turn in it, which ends with this value.
-pub struct Admitted {
+/// A session that a call uses. The call's turn in the session's queue ends when this is dropped.
+pub struct AdmittedSession {
     pub session: Arc<Session>,
-    _place: OwnedMutexGuard<()>,
+    _turn: OwnedMutexGuard<()>,
 }
 
-impl Admitted {
-    /// Lets the next call of the session run beside this one, which has begun. A session has a maximum number of such calls:
-    /// where it is reached, this waits, and the next call with it. The call counts until the result is dropped.
+impl AdmittedSession {
+    /// Lets the next call of the session run concurrently with this one. The number of such calls is limited: at the limit,
+    /// this waits, and so does the next call. The call counts until the result is dropped.
     pub async fn let_next_run(self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         self.session.waits.clone().acquire_owned().await.ok()
@@ -112,7 +115,7 @@ impl Admitted {
 }
 
 fn client_has_gone() -> TroupeError {
-    TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has gone")
+    TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has disconnected")
         .detail("reason", "closed")
 }
 
@@ -121,73 +124,74 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    /// Its name in the record.
+    /// Returns its id in the record.
     pub fn id(&self) -> &Arc<str> {
         &self.id.0
     }
 
-    /// The sessions that it has made or named.
+    /// Returns the ids of the sessions that this client has created or named.
     pub fn known(&self) -> Vec<String> {
-        let known = lock(&self.known);
-        let own = known.own.iter().map(|own| &own.id).chain(&known.resting);
+        let known = lock(&self.sessions);
+        let own = known.own.iter().map(|own| &own.id).chain(&known.suspended);
         known.named.iter().chain(own).map(|id| id.to_string()).collect()
     }
 
-    /// A client of which nothing but one request is known, until it is attached: it has no session of its own.
+    /// Creates the connection of a single request, until it is attached. It has no implicit session.
     pub fn stateless() -> Self {
         Self { stateless: AtomicBool::new(true), ..Self::default() }
     }
 
-    /// A request of a program that monitors the server: it has no implicit session, and can access all sessions.
-    pub fn overseer() -> Self {
+    /// Creates the connection of a program that monitors the server. It has no implicit session, and can access all
+    /// sessions.
+    pub fn monitor() -> Self {
         Self { sees_all: true, ..Self::stateless() }
     }
 
-    /// From now on its requests are known as its own.
+    /// Attaches the client: from now on a session id connects its requests.
     pub fn attach(&self) {
         self.stateless.store(false, Ordering::Release);
     }
 
-    /// Marks the client as present until the answer is dropped.
-    pub fn hold(self: &Arc<Self>) -> Hold {
+    /// Marks the client as present until the result is dropped.
+    pub fn mark_present(self: &Arc<Self>) -> PresenceGuard {
         self.presence.send_modify(|presence| {
-            *presence = Presence { holds: presence.holds + 1, since: Instant::now() };
+            *presence = ClientPresence { holds: presence.holds + 1, since: Instant::now() };
         });
-        Hold(self.clone())
+        PresenceGuard(self.clone())
     }
 
-    /// Since when nothing of the client is there; `None` while something is.
+    /// Returns since when the client is absent; `None` if it is present.
     pub fn absent_since(&self) -> Option<Instant> {
         let presence = *self.presence.borrow();
         (presence.holds == 0).then_some(presence.since)
     }
 
-    /// Returns once nothing of the client has been there for `time`.
+    /// Waits until the client has been absent for `time`.
     pub async fn absent_for(&self, time: Duration) {
         let mut presence = self.presence.subscribe();
         loop {
             let now = *presence.borrow_and_update();
             tokio::select! {
                 biased;
-                // The sender is ours: it never closes.
+                // `self` owns the sender: it never closes.
                 _ = presence.changed() => {}
                 () = tokio::time::sleep_until(now.since + time), if now.holds == 0 => return,
             }
         }
     }
 
-    /// Returns once something of the client is there.
+    /// Waits until the client is present.
     pub async fn present(&self) {
         let _ = self.presence.subscribe().wait_for(|presence| presence.holds > 0).await;
     }
 
-    /// Takes the next place in the order of arrival; to be called as a message is read.
-    pub fn arrive(&self) -> Turn {
+    /// Takes the next turn in the order of arrival. Must be called when a message is read.
+    pub fn arrive(&self) -> CallTurn {
         self.order.arrive()
     }
 
-    /// The session that a call means: the session `requested`, or without it the only open one, or else the implicit
-    /// session.
+    /// Returns the session of a call: `requested`, or else the only open session that the client created, or else its
+    /// implicit session.
     async fn resolve(
         &self,
         manager: &Arc<SessionManager>,
@@ -201,7 +205,7 @@ impl Connection {
             ([only], _) => self.session(manager, only).await,
             // The client should learn that its session has expired, and not continue in an empty one.
             ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
-            ([], _) => self.own(manager).await,
+            ([], _) => self.implicit_session(manager).await,
             (several, _) => Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
                 format!(
@@ -214,20 +218,20 @@ impl Connection {
         }
     }
 
-    /// Finds the sessions that a call uses and waits for its turn in each of them. `requested` names the call's own session,
-    /// which must be open; those of `others` that are not open are left out. The result begins with the call's own.
+    /// Finds the sessions that a call uses and waits for its turn in each of them. The first is the call's session, which
+    /// must be open (see `resolve`). Those of `others` that are not open are omitted.
     ///
-    /// The call enters all queues at once, in an order that is the same for all calls, so that two calls never wait for
-    /// each other. Then it gives `turn` up, and the client's next call can enter its queues.
+    /// The call enters all queues atomically, so that two calls never wait for each other. Then it drops `turn`, and the
+    /// next call of the client can enter its queues.
     pub async fn admit(
         &self,
         manager: &Arc<SessionManager>,
         requested: Option<&str>,
         others: &[String],
-        turn: Option<Turn>,
-    ) -> Result<Vec<Admitted>> {
+        turn: Option<CallTurn>,
+    ) -> Result<Vec<AdmittedSession>> {
         if let Some(turn) = &turn {
-            turn.comes().await;
+            turn.wait().await;
         }
         let mut sessions = vec![self.resolve(manager, requested).await?];
         for id in others {
@@ -237,12 +241,12 @@ impl Connection {
                 sessions.push(session);
             }
         }
-        let mut places: Vec<_> =
+        let mut turns: Vec<_> =
             sessions.iter().map(|session| Box::pin(maybe_done(session.turn()))).collect();
-        // The first poll of a place enters the queue.
+        // The first poll of a turn enters the queue.
         poll_fn(|context| {
             let _admission = lock(&manager.admission);
-            for place in &mut places {
+            for place in &mut turns {
                 let _ = place.as_mut().poll(context);
             }
             Poll::Ready(())
@@ -250,14 +254,14 @@ impl Connection {
         .await;
         drop(turn);
         let mut admitted = Vec::with_capacity(sessions.len());
-        for (session, mut place) in sessions.into_iter().zip(places) {
+        for (session, mut place) in sessions.into_iter().zip(turns) {
             tokio::select! {
                 biased;
                 () = &mut place => {}
-                () = session.over.cancelled() => {}
+                () = session.ended.cancelled() => {}
             }
             match place.as_mut().take_output() {
-                Some(place) => admitted.push(Admitted { session, _place: place }),
+                Some(place) => admitted.push(AdmittedSession { session, _turn: place }),
                 None if admitted.is_empty() => return Err(session.ended_during_call()),
                 None => {}
             }
@@ -265,12 +269,16 @@ impl Connection {
         Ok(admitted)
     }
 
-    /// Admits a call to one more session than it was admitted to: to the session `id`, if no other call uses or awaits it.
-    /// To wait here could be to wait for a call that waits for this one.
-    pub async fn admit_late(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Admitted> {
+    /// Admits a running call to the further session `id`, if no other call uses or awaits it. Does not wait: the other call
+    /// could be waiting for this one.
+    pub async fn admit_late(
+        &self,
+        manager: &Arc<SessionManager>,
+        id: &str,
+    ) -> Result<AdmittedSession> {
         let session = self.session(manager, id).await?;
         match futures_util::FutureExt::now_or_never(session.turn()) {
-            Some(place) => Ok(Admitted { session, _place: place }),
+            Some(place) => Ok(AdmittedSession { session, _turn: place }),
             None => Err(TroupeError::new(
                 ErrorCode::ResourceExhausted,
                 format!(
@@ -278,23 +286,23 @@ impl Connection {
                 ),
             )
             .detail("reason", "busy")
-            .suggestion("repeat the step in a call of its own")
+            .suggestion("repeat the step in a separate call")
             .session(id)),
         }
     }
 
-    /// As `admit`, for a call that waits for no session.
-    pub async fn pass(&self, turn: Option<Turn>) {
+    /// Waits for the turn of a call that uses no session.
+    pub async fn wait_turn(&self, turn: Option<CallTurn>) {
         if let Some(turn) = turn {
-            turn.comes().await;
+            turn.wait().await;
         }
     }
 
-    /// Notes a session that this client has created, or resumed as its own. Returns false if it is over.
-    pub fn note_created(&self, manager: &Arc<SessionManager>, session: &Arc<Session>) -> bool {
+    /// Records that this client created or resumed `session`. Returns false if the session has ended.
+    pub fn add_created(&self, manager: &Arc<SessionManager>, session: &Arc<Session>) -> bool {
         {
-            let mut known = lock(&self.known);
-            let _holding = manager.holding.lock();
+            let mut known = lock(&self.sessions);
+            let _holding = manager.clients_lock.lock();
             if session.end_reason().is_some() {
                 return false;
             }
@@ -303,7 +311,7 @@ impl Connection {
                 known.created.push(session.id.clone());
             }
             if self.is_attached() && !known.ended {
-                manager.holders.begin(&session.id, &self.id);
+                manager.clients.begin(&session.id, &self.id);
             }
         }
         if self.has_ended() {
@@ -313,29 +321,29 @@ impl Connection {
         true
     }
 
-    /// Notes that this client uses `session`, if it is attached. Returns false if the session is over.
-    fn join(&self, manager: &SessionManager, session: &Session) -> bool {
-        let known = lock(&self.known);
-        let _holding = manager.holding.lock();
+    /// Records that this client uses `session`, if the client is attached. Returns false if the session has ended.
+    fn add_user(&self, manager: &SessionManager, session: &Session) -> bool {
+        let known = lock(&self.sessions);
+        let _holding = manager.clients_lock.lock();
         if self.is_attached() && !known.ended {
-            manager.holders.join(&session.id, &self.id);
+            manager.clients.add_user(&session.id, &self.id);
         }
         session.end_reason().is_none()
     }
 
-    /// Whether the client has gone for good.
+    /// Returns whether the client has disconnected.
     fn has_ended(&self) -> bool {
-        lock(&self.known).ended
+        lock(&self.sessions).ended
     }
 
-    /// Goes on where the connections to former servers were cut off, where the configuration says so.
-    pub async fn take_over(&self, manager: &Arc<SessionManager>) {
+    /// Resumes the sessions of earlier servers, if the configuration says so.
+    pub async fn resume_earlier_sessions(&self, manager: &Arc<SessionManager>) {
         if !manager.config().auto_resume {
             return;
         }
-        // The newest first.
+        // Newest first.
         let resumed = manager.auto_resume().await;
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.sessions);
         known.named.extend(resumed.iter().map(|resumed| resumed.session.id.clone()));
         let own = resumed.iter().find(|resumed| resumed.own);
         known.own = own.map(|resumed| resumed.session.clone());
@@ -346,60 +354,59 @@ impl Connection {
         known.created.extend(created.map(|resumed| resumed.session.id.clone()));
     }
 
-    /// Takes the session `id` for its own, which was so on a server before this one: it rests until the next call. Not
-    /// where it lives here or is another's; then the client gets a new one.
-    pub fn claim(&self, manager: &SessionManager, id: &str) {
+    /// Makes the session `id` the suspended implicit session of this client, as it was on an earlier server. The next call
+    /// resumes it. Does nothing if the session is open here or belongs to another client.
+    pub fn adopt_implicit(&self, manager: &SessionManager, id: &str) {
         let id: Arc<str> = id.into();
         if manager.find(&id).is_some() || !manager.owners.claim(&id, &self.id) {
-            tracing::warn!(session = &*id, "the own session of a client that comes back is taken");
+            tracing::warn!(session = &*id, "the implicit session of a returning client is in use");
             return;
         }
-        lock(&self.known).resting = Some(id);
+        lock(&self.sessions).suspended = Some(id);
     }
 
     /// Closes the session `id`, whichever client created it.
     pub async fn close(&self, manager: &Arc<SessionManager>, id: &str) -> Result<()> {
-        self.check_reach(manager, id)?;
+        self.check_access(manager, id)?;
         manager.close(id).await?;
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.sessions);
         known.created.retain(|created| **created != *id);
         if known.is_own(id) {
-            (known.own, known.resting) = (None, None);
+            (known.own, known.suspended) = (None, None);
             manager.owners.release(&self.id);
         }
         Ok(())
     }
 
-    /// Resumes the session `id`, and waits until it is ready. A session of another client is then treated as created
-    /// by this one.
+    /// Resumes the session `id`, and waits until it is ready. From then on it counts as created by this client.
     pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
-        let is_own = lock(&self.known).is_own(id);
-        if is_own || manager.holders.resting(id).is_some() {
+        let is_own = lock(&self.sessions).is_own(id);
+        if is_own || manager.clients.suspension(id).is_some() {
             let session = self.session(manager, id).await?;
             session.run(async { Ok(()) }).await?;
-            // The answer of `session_resume` tells it.
+            // The result of `session_resume` has the same information.
             session.take_notice();
             return Ok(session);
         }
-        self.check_reach(manager, id)?;
-        manager.resume(id, |session| self.note_created(manager, session)).await
+        self.check_access(manager, id)?;
+        manager.resume(id, |session| self.add_created(manager, session)).await
     }
 
-    fn named(&self, id: &Arc<str>) {
-        if lock(&self.known).named.insert(id.clone()) {
+    fn add_named(&self, id: &Arc<str>) {
+        if lock(&self.sessions).named.insert(id.clone()) {
             self.news.advance();
         }
     }
 
-    /// A counter that changes when the connection gets to know another session.
+    /// Returns a counter that advances when the client creates or names another session.
     pub fn news(&self) -> &Revision {
         &self.news
     }
 
-    /// The sessions that this client has made or named and that live, the oldest first.
+    /// Returns the open sessions that this client has created or named, oldest first.
     pub fn sessions(&self, manager: &SessionManager) -> Vec<Arc<Session>> {
         let ids: Vec<Arc<str>> = {
-            let known = lock(&self.known);
+            let known = lock(&self.sessions);
             known.named.iter().chain(known.own.as_ref().map(|own| &own.id)).cloned().collect()
         };
         let mut sessions: Vec<_> = ids.iter().filter_map(|id| self.find(manager, id)).collect();
@@ -411,100 +418,105 @@ impl Connection {
 
     /// Returns the session `id`. A suspended implicit session of this client is resumed.
     pub async fn session(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
-        if self.rests(id) {
-            let own = self.own(manager).await?;
-            // One that did not come back has been replaced; that one was not named.
+        if self.is_suspended(id) {
+            let own = self.implicit_session(manager).await?;
+            // A session that could not be resumed was replaced by another, which this call did not name.
             return if *own.id == *id { Ok(own) } else { manager.get(id) };
         }
-        self.check_reach(manager, id)?;
+        self.check_access(manager, id)?;
         let session = loop {
-            if let Some(rest) = manager.holders.resting(id) {
+            if let Some(suspension) = manager.clients.suspension(id) {
                 if self.has_ended() {
                     return Err(client_has_gone());
                 }
-                break manager.wake(id, rest, |session| self.join(manager, session)).await?;
+                break manager
+                    .resume_suspended(id, suspension, |session| self.add_user(manager, session))
+                    .await?;
             }
             match manager.get(id) {
-                Ok(session) if self.join(manager, &session) => break session,
-                // It was put to rest, or has ended, since.
+                Ok(session) if self.add_user(manager, &session) => break session,
+                // It was suspended or has ended in the meantime.
                 Ok(_) => {}
-                Err(_) if manager.holders.resting(id).is_some() => {}
+                Err(_) if manager.clients.suspension(id).is_some() => {}
                 Err(error) => return Err(error),
             }
         };
-        self.named(&session.id);
+        self.add_named(&session.id);
         Ok(session)
     }
 
-    /// The session `id` if it lives and this client may reach it.
+    /// Returns the session `id` if it is open and this client can access it.
     pub fn find(&self, manager: &SessionManager, id: &str) -> Option<Arc<Session>> {
-        self.reaches(manager, id).then(|| manager.find(id))?
+        self.can_access(manager, id).then(|| manager.find(id))?
     }
 
-    /// Whether this client may reach the session `id`, where there is one: all but the own sessions of others.
-    pub fn reaches(&self, manager: &SessionManager, id: &str) -> bool {
+    /// Returns whether this client can access the session `id`: all but the implicit sessions of other clients.
+    pub fn can_access(&self, manager: &SessionManager, id: &str) -> bool {
         self.sees_all || !manager.owners.are_others(id, &self.id)
     }
 
-    /// Like `reaches`. For the implicit session of another client, the error says that it does not exist.
-    pub fn check_reach(&self, manager: &SessionManager, id: &str) -> Result<()> {
-        if self.reaches(manager, id) { Ok(()) } else { Err(unknown(id)) }
+    /// Checks that this client can access the session `id`. Otherwise the error says that it does not exist.
+    pub fn check_access(&self, manager: &SessionManager, id: &str) -> Result<()> {
+        if self.can_access(manager, id) { Ok(()) } else { Err(unknown(id)) }
     }
 
-    /// The open sessions that this client created, and the session that it created last. Forgets all others.
+    /// Returns the open sessions that this client created, and the session that it created last. Forgets all others.
     pub(super) fn created(&self, manager: &SessionManager) -> (Vec<Arc<str>>, Option<Arc<str>>) {
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.sessions);
         let last = known.created.last().cloned();
         let is_open =
-            |id: &Arc<str>| manager.find(id).is_some() || manager.holders.resting(id).is_some();
+            |id: &Arc<str>| manager.find(id).is_some() || manager.clients.suspension(id).is_some();
         known.created.retain(|id| is_open(id) || Some(id) == last.as_ref());
         (known.created.iter().filter(|id| is_open(id)).cloned().collect(), last)
     }
 
-    /// Whether this client has made or named the session, and so may see it in lists.
+    /// Returns whether lists for this client include the session `id`: it has created or named it.
     pub fn knows(&self, id: &str) -> bool {
-        let known = lock(&self.known);
+        let known = lock(&self.sessions);
         self.sees_all || known.named.contains(id) || known.is_own(id)
     }
 
-    /// Whether `id` is its own session, which rests.
-    fn rests(&self, id: &str) -> bool {
-        lock(&self.known).resting.as_deref() == Some(id)
+    /// Returns whether `id` is its implicit session, which is suspended.
+    fn is_suspended(&self, id: &str) -> bool {
+        lock(&self.sessions).suspended.as_deref() == Some(id)
     }
 
-    /// The session that it gets without asking for one.
-    pub(super) async fn own(&self, manager: &Arc<SessionManager>) -> Result<Arc<Session>> {
+    /// Returns the implicit session. Resumes it if it is suspended, and creates it if there is none.
+    pub(super) async fn implicit_session(
+        &self,
+        manager: &Arc<SessionManager>,
+    ) -> Result<Arc<Session>> {
         if !self.is_attached() {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
-                "`sessionId` is missing, and a stateless client has no session of its own",
+                "`sessionId` is missing, and a stateless client has no implicit session",
             )
             .detail("reason", "MISSING_PARAMETER")
             .suggestion("call create_session, and pass its sessionId in each call"));
         }
-        let _turn = self.resting.lock().await;
+        let _turn = self.suspending.lock().await;
         let resting = {
-            let known = lock(&self.known);
+            let known = lock(&self.sessions);
             if let Some(own) =
-                known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.failed())
+                known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.has_failed())
             {
                 return Ok(own.clone());
             }
-            known.resting.clone()
+            known.suspended.clone()
         };
         let mut lost = None;
         let woken = match resting {
-            Some(id) => match manager.resume_own(&id).await {
+            Some(id) => match manager.resume_implicit(&id).await {
                 Ok(session) => {
-                    session.notify(manager.notice_of_rest());
+                    session.notify(manager.suspension_notice());
                     Some(session)
                 }
-                // It may be there later, when there is a place again.
+                // It can be resumed later, when a slot is free.
                 Err(error) if error.retryable => return Err(error),
                 Err(error) => {
-                    tracing::warn!(session = &*id, %error, "the session of a client that was away does not come back");
+                    tracing::warn!(session = &*id, %error, "the session of a returning client could not be resumed");
                     lost = Some(format!(
-                        "Session {id} was put to rest while its client was away, and could not be resumed: {}. This is a new, empty session.",
+                        "Session {id} was suspended while its client was idle, and could not be resumed: {}. This is a new, empty session.",
                         error.message
                     ));
                     None
@@ -514,13 +526,14 @@ impl Connection {
         };
         let place = match &woken {
             Some(_) => None,
-            None => Some(manager.place().await?),
+            None => Some(manager.acquire_slot().await?),
         };
         let own = {
-            let mut known = lock(&self.known);
+            let mut known = lock(&self.sessions);
             if !known.ended {
-                known.resting = None;
-                known.own = woken.clone().or_else(|| place.map(|place| manager.create_own(place)));
+                known.suspended = None;
+                known.own =
+                    woken.clone().or_else(|| place.map(|place| manager.create_implicit(place)));
                 if let Some(own) = &known.own {
                     manager.owners.claim(&own.id, &self.id);
                 }
@@ -540,22 +553,22 @@ impl Connection {
         Ok(own)
     }
 
-    /// Ends the client's sessions unless the client has come back by now: its own, and those that it has created and that
-    /// no other client uses. The next call that uses one brings it back. Without a saved state to resume them from, those
-    /// that it has created stay until they expire.
-    pub async fn rest(&self, manager: &Arc<SessionManager>) {
-        let _turn = self.resting.lock().await;
+    /// Suspends the client's sessions unless the client has returned by now: its implicit session, and those that it
+    /// created and that no other client uses. The next call resumes them. Without persistent sessions, those that it
+    /// created stay open until they expire.
+    pub async fn suspend(&self, manager: &Arc<SessionManager>) {
+        let _turn = self.suspending.lock().await;
         let ending = {
-            let mut known = lock(&self.known);
-            // A call holds the connection before it looks for its session.
+            let mut known = lock(&self.sessions);
+            // A call marks the client as present before it looks for its session.
             if self.absent_since().is_none() {
                 return;
             }
             let own = known.own.take();
-            // One that was resting has been left so.
-            known.resting = own.as_ref().map(|own| own.id.clone()).or(known.resting.take());
+            // A suspended session stays suspended.
+            known.suspended = own.as_ref().map(|own| own.id.clone()).or(known.suspended.take());
             let created = match manager.config().persistent_sessions {
-                true => manager.release(|holders| holders.go_away(&self.id)),
+                true => manager.release(|clients| clients.set_idle(&self.id)),
                 false => Vec::new(),
             };
             let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
@@ -568,15 +581,16 @@ impl Connection {
         !self.stateless.load(Ordering::Acquire)
     }
 
-    /// Ends what ends with the client: its own session, and those that it has created and that no other client uses.
+    /// Ends the sessions that end with the client: its implicit session, and those that it created and that no other client
+    /// uses.
     pub async fn end(&self, manager: &Arc<SessionManager>) {
         let own = {
-            let mut known = lock(&self.known);
+            let mut known = lock(&self.sessions);
             known.ended = true;
             known.own.take()
         };
         let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
-        let created = manager.release(|holders| holders.leave(&self.id));
+        let created = manager.release(|clients| clients.leave(&self.id));
         manager.end_released(own.into_iter().chain(created).collect()).await;
         manager.owners.release(&self.id);
     }
@@ -604,7 +618,7 @@ mod tests {
 
     async fn session_of(client: &Connection, manager: &Arc<SessionManager>) -> Arc<Session> {
         let session = manager.create(CreateOptions::default()).await.unwrap();
-        assert!(client.note_created(manager, &session));
+        assert!(client.add_created(manager, &session));
         session
     }
 
@@ -613,11 +627,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_returns_as_its_session_is_put_to_rest_gets_it_back() {
+    async fn a_client_that_returns_while_its_session_is_being_suspended_gets_it_back() {
         let (manager, client) = (manager(), Connection::default());
         let id = session_of(&client, &manager).await.id.clone();
-        // The session has begun to end, and its client is back before anything of that is done.
-        let ending = manager.release(|holders| holders.go_away(&client.id));
+        // The session has begun to end, and its client returns before the end is complete.
+        let ending = manager.release(|clients| clients.set_idle(&client.id));
         let mut returning = Box::pin(client.session(&manager, &id));
         assert!(poll!(returning.as_mut()).is_pending());
         manager.end_released(ending).await;
@@ -629,7 +643,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_client_that_returns_at_any_moment_of_the_rest_can_use_its_session() {
+    async fn a_client_that_returns_at_any_moment_of_the_suspension_can_use_its_session() {
         let (manager, client) = (manager(), Arc::new(Connection::default()));
         let id = session_of(&client, &manager).await.id.clone();
         for round in 0..300 {
@@ -638,14 +652,14 @@ mod tests {
                 let (manager, client, start) = (manager.clone(), client.clone(), start.clone());
                 async move {
                     start.wait().await;
-                    client.rest(&manager).await;
+                    client.suspend(&manager).await;
                 }
             });
             start.wait().await;
             for _ in 0..round {
                 std::hint::spin_loop();
             }
-            let _present = client.hold();
+            let _present = client.mark_present();
             let session = client.session(&manager, &id).await.unwrap();
             assert!(is_usable(&session).await, "round {round}");
             resting.await.unwrap();
@@ -654,31 +668,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_late_call_of_a_client_that_has_gone_keeps_no_session_open() {
+    async fn a_late_call_of_a_disconnected_client_keeps_no_session_open() {
         let (manager, client, other) = (manager(), Connection::default(), Connection::default());
         let session = session_of(&other, &manager).await;
         client.end(&manager).await;
         client.session(&manager, &session.id).await.unwrap();
         other.end(&manager).await;
         assert!(manager.list().is_empty());
-        // Nor does one that it creates stay.
+        // A session that it creates does not stay open either.
         let created = session_of(&client, &manager).await;
-        created.gone.cancelled().await;
+        created.end_complete.cancelled().await;
         assert!(manager.list().is_empty());
     }
 
     #[tokio::test]
-    async fn a_session_whose_resume_was_canceled_ends_with_the_client_that_asked() {
+    async fn a_session_whose_resume_was_canceled_ends_with_its_client() {
         let (manager, client, other) = (manager(), Connection::default(), Connection::default());
         let id = session_of(&client, &manager).await.id.clone();
         client.end(&manager).await;
         assert!(manager.list().is_empty());
-        // Canceled as soon as the session is open: before the resume hears of it, and right after that.
-        for is_heard in [false, true] {
+        // Canceled as soon as the session is open: before `resume` is polled again, and right after that.
+        for is_polled in [false, true] {
             let mut resume = Box::pin(other.resume(&manager, &id));
             loop {
                 let is_open = !manager.list().is_empty();
-                if is_open && !is_heard {
+                if is_open && !is_polled {
                     break;
                 }
                 let is_done = poll!(resume.as_mut()).is_ready();
@@ -689,12 +703,12 @@ mod tests {
             }
             drop(resume);
             other.end(&manager).await;
-            other.known.lock().ended = false;
+            other.sessions.lock().ended = false;
             let closed = async {
                 while !manager.list().is_empty() {
                     tokio::task::yield_now().await;
                 }
-                manager.at_end(&id).await;
+                manager.wait_for_end(&id).await;
             };
             let closed = tokio::time::timeout(std::time::Duration::from_secs(5), closed).await;
             closed.expect("the session is open without a client");

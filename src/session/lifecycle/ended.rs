@@ -1,4 +1,4 @@
-//! Remembers ended sessions for an hour, and a limited number of them.
+//! Remembers a limited number of ended sessions for an hour, so that errors can say why a session ended.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,15 +12,15 @@ use crate::{
 const KEPT_FOR: Millis = 3_600_000;
 const KEPT: usize = 10_000;
 
-/// The reason where a session was never heard of here.
+/// The `reason` of an error about an unknown session.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// Why a session is over.
+/// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     Closed,
     Expired,
-    /// The server or the connection it belonged to has ended.
+    /// Its server or its connection has ended.
     Released,
 }
 
@@ -33,7 +33,7 @@ impl EndReason {
         }
     }
 
-    /// The error of a call that was running in the session `id` when it ended.
+    /// Returns the error of a call that was running in the session `id` when it ended.
     pub(super) fn during_call(self, id: &str) -> TroupeError {
         match self {
             Self::Expired => expired(id),
@@ -50,7 +50,7 @@ impl EndReason {
 
 fn expired(id: &str) -> TroupeError {
     TroupeError::new(ErrorCode::SessionExpired, format!("session `{id}` has expired"))
-        .suggestion("restore it with session_resume, or create a session with create_session; --session-timeout sets how long one lives")
+        .suggestion("restore it with session_resume, or create a session with create_session; --session-timeout sets the lifetime of sessions")
         .session(id)
 }
 
@@ -61,58 +61,58 @@ fn missing(id: &str, what: String, reason: &str) -> TroupeError {
         .session(id)
 }
 
-/// The error of a call with the id of a session that never existed, or that is not accessible.
+/// Returns the error of a call with the id of a session that never existed, or that is not accessible.
 pub(super) fn unknown(id: &str) -> TroupeError {
     missing(id, format!("there is no session `{id}`"), UNKNOWN)
 }
 
 /// The sessions that ended in the last hour.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
-    list: VecDeque<Entry>,
+pub(super) struct EndedSessions {
+    list: VecDeque<EndedSession>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct EndedSession {
     id: Arc<str>,
     at: Millis,
     reason: EndReason,
-    /// Cancelled when its end is done.
+    /// Canceled when its end is complete.
     gone: CancellationToken,
 }
 
-impl Ended {
-    /// The session `id` ends at `at`; `gone` is cancelled when that is done.
+impl EndedSessions {
+    /// Records that the session `id` ends at `at`. `gone` is canceled when its end is complete.
     pub fn note(&mut self, id: Arc<str>, at: Millis, reason: EndReason, gone: CancellationToken) {
         self.forget_old(at);
         if self.list.len() == KEPT {
             self.list.pop_front();
         }
-        self.list.push_back(Entry { id, at, reason, gone });
+        self.list.push_back(EndedSession { id, at, reason, gone });
     }
 
-    /// A session is there again.
+    /// Removes the session `id`, which is open again.
     pub fn forget(&mut self, id: &str) {
         self.list.retain(|ended| *ended.id != *id);
     }
 
-    /// The error of a call with the id of the session `id`, which is not open.
+    /// Returns the error of a call to the session `id`, which is not open.
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
         self.forget_old(now);
         match self.last(id).map(|ended| ended.reason) {
             Some(EndReason::Expired) => expired(id),
             Some(EndReason::Closed) => missing(id, format!("session `{id}` was closed"), "closed"),
-            // The store tells whether it can be resumed.
+            // The store knows whether it can be resumed.
             Some(EndReason::Released) | None => unknown(id),
         }
     }
 
-    /// Cancelled when the end of the session `id` is done; nothing where it is none of these.
+    /// Returns the token that is canceled when the end of the session `id` is complete. `None` if it has not ended here.
     pub fn gone(&self, id: &str) -> Option<CancellationToken> {
         self.last(id).map(|ended| ended.gone.clone())
     }
 
-    fn last(&self, id: &str) -> Option<&Entry> {
+    fn last(&self, id: &str) -> Option<&EndedSession> {
         self.list.iter().rev().find(|ended| *ended.id == *id)
     }
 
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expired_session_is_told_as_such_for_an_hour() {
-        let mut ended = Ended::default();
+    fn an_expired_session_is_reported_as_expired_for_an_hour() {
+        let mut ended = EndedSessions::default();
         ended.note("a".into(), 1000, EndReason::Expired, CancellationToken::new());
         assert_eq!(ended.error("a", 1000 + KEPT_FOR).code, ErrorCode::SessionExpired);
         assert_eq!(ended.error("a", 1001 + KEPT_FOR).code, ErrorCode::SessionNotFound);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_list_is_bounded() {
-        let mut ended = Ended::default();
+        let mut ended = EndedSessions::default();
         for number in 0..=KEPT {
             ended.note(number.to_string().into(), 0, EndReason::Expired, CancellationToken::new());
         }

@@ -1,5 +1,4 @@
-//! Creates, finds, expires and ends sessions. The backend implements what a session does in between. `former`
-//! resumes sessions.
+//! Creates, finds, expires and ends sessions. `resume` adds the methods that resume them.
 
 use std::{
     collections::HashMap,
@@ -23,10 +22,10 @@ use tokio_util::{
 
 use super::{
     backend::{Backend, BrowserCounts},
-    clients::{Holders, Owners, Rest},
-    ended::{EndReason, Ended},
+    clients::{SessionClients, SessionOwners, Suspension},
+    ended::{EndReason, EndedSessions},
     queue::SessionLocks,
-    session::{Identity, Readiness, Services, Session},
+    session::{Readiness, Session, SessionIdentity, SessionServices},
 };
 use crate::{
     config::{Config, ContextConfig, Transport},
@@ -40,28 +39,27 @@ use crate::{
     store::{NewSession, SessionState, Store},
 };
 
-/// How often one looks whether there is memory again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often free memory is checked while a new session waits for it.
+const MEMORY_POLL: Duration = Duration::from_millis(100);
 /// The default of `--max-sessions` over stdio.
-const MOST_OVER_STDIO: usize = 10;
-/// Over a network, the default allows one session for this many bytes of memory: a page of usual size with its share
-/// of the browser (`docs/internals/performance.md`). `--min-free-memory` protects against larger pages.
+const MAX_OVER_STDIO: usize = 10;
+/// Bytes of memory for each session, for the default limit over a network: a page of usual size with its share of the
+/// browser (`docs/internals/performance.md`). `--min-free-memory` protects against larger pages.
 const SESSION_MEMORY: u64 = 64 << 20;
-/// The same with `--upstream`, where each session has a server process (114–130 MiB under Node) and a browser of its own
-/// (187 MiB with one small page).
+/// The same with `--upstream`, where each session has its own server process and browser.
 const UPSTREAM_SESSION_MEMORY: u64 = 300 << 20;
-/// What downloads still write must not hold up the server's end.
+/// How long the end of a session waits for its downloads.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The options of a new session; the rest is from the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct CreateOptions {
     pub context: Option<ContextConfig>,
-    /// Instead of the file that the configuration names.
+    /// Replaces the storage state file of the configuration.
     pub storage_state: Option<StorageState>,
 }
 
-/// How many sessions may be open, and why that many.
+/// The maximum number of open sessions, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLimit {
     pub count: usize,
@@ -70,7 +68,7 @@ pub struct SessionLimit {
 }
 
 impl SessionLimit {
-    /// `memory`: bytes that the server may use.
+    /// Returns the limit of a server that may use `memory` bytes.
     fn of(config: &Config, memory: Option<u64>) -> Self {
         if config.user_data_dir.is_some() {
             return Self { count: 1, origin: "`--user-data-dir` allows one session".to_owned() };
@@ -86,11 +84,9 @@ impl SessionLimit {
             None => SESSION_MEMORY,
         };
         match memory.filter(|_| config.transport != Transport::Stdio) {
-            None => {
-                Self { count: MOST_OVER_STDIO, origin: format!("the default over {transport}") }
-            }
+            None => Self { count: MAX_OVER_STDIO, origin: format!("the default over {transport}") },
             Some(bytes) => Self {
-                count: usize::try_from(bytes / each).unwrap_or(usize::MAX).max(MOST_OVER_STDIO),
+                count: usize::try_from(bytes / each).unwrap_or(usize::MAX).max(MAX_OVER_STDIO),
                 origin: format!(
                     "the default over {transport} with {} MiB of memory, {} MiB for each session",
                     bytes >> 20,
@@ -107,53 +103,53 @@ pub struct SessionManager {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
-    /// What clients type by name, or why it cannot be read.
+    /// The secrets that clients type by name, or why they cannot be read.
     vault: Result<Arc<Vault>>,
-    state: Mutex<State>,
-    pub(super) owners: Owners,
-    pub(super) holders: Holders,
-    /// Held while a client begins to use a session, and while clients leave sessions and those begin to end: a client
-    /// that returns finds its session either open, to stay open, or at rest.
-    pub(super) holding: Mutex<()>,
+    state: Mutex<SessionTable>,
+    pub(super) owners: SessionOwners,
+    pub(super) clients: SessionClients,
+    /// Held while a client begins to use a session, and while a session that was abandoned begins to end. So a returning
+    /// client finds its session either open (and it stays open) or suspended.
+    pub(super) clients_lock: Mutex<()>,
     limit: SessionLimit,
-    pub(super) places: Arc<Semaphore>,
-    /// How many calls wait for a place.
+    pub(super) slots: Arc<Semaphore>,
+    /// The number of calls that wait for a slot.
     waiting: AtomicUsize,
-    /// Each is held while its session is resumed, so that no session is resumed twice.
+    /// Locked while a session is resumed, so that no session is resumed twice.
     pub(super) resuming: SessionLocks,
-    /// Held while a call enters the queues of its sessions: all calls that use several enter them in the same order.
+    /// Held while a call enters the queues of its sessions, so that all calls enter several queues in the same order.
     pub(super) admission: Mutex<()>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
 }
 
-/// Counts a call that waits, until it is dropped.
-struct Waits<'a>(&'a AtomicUsize);
+/// Counts a waiting call, until it is dropped.
+struct WaitingGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingGuard<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::AcqRel);
         Self(count)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// A session that has begun to end. Whoever waits for its end goes on when this is dropped.
-pub(super) struct Ending {
+/// A session that has begun to end. Dropping it wakes the tasks that wait for the end.
+pub(super) struct EndingSession {
     session: Arc<Session>,
     reason: EndReason,
     _gone: DropGuard,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionTable {
     sessions: HashMap<Arc<str>, Arc<Session>>,
-    ended: Ended,
+    ended: EndedSessions,
 }
 
 impl SessionManager {
@@ -165,7 +161,7 @@ impl SessionManager {
     ) -> Arc<Self> {
         let limit = SessionLimit::of(&config, memory::total());
         Arc::new(Self {
-            places: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
+            slots: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
             limit,
             waiting: AtomicUsize::new(0),
             vault: Vault::open(&config).map(Arc::new),
@@ -174,9 +170,9 @@ impl SessionManager {
             clock,
             store,
             state: Mutex::default(),
-            owners: Owners::default(),
-            holders: Holders::default(),
-            holding: Mutex::default(),
+            owners: SessionOwners::default(),
+            clients: SessionClients::default(),
+            clients_lock: Mutex::default(),
             resuming: SessionLocks::default(),
             admission: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -188,21 +184,21 @@ impl SessionManager {
         &self.config
     }
 
-    /// The secrets that clients type by name.
+    /// Returns the secrets that clients type by name.
     pub fn vault(&self) -> Result<Arc<Vault>> {
         self.vault.clone()
     }
 
-    /// The values that a new session must not write. If the vault cannot be read, the server does not start.
+    /// Returns the secrets of a new session. A server whose vault cannot be read does not start.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::new(self.vault.clone().unwrap_or_default())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock()
     }
 
-    /// Starts the browser if none runs; upstream servers are started when they are called.
+    /// Starts the browser if none is running. Upstream servers start at their first call.
     pub async fn initialize(&self) -> Result<()> {
         self.backend.clone().start().await
     }
@@ -215,7 +211,7 @@ impl SessionManager {
             tokio::select! {
                 started = manager.initialize() => {
                     if let Err(error) = started {
-                        tracing::debug!(%error, "the browser is not there yet; calls will try again");
+                        tracing::debug!(%error, "the browser did not start; the next call tries again");
                     }
                 }
                 () = stop.cancelled() => {}
@@ -223,17 +219,17 @@ impl SessionManager {
         });
     }
 
-    /// Why no browser, or no upstream server, could be started when one was last wanted.
+    /// Returns why the last start of a browser or upstream server failed; `None` if it succeeded.
     pub fn browser_failure(&self) -> Option<TroupeError> {
         self.backend.failure()
     }
 
-    /// How many sessions may be open.
+    /// Returns the maximum number of open sessions.
     pub fn limit(&self) -> &SessionLimit {
         &self.limit
     }
 
-    /// How many calls wait until another session ends.
+    /// Returns how many calls wait until another session ends.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Acquire)
     }
@@ -242,14 +238,14 @@ impl SessionManager {
         self.backend.browser_counts()
     }
 
-    /// Makes a session that any client may use who knows its id, until it expires.
+    /// Creates a session that every client with its id can use, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
         self.backend.clone().admit().await?;
-        let place = self.place().await?;
-        let session = self.new_session(place, true, options);
-        // Nobody learns the id of a session whose creation is canceled: it gives its place back.
+        let slot = self.acquire_slot().await?;
+        let session = self.new_session(slot, true, options);
+        // If the creation is canceled, nobody knows the id: the session is ended.
         let unused = scopeguard::guard((), |()| self.release_unused(&session));
-        session.created().await?;
+        session.wait_created().await?;
         ScopeGuard::into_inner(unused);
         Ok(session)
     }
@@ -257,11 +253,11 @@ impl SessionManager {
     /// Ends `session` in the background, unless a client or a call uses it. Idle clients may return to it.
     pub(super) fn release_unused(self: &Arc<Self>, session: &Arc<Session>) {
         let ending = {
-            let _holding = self.holding.lock();
-            if self.tasks.is_closed() || session.is_running() || self.holders.is_used(&session.id) {
+            let _holding = self.clients_lock.lock();
+            if self.tasks.is_closed() || session.is_running() || self.clients.is_used(&session.id) {
                 return;
             }
-            self.holders.rest(&session.id, Rest { expires_at: session.expires_at() });
+            self.clients.suspend(&session.id, Suspension { expires_at: session.expires_at() });
             self.begin_end(session, EndReason::Released)
         };
         if let Some(ending) = ending {
@@ -270,51 +266,51 @@ impl SessionManager {
         }
     }
 
-    /// Creates the implicit session of a connection in a slot from `place`. Calls to it wait for the browser.
-    pub(super) fn create_own(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Arc<Session> {
-        self.new_session(place, false, CreateOptions::default())
+    /// Creates the implicit session of a connection in `place`. Calls to it wait for the browser.
+    pub(super) fn create_implicit(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Arc<Session> {
+        self.new_session(slot, false, CreateOptions::default())
     }
 
     fn new_session(
         self: &Arc<Self>,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
         expires: bool,
         options: CreateOptions,
     ) -> Arc<Session> {
         let now = self.clock.now();
-        let identity = Identity {
+        let identity = SessionIdentity {
             id: self.backend.next_id(),
             created_at: now,
             lives_from: expires.then_some(now),
             options: options.context.unwrap_or_else(|| self.config.context.clone()),
         };
         self.register(
-            place,
+            slot,
             identity,
             StateCache::default(),
             SessionOrigin::New(options.storage_state),
         )
     }
 
-    /// A place for one more session, and memory for it.
-    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit> {
-        self.room().await?;
-        let places = self.places.clone();
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            return Ok(place);
+    /// Waits for a slot for one more session, and for enough free memory.
+    pub(super) async fn acquire_slot(&self) -> Result<OwnedSemaphorePermit> {
+        self.wait_for_memory().await?;
+        let slots = self.slots.clone();
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Ok(slot);
         }
         if self.config.queue_timeout.is_zero() {
-            return Err(self.full());
+            return Err(self.limit_error());
         }
-        let _waits = Waits::new(&self.waiting);
-        match tokio::time::timeout(self.config.queue_timeout, places.acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(self.full()),
+        let _waits = WaitingGuard::new(&self.waiting);
+        match tokio::time::timeout(self.config.queue_timeout, slots.acquire_owned()).await {
+            Ok(Ok(slot)) => Ok(slot),
+            Ok(Err(_)) | Err(_) => Err(self.limit_error()),
         }
     }
 
-    /// Waits until the machine has memory for one more session, as long as one may wait for a place.
-    pub(super) async fn room(&self) -> Result<()> {
+    /// Waits until enough memory for one more session is free, at most for the queue timeout.
+    pub(super) async fn wait_for_memory(&self) -> Result<()> {
         let wanted = self.config.min_free_memory;
         let until = Instant::now() + self.config.queue_timeout;
         loop {
@@ -325,7 +321,7 @@ impl SessionManager {
                 return Err(TroupeError::new(
                     ErrorCode::ResourceExhausted,
                     format!(
-                        "{} MiB of memory are free; a new session wants {} MiB",
+                        "only {} MiB of memory are free; a new session needs {} MiB",
                         left >> 20,
                         wanted >> 20
                     ),
@@ -337,11 +333,11 @@ impl SessionManager {
                 ));
             }
             // The system does not notify when more memory is free.
-            tokio::time::sleep_until((Instant::now() + LOOK_AGAIN).min(until)).await;
+            tokio::time::sleep_until((Instant::now() + MEMORY_POLL).min(until)).await;
         }
     }
 
-    pub(super) fn full(&self) -> TroupeError {
+    pub(super) fn limit_error(&self) -> TroupeError {
         let SessionLimit { count, origin } = &self.limit;
         let error = TroupeError::new(
             ErrorCode::MaxSessionsReached,
@@ -349,19 +345,18 @@ impl SessionManager {
         )
         .detail("maxSessions", *count);
         if self.config.user_data_dir.is_some() {
-            return error
-                .suggestion("--user-data-dir allows one session; without it there can be more");
+            return error.suggestion("--user-data-dir allows one session; omit it to allow more");
         }
         error.suggestion("close a session with close_session, or raise --max-sessions")
     }
 
-    /// Enters a session and begins to make it.
+    /// Adds a session, and starts its tasks.
     pub(super) fn register(
         self: &Arc<Self>,
-        place: OwnedSemaphorePermit,
-        identity: Identity,
-        keeper: StateCache,
-        birth: SessionOrigin,
+        slot: OwnedSemaphorePermit,
+        identity: SessionIdentity,
+        cache: StateCache,
+        origin: SessionOrigin,
     ) -> Arc<Session> {
         self.store.session_begun(NewSession {
             id: identity.id.clone(),
@@ -369,30 +364,30 @@ impl SessionManager {
             metadata: self.metadata(&identity),
         });
         let backend = self.backend.clone();
-        let attached = backend.attend(&identity.id, &identity.options, &birth);
-        let services = Services {
+        let attached = backend.attach(&identity.id, &identity.options, &origin);
+        let services = SessionServices {
             config: self.config.clone(),
             clock: self.clock.clone(),
             store: self.store.clone(),
             secrets: self.secrets(),
         };
-        let session = Arc::new(Session::new(services, identity, keeper, attached, place));
+        let session = Arc::new(Session::new(services, identity, cache, attached, slot));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
         let living = session.clone();
         // Owned by the session: ends with it.
         self.tasks.spawn(async move {
             tokio::select! {
-                error = living.worker.live(&living, birth) => manager.could_not_be_made(&living, error).await,
-                () = living.over.cancelled() => {}
+                error = living.worker.run_session(&living, origin) => manager.remove_failed(&living, error).await,
+                () = living.ended.cancelled() => {}
             }
         });
         let tended = session.clone();
         self.tasks.spawn(async move {
             tokio::select! {
-                () = tended.tend() => {}
-                () = tended.over.cancelled() => {}
-                () = tended.failure() => {}
+                () = tended.save_after_calls() => {}
+                () = tended.ended.cancelled() => {}
+                () = tended.wait_failed() => {}
             }
         });
         if session.expires_at().is_some() {
@@ -400,11 +395,11 @@ impl SessionManager {
             let expiring = session.clone();
             self.tasks.spawn(async move {
                 let due = tokio::select! {
-                    () = manager.due(&expiring) => true,
-                    () = expiring.over.cancelled() => false,
-                    () = expiring.failure() => false,
+                    () = manager.wait_expired(&expiring) => true,
+                    () = expiring.ended.cancelled() => false,
+                    () = expiring.wait_failed() => false,
                 };
-                // Not where it could be cut short: its end is the end of `over` too.
+                // Outside of the `select!`: the end cancels `over`, which would cancel this.
                 if due {
                     manager.end(&expiring, EndReason::Expired).await;
                 }
@@ -415,37 +410,37 @@ impl SessionManager {
 
     /// Removes a session that could not be created. Callers that wait for it get the error, and no other caller finds
     /// it.
-    async fn could_not_be_made(&self, session: &Session, error: TroupeError) {
+    async fn remove_failed(&self, session: &Session, error: TroupeError) {
         self.state().sessions.remove(&session.id);
         // It can be resumed if it has a saved state from before.
         self.store.session_ended(&session.id, SessionState::Recoverable);
         session.news().advance();
-        drop(session.place.lock().take());
+        drop(session.slot.lock().take());
         session.readiness.send_replace(Readiness::Failed(error));
         session.worker.close(session).await;
     }
 
-    /// Returns when the time of `session` is up.
-    async fn due(&self, session: &Session) {
+    /// Waits until `session` has expired.
+    async fn wait_expired(&self, session: &Session) {
         while let Some(at) = session.expires_at() {
             self.clock.sleep_until(at).await;
             if session.is_due() {
                 return;
             }
-            // Renewed, or a call runs: it renews when it ends; look again no later than a second from now.
+            // A call runs, and renews the expiry when it ends. Check again in a second.
             if session.expires_at().is_some_and(|at| at <= self.clock.now()) {
                 self.clock.sleep_until(self.clock.now() + 1000).await;
             }
         }
     }
 
-    /// The session `id`, as far as it lives.
+    /// Returns the session `id` if it is open. Otherwise the error says why not.
     pub fn get(&self, id: &str) -> Result<Arc<Session>> {
         let mut state = self.state();
         let now = self.clock.now();
         match state.sessions.get(id).cloned() {
             Some(session) if session.is_due() => {
-                // The timer has not fired yet; it will close the context.
+                // The timer has not fired yet. It will end the session.
                 Err(EndReason::Expired.during_call(&session.id))
             }
             Some(session) => Ok(session),
@@ -453,60 +448,63 @@ impl SessionManager {
         }
     }
 
-    /// The session `id`, if it lives.
+    /// Returns the session `id` if it is open.
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
         self.state().sessions.get(id).filter(|session| !session.is_due()).cloned()
     }
 
-    /// Begins to end the sessions that nobody uses when `leave` has removed a client from their holders; `leave` returns
-    /// their ids. Clients that are away may come back to them.
-    pub(super) fn release(&self, leave: impl FnOnce(&Holders) -> Vec<Arc<str>>) -> Vec<Ending> {
-        for id in self.holders.take_expired(self.clock.now()) {
-            self.expire_at_rest(&id);
+    /// Begins to end the sessions that no client uses after `leave` has removed a client. `leave` returns their ids. Idle
+    /// clients may return to them.
+    pub(super) fn release(
+        &self,
+        leave: impl FnOnce(&SessionClients) -> Vec<Arc<str>>,
+    ) -> Vec<EndingSession> {
+        for id in self.clients.take_expired(self.clock.now()) {
+            self.expire_suspended(&id);
         }
-        let _holding = self.holding.lock();
-        let left = leave(&self.holders);
-        // A program that is no attached client may use one now: it ends at its expiry.
+        let _holding = self.clients_lock.lock();
+        let left = leave(&self.clients);
+        // A call without an attached client may be running in one: that session ends at its expiry.
         let sessions =
             left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
         let released = sessions.filter_map(|session| {
-            self.holders.rest(&session.id, Rest { expires_at: session.expires_at() });
+            self.clients.suspend(&session.id, Suspension { expires_at: session.expires_at() });
             self.begin_end(&session, EndReason::Released)
         });
         released.collect()
     }
 
-    /// Brings back the session `id`, which is at rest, unless it has expired there. `hold` is as for `resume`.
-    pub(super) async fn wake(
+    /// Resumes the suspended session `id`, unless it has expired. `hold` is as for `resume`.
+    pub(super) async fn resume_suspended(
         self: &Arc<Self>,
         id: &str,
-        rest: Rest,
+        suspension: Suspension,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
-        if rest.expires_at.is_some_and(|at| at <= self.clock.now()) {
-            self.holders.forget(id);
-            return Err(self.expire_at_rest(id));
+        if suspension.expires_at.is_some_and(|at| at <= self.clock.now()) {
+            self.clients.forget(id);
+            return Err(self.expire_suspended(id));
         }
         let resumed = self.resume(id, |session| {
             let is_held = hold(session);
-            if is_held && self.holders.wake(id) {
-                session.keep_expiry(rest.expires_at);
-                session.notify(self.notice_of_rest());
+            if is_held && self.clients.reopen(id) {
+                session.restore_expiry(suspension.expires_at);
+                session.notify(self.suspension_notice());
             }
             is_held
         });
         let resumed = resumed.await;
         match &resumed {
-            Err(error) if !error.retryable => self.holders.forget(id),
-            // It may be there later, when there is a place again.
-            Err(_) if self.find(id).is_none() => self.holders.rest(id, rest),
+            Err(error) if !error.retryable => self.clients.forget(id),
+            // It can be resumed later, when a slot is free.
+            Err(_) if self.find(id).is_none() => self.clients.suspend(id, suspension),
             _ => {}
         }
         resumed
     }
 
-    /// Notes that the session `id` has expired while it was suspended. Returns the error for its calls.
-    fn expire_at_rest(&self, id: &str) -> TroupeError {
+    /// Records that the session `id` expired while it was suspended. Returns the error for its calls.
+    fn expire_suspended(&self, id: &str) -> TroupeError {
         let gone = CancellationToken::new();
         gone.cancel();
         self.state().ended.note(id.into(), self.clock.now(), EndReason::Expired, gone);
@@ -514,27 +512,27 @@ impl SessionManager {
         EndReason::Expired.during_call(id)
     }
 
-    /// The notice in the first result after a suspended session was resumed.
-    pub(super) fn notice_of_rest(&self) -> String {
-        const RESTED: &str =
-            "The session was put to rest while its client was away, and was resumed for this call.";
+    /// Returns the notice in the first result after a suspended session was resumed.
+    pub(super) fn suspension_notice(&self) -> String {
+        const RESUMED: &str =
+            "The session was suspended while its client was idle, and was resumed for this call.";
         if self.config.upstream.command.is_some() {
             return format!(
-                "{RESTED} Its server was started again, with as much of the state as its tools can restore."
+                "{RESUMED} Its server was restarted, with as much of the state as its tools can restore."
             );
         }
         format!(
-            "{RESTED} Cookies, storage and pages are back. Lost: JavaScript state (variables, timers, connections), \
-             mocks, blocked resource types, throttling and offline mode, open dialogs, and the history of pages."
+            "{RESUMED} Cookies, storage and pages were restored. Lost: JavaScript state (variables, timers, connections), \
+             mocks, blocked resource types, throttling and offline mode, open dialogs, and the history of the pages."
         )
     }
 
-    /// Forgets that the session `id` was over.
-    pub(super) fn again(&self, id: &str) {
+    /// Forgets that the session `id` had ended, because it is resumed.
+    pub(super) fn forget_end(&self, id: &str) {
         self.state().ended.forget(id);
     }
 
-    /// All sessions, the oldest first.
+    /// Returns all open sessions, oldest first.
     pub fn list(&self) -> Vec<Arc<Session>> {
         let mut sessions: Vec<_> = self.state().sessions.values().cloned().collect();
         sessions.sort_by_key(|session| (session.created_at, session.id.clone()));
@@ -542,28 +540,28 @@ impl SessionManager {
     }
 
     /// If the session `id` has expired or is ending, waits until it has ended. Its state is saved by then.
-    pub(super) async fn at_end(&self, id: &str) {
-        if let Some(gone) = self.ending(id) {
+    pub(super) async fn wait_for_end(&self, id: &str) {
+        if let Some(gone) = self.end_token(id) {
             gone.cancelled().await;
         }
     }
 
-    /// The token that is canceled when the session `id` has ended, if it has expired or is ending.
-    pub(super) fn ending(&self, id: &str) -> Option<CancellationToken> {
+    /// Returns the token that is canceled when the end of the session `id` is complete, if it has expired or is ending.
+    pub(super) fn end_token(&self, id: &str) -> Option<CancellationToken> {
         let state = self.state();
         let due = state.sessions.get(id).filter(|session| session.is_due());
-        let gone = due.map(|session| session.gone.clone()).or_else(|| state.ended.gone(id));
+        let gone = due.map(|session| session.end_complete.clone()).or_else(|| state.ended.gone(id));
         gone.filter(|gone| !gone.is_cancelled())
     }
 
-    /// Closes the session `id`; a call that runs in it is aborted.
+    /// Closes the session `id`, and aborts its running call.
     pub(super) async fn close(self: &Arc<Self>, id: &str) -> Result<()> {
         let session = match self.get(id) {
             Ok(session) => session,
             Err(error) => {
-                self.at_end(id).await;
-                self.holders.forget(id);
-                return if self.forget_former(id).await { Ok(()) } else { Err(error) };
+                self.wait_for_end(id).await;
+                self.clients.forget(id);
+                return if self.delete_saved(id).await { Ok(()) } else { Err(error) };
             }
         };
         if self.end(&session, EndReason::Closed).await {
@@ -573,8 +571,8 @@ impl SessionManager {
         }
     }
 
-    /// Ends `session`, closes its context and frees its place; false where it was over already. An end that has begun
-    /// completes, also where this future is dropped.
+    /// Ends `session`, closes its context and frees its slot. Returns false if it had ended before. An end that has begun
+    /// completes even if this future is dropped.
     pub(super) async fn end(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) -> bool {
         let Some(ending) = self.begin_end(session, reason) else { return false };
         let manager = self.clone();
@@ -583,7 +581,7 @@ impl SessionManager {
     }
 
     /// Ends the sessions that `release` returned.
-    pub(super) async fn end_released(self: &Arc<Self>, released: Vec<Ending>) {
+    pub(super) async fn end_released(self: &Arc<Self>, released: Vec<EndingSession>) {
         let ends = released.into_iter().map(|ending| {
             let manager = self.clone();
             self.tasks.spawn(async move { manager.complete_end(ending).await })
@@ -592,38 +590,50 @@ impl SessionManager {
         futures_util::future::join_all(ends.collect::<Vec<_>>()).await;
     }
 
-    /// Stops the calls of `session`. From now on it is in no list, and a call to it waits for its end to resume it.
-    /// `None` where it was over already.
-    pub(super) fn begin_end(&self, session: &Arc<Session>, reason: EndReason) -> Option<Ending> {
+    /// Aborts the calls of `session`, and removes it from the lists. Returns `None` if it had ended before.
+    pub(super) fn begin_end(
+        &self,
+        session: &Arc<Session>,
+        reason: EndReason,
+    ) -> Option<EndingSession> {
         {
             let mut state = self.state();
-            if !session.finish(reason) {
+            if !session.mark_ended(reason) {
                 return None;
             }
             state.sessions.remove(&session.id);
-            state.ended.note(session.id.clone(), self.clock.now(), reason, session.gone.clone());
+            state.ended.note(
+                session.id.clone(),
+                self.clock.now(),
+                reason,
+                session.end_complete.clone(),
+            );
         }
         if reason != EndReason::Released {
-            self.holders.forget(&session.id);
+            self.clients.forget(&session.id);
         }
         session.news().advance();
-        tracing::debug!(session = &*session.id, ?reason, "the session is over");
-        Some(Ending { session: session.clone(), reason, _gone: session.gone.clone().drop_guard() })
+        tracing::debug!(session = &*session.id, ?reason, "the session ends");
+        Some(EndingSession {
+            session: session.clone(),
+            reason,
+            _gone: session.end_complete.clone().drop_guard(),
+        })
     }
 
-    /// Saves what the session is resumed from, closes its context and frees its place.
-    async fn complete_end(&self, ending: Ending) {
-        let Ending { session, reason, _gone } = ending;
+    /// Saves the state of the session, closes its context and frees its slot.
+    async fn complete_end(&self, ending: EndingSession) {
+        let EndingSession { session, reason, _gone } = ending;
         let session = &session;
         match reason {
             EndReason::Expired => {
-                session.keep_at_end().await;
+                session.save_at_end().await;
                 self.store.session_ended(&session.id, SessionState::Expired);
             }
             EndReason::Released if self.config.persistent_sessions => {
-                session.keep_at_end().await;
-                // A session that ends with its server stays as it is: the next server finds out that this one is gone.
-                // Over stdio the client is gone, too, and one that has nothing to resume is not kept.
+                session.save_at_end().await;
+                // A session that ends with its server stays `active` in the store: the next server detects that this
+                // one is gone. Over stdio, a session with nothing to resume is not kept.
                 if !self.stop.is_cancelled() {
                     self.store.session_ended(&session.id, SessionState::Recoverable);
                 } else if self.config.transport == Transport::Stdio
@@ -637,17 +647,17 @@ impl SessionManager {
             }
         }
         session.worker.close(session).await;
-        // The browser's folder may go next.
+        // The browser may be closed next, and its download folder deleted.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
-        drop(session.place.lock().take());
+        drop(session.slot.lock().take());
     }
 
-    /// The record, which also has the saved sessions.
+    /// Returns the store of calls and saved sessions.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Ends every session, as its client would by going.
+    /// Ends every session, as if its client had disconnected.
     pub async fn end_sessions(self: &Arc<Self>) {
         self.stop.cancel();
         let sessions = self.list();

@@ -14,9 +14,9 @@ mod storage;
 
 pub use backend::{Backend, BrowserCounts};
 pub use clients::ConnectionId;
-pub use connection::{Admitted, Connection, Hold};
+pub use connection::{AdmittedSession, Connection, PresenceGuard};
 pub use ended::EndReason;
 pub use manager::{CreateOptions, SessionLimit, SessionManager};
-pub use queue::Turn;
-pub(super) use session::{AttachedWorker, Readiness, Worker};
+pub use queue::CallTurn;
+pub(super) use session::{AttachedWorker, Readiness, SessionWorker};
 pub use session::{PageInfo, Session, SessionInfo};

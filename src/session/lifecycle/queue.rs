@@ -1,4 +1,4 @@
-//! The order of a client's calls, and locks by session id.
+//! The order of the calls of a client, and locks by session id.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,37 +9,37 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-/// Calls that have arrived and not been admitted to their session's queue yet.
+/// The calls of a client that have arrived and have not entered the queue of their session yet.
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct CallOrder {
     waiting: Mutex<(u64, BTreeSet<u64>)>,
     changed: Notify,
 }
 
-impl Order {
+impl CallOrder {
     fn lock(&self) -> MutexGuard<'_, (u64, BTreeSet<u64>)> {
         self.waiting.lock()
     }
 
-    /// Takes the next place.
-    pub fn arrive(self: &Arc<Self>) -> Turn {
+    /// Takes the next turn.
+    pub fn arrive(self: &Arc<Self>) -> CallTurn {
         let mut waiting = self.lock();
         waiting.0 += 1;
         let number = waiting.0;
         waiting.1.insert(number);
-        Turn { number, order: self.clone() }
+        CallTurn { number, order: self.clone() }
     }
 }
 
-/// A call's place in the order of its connection, taken when the call arrives. Dropping it gives it up.
-pub struct Turn {
+/// The position of a call in the order of its connection. Dropping it lets the next call continue.
+pub struct CallTurn {
     number: u64,
-    order: Arc<Order>,
+    order: Arc<CallOrder>,
 }
 
-impl Turn {
-    /// Waits until every call that came before is admitted or gone.
-    pub async fn comes(&self) {
+impl CallTurn {
+    /// Waits until every earlier call was admitted or canceled.
+    pub async fn wait(&self) {
         loop {
             let mut changed = pin!(self.order.changed.notified());
             changed.as_mut().enable();
@@ -51,7 +51,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CallTurn {
     fn drop(&mut self) {
         self.order.lock().1.remove(&self.number);
         self.order.changed.notify_waiters();

@@ -1,12 +1,12 @@
-//! Restores a session from its saved state: first cookies, then storage before a script of a page can read it, then
-//! the pages with their form data.
+//! Restores a session from its saved state: first cookies, then storage, before scripts of pages can read it, then the
+//! pages with their form data.
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use url::Url;
 
-use super::{session::Session, storage::Writing};
+use super::{session::Session, storage::StorageWrite};
 use crate::{
     error::Result,
     page::{OriginStorage, Page},
@@ -14,15 +14,15 @@ use crate::{
 };
 
 impl Session {
-    /// Opens everything again in a new context.
-    pub(in crate::session) async fn bring_back(&self, saved: &SavedSession) -> Result<()> {
+    /// Restores the saved state in a new context.
+    pub(in crate::session) async fn restore(&self, saved: &SavedSession) -> Result<()> {
         let numbers = saved.pages.iter().map(|page| page.number);
-        self.pages.begin_again(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
-        self.pages.shared.refs.go_on_from(saved.refs_go_on());
+        self.pages.reset(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
+        self.pages.shared.refs.go_on_from(saved.next_refs());
         if let Some(network_policy) = &self.pages.shared.network_policy {
             network_policy.grant(&saved.asked);
         }
-        // One by one: each takes the next number. Nothing runs in them yet.
+        // One at a time: each page takes the next number. They are still empty.
         let mut pages = Vec::with_capacity(saved.pages.len());
         for page in &saved.pages {
             pages.push((self.new_page().await?, page));
@@ -33,14 +33,14 @@ impl Session {
         if !saved.cookies.is_empty()
             && let Err(error) = self.set_cookies(&saved.cookies).await
         {
-            tracing::warn!(session = &*self.id, %error, "the cookies did not come back");
+            tracing::warn!(session = &*self.id, %error, "the cookies were not restored");
         }
         let written = self.write_storage(writings(&pages, &saved.origins), false).await;
         if let Err(error) = written {
             if self.open_context()?.cookies().await.is_err() {
                 return Err(error);
             }
-            tracing::warn!(session = &*self.id, %error, "not all storage came back");
+            tracing::warn!(session = &*self.id, %error, "some storage was not restored");
         }
         join_all(pages.iter().map(|(page, saved)| self.open_again(page, saved))).await;
         if let Some(current) =
@@ -62,16 +62,15 @@ impl Session {
     }
 }
 
-/// Stands for the page of a session that had none.
+/// The page of a session that had no pages.
 static BLANK: SavedPage =
     SavedPage { number: 1, url: String::new(), session_storage: Vec::new(), frames: Vec::new() };
 
-/// The storage to write from each page: sessionStorage belongs to its page, everything else is written from the
-/// first.
-fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<Writing> {
+/// Returns the storage to write from each page: sessionStorage from its page, everything else from the first page.
+fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<StorageWrite> {
     let mut writings = Vec::with_capacity(pages.len());
     for (at, (page, saved)) in pages.iter().enumerate() {
-        let mut writing = Writing {
+        let mut writing = StorageWrite {
             page: page.clone(),
             origins: if at == 0 { origins.to_vec() } else { Vec::new() },
         };
@@ -85,7 +84,7 @@ fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<W
                 }),
             }
         }
-        // Only origins can be written: a file has storage, but no origin.
+        // Storage of files cannot be written: they have no origin.
         writing.origins.retain(|state| EmptyPage::of(&state.origin).is_ok());
         writings.push(writing);
     }

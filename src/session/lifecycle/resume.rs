@@ -1,4 +1,4 @@
-//! Ended sessions that can be resumed: those of earlier servers, and those that have expired.
+//! Lists and resumes sessions that are not open: those of earlier servers, and those that expired or were suspended.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use super::{
     ended::UNKNOWN,
     manager::SessionManager,
-    session::{Identity, PageInfo, Session, SessionInfo},
+    session::{PageInfo, Session, SessionIdentity, SessionInfo},
 };
 use crate::{
     config::Transport,
@@ -18,34 +18,34 @@ use crate::{
     store::{SessionFilter, SessionRow, SessionState},
 };
 
-/// Maximum number of former sessions in a list over stdio without a state, the most recent ones.
-const MOST_LISTED: usize = 10;
-/// The same of any other list.
-const MOST_ANYWHERE: usize = 100;
+/// Maximum number of resumable sessions in a list over stdio for which no state was requested.
+const MAX_LISTED_STDIO: usize = 10;
+/// Maximum number in any other list.
+const MAX_LISTED: usize = 100;
 
 /// A session that was resumed.
-pub(super) struct Resumed {
+pub(super) struct ResumedSession {
     pub session: Arc<Session>,
-    /// Whether it was a connection's own.
+    /// Whether it was the implicit session of a connection.
     pub own: bool,
 }
 
-/// Whose sessions are listed: those of the same user and working folder.
+/// Returns the name of the user. Lists have the sessions of the same user and working directory.
 fn user() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
     named.unwrap_or_default()
 }
 
-fn comes_back(row: &SessionRow) -> bool {
+fn is_resumable(row: &SessionRow) -> bool {
     matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
 /// Waits until a resumed session can be used. Calls to an implicit session (`own`) wait for it themselves.
-async fn wake(session: &Session, own: bool) -> Result<()> {
+async fn wait_ready(session: &Session, own: bool) -> Result<()> {
     if own {
         return Ok(());
     }
-    session.run(session.worker.wake()).await.map(drop)
+    session.run(session.worker.activate()).await.map(drop)
 }
 
 impl SessionManager {
@@ -59,8 +59,8 @@ impl SessionManager {
         SessionFilter { state, user, working_folder, ..SessionFilter::default() }
     }
 
-    /// The metadata of a session for lists, as it is stored.
-    pub(super) fn metadata(&self, identity: &Identity) -> String {
+    /// Returns the metadata of a session that is stored for lists.
+    pub(super) fn metadata(&self, identity: &SessionIdentity) -> String {
         json!({
             "user": user(), "workingFolder": self.working_folder(), "browser": self.config.browser,
             "own": identity.lives_from.is_none(),
@@ -69,21 +69,21 @@ impl SessionManager {
         .to_string()
     }
 
-    /// Brings the session `id` back under its id, and waits until it can be used. One that lives is left as it is.
+    /// Resumes the session `id` under its id, and waits until it can be used. An open session is not changed.
     ///
-    /// `hold` notes who uses the session, and returns false if it is over. Until then, dropping the future ends the session
-    /// again, unless somebody else uses it.
+    /// `hold` records who uses the session, and returns false if the session has ended. If the future is dropped before
+    /// that, the session ends again, unless another client uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
-        // Whoever names it may have it: it has a life of its own now.
+        // A session that is resumed by its id is no longer an implicit session.
         self.resume_as(id, false, hold).await
     }
 
     /// Starts to resume the implicit session of a connection: calls to it wait.
-    pub(super) async fn resume_own(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
+    pub(super) async fn resume_implicit(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
         self.resume_as(id, true, |session| session.end_reason().is_none()).await
     }
 
@@ -94,52 +94,55 @@ impl SessionManager {
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         loop {
-            self.at_end(id).await;
+            self.wait_for_end(id).await;
             let lock = self.resuming.lock(id).await;
             let missing = match self.get(id) {
                 Ok(living) if hold(&living) => {
                     drop(lock);
-                    wake(&living, own).await?;
+                    wait_ready(&living, own).await?;
                     return Ok(living);
                 }
                 Ok(_) => continue,
-                // It has begun to end since.
-                Err(_) if self.ending(id).is_some() => continue,
+                // It has begun to end in the meantime.
+                Err(_) if self.end_token(id).is_some() => continue,
                 Err(missing) => missing,
             };
             let (row, saved) = self.saved(id, missing).await?;
-            let place = self.place().await?;
-            let revived = self.revive(row, SavedSession { own, ..saved }, place, lock).await?;
-            wake(&revived, own).await?;
-            if hold(&revived) {
-                return Ok(ScopeGuard::into_inner(revived));
+            let slot = self.acquire_slot().await?;
+            let opened = self.open_saved(row, SavedSession { own, ..saved }, slot, lock).await?;
+            wait_ready(&opened, own).await?;
+            if hold(&opened) {
+                return Ok(ScopeGuard::into_inner(opened));
             }
         }
     }
 
-    /// Starts to resume the sessions of earlier servers, the newest first, up to the limit of sessions.
-    pub(super) async fn auto_resume(self: &Arc<Self>) -> Vec<Resumed> {
+    /// Starts to resume the sessions of earlier servers, newest first, up to the limit of sessions.
+    pub(super) async fn auto_resume(self: &Arc<Self>) -> Vec<ResumedSession> {
         let mut resumed = Vec::new();
         let filter = self.of_same_user_and_directory(Some(SessionState::Recoverable));
         let rows = match self.store.sessions(filter).await {
             Ok(rows) => rows,
             Err(error) => {
-                tracing::warn!(%error, "no session is resumed");
+                tracing::warn!(%error, "no sessions are resumed");
                 return resumed;
             }
         };
-        // A released session waits for its own client.
+        // A released session waits for its client.
         for row in rows.into_iter().filter(|row| !row.is_released) {
             let lock = self.resuming.lock(&row.id).await;
             if self.find(&row.id).is_some() {
                 continue;
             }
-            if let Err(error) = self.room().await {
-                tracing::warn!(session = row.id, %error, "it is not resumed");
+            if let Err(error) = self.wait_for_memory().await {
+                tracing::warn!(session = row.id, %error, "the session is not resumed");
                 break;
             }
-            let Ok(place) = self.places.clone().try_acquire_owned() else {
-                tracing::warn!(session = row.id, "there is no place for it: it is not resumed");
+            let Ok(slot) = self.slots.clone().try_acquire_owned() else {
+                tracing::warn!(
+                    session = row.id,
+                    "the session is not resumed: the limit of sessions is reached"
+                );
                 break;
             };
             let id = row.id.clone();
@@ -149,33 +152,34 @@ impl SessionManager {
                     return Ok(None);
                 }
                 let own = saved.own;
-                let session = ScopeGuard::into_inner(self.revive(row, saved, place, lock).await?);
-                Ok::<_, TroupeError>(Some(Resumed { session, own }))
+                let session =
+                    ScopeGuard::into_inner(self.open_saved(row, saved, slot, lock).await?);
+                Ok::<_, TroupeError>(Some(ResumedSession { session, own }))
             };
             match begun.await {
                 Ok(begun) => resumed.extend(begun),
-                Err(error) => tracing::warn!(session = id, %error, "it is not resumed"),
+                Err(error) => tracing::warn!(session = id, %error, "the session is not resumed"),
             }
         }
         resumed
     }
 
-    /// Claims and opens the session of `row`, in a task: a caller that gives up leaves it neither claimed without being
-    /// open nor open without a client. Dropping the result ends the session, unless somebody uses it.
-    async fn revive(
+    /// Claims and opens the session of `row`. Runs in a task, so that a canceled caller leaves no session that is claimed
+    /// but not open. Dropping the result ends the session, unless a client uses it.
+    async fn open_saved(
         self: &Arc<Self>,
         row: SessionRow,
         saved: SavedSession,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
         lock: OwnedMutexGuard<()>,
     ) -> Result<ScopeGuard<Arc<Session>, impl FnOnce(Arc<Session>) + use<>>> {
         let manager = self.clone();
-        let revived = self.tasks.spawn(async move {
+        let opened = self.tasks.spawn(async move {
             let _lock = lock;
-            let session = manager.open_again(&row, saved, place).await?;
+            let session = manager.claim_and_open(&row, saved, slot).await?;
             Ok(scopeguard::guard(session, move |session| manager.release_unused(&session)))
         });
-        revived.await.unwrap_or_else(|error| {
+        opened.await.unwrap_or_else(|error| {
             Err(TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the session was not opened: {error}"),
@@ -183,38 +187,38 @@ impl SessionManager {
         })
     }
 
-    async fn open_again(
+    async fn claim_and_open(
         self: &Arc<Self>,
         row: &SessionRow,
         saved: SavedSession,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
     ) -> Result<Arc<Session>> {
         if !self.store.claim_session(&row.id).await? {
-            return Err(self.in_use(row));
+            return Err(self.in_use_error(row));
         }
-        let identity = Identity {
+        let identity = SessionIdentity {
             id: row.id.as_str().into(),
             created_at: row.created_at,
             lives_from: (!saved.own).then(|| self.clock.now()),
             options: saved.context.with_proxy_of(&self.config.context),
         };
-        let birth = SessionOrigin::Again(Arc::new(saved.clone()));
-        self.again(&row.id);
-        Ok(self.register(place, identity, StateCache::remembering(saved), birth))
+        let origin = SessionOrigin::Resumed(Arc::new(saved.clone()));
+        self.forget_end(&row.id);
+        Ok(self.register(slot, identity, StateCache::from_saved(saved), origin))
     }
 
-    /// The saved state of a session that is not open; `missing` is the error if there is none.
+    /// Returns the saved state of a session that is not open. `missing` is the error if there is no such session.
     async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let Some(row) = self.store.sessions(filter).await?.into_iter().next() else {
             return Err(missing);
         };
         if row.used_by.is_some() {
-            return Err(self.in_use(&row));
+            return Err(self.in_use_error(&row));
         }
         let lacking = match (row.state, row.saved_at) {
             (SessionState::Closed, _) => {
-                Some(("closed", "was closed: nothing is kept to resume it from"))
+                Some(("closed", "was closed: closed sessions cannot be resumed"))
             }
             (_, None) => Some((
                 "unseen",
@@ -235,17 +239,17 @@ impl SessionManager {
         Ok((row, saved))
     }
 
-    /// The error for a session that another running server uses. It names the process and its working directory.
-    fn in_use(&self, row: &SessionRow) -> TroupeError {
+    /// Returns the error for a session that another running server uses. It names the process and its working directory.
+    fn in_use_error(&self, row: &SessionRow) -> TroupeError {
         let folder = row.metadata["workingFolder"].as_str().unwrap_or_default();
-        let place = match folder == self.working_folder() {
+        let slot = match folder == self.working_folder() {
             true => "in this working directory".to_owned(),
             false => format!("in another working directory, `{folder}`"),
         };
         let process = row.used_by.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         TroupeError::new(
             ErrorCode::SessionNotFound,
-            format!("session `{}` is in use by another server{process} {place}", row.id),
+            format!("session `{}` is in use by another server{process} {slot}", row.id),
         )
         .detail("reason", "inUse")
         .detail("workingDirectory", folder)
@@ -260,31 +264,33 @@ impl SessionManager {
         SavedSession::read(&saved.map(|saved| saved.state).unwrap_or_default(), &origins, &vault)
     }
 
-    /// `error`, and where it says that there is no such session: whether there was one that can come back.
-    pub async fn with_former(&self, error: TroupeError) -> TroupeError {
+    /// Returns `error`. If it says that a session does not exist, but the session can be resumed, the result says so.
+    pub async fn add_resume_hint(&self, error: TroupeError) -> TroupeError {
         let unknown = error.code == ErrorCode::SessionNotFound
             && error.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
         let Some(id) = error.session_id.clone().filter(|_| unknown) else { return error };
         let filter = SessionFilter { id: Some(id.clone()), ..SessionFilter::default() };
         let row = self.store.sessions(filter).await.ok().and_then(|rows| rows.into_iter().next());
-        // To all but its owner, a connection's own session that rests does not exist.
+        // For all but its owner, a suspended implicit session does not exist.
         match row.filter(|row| !self.owners.has_owner(&row.id)) {
-            Some(row) if row.used_by.is_some() => self.in_use(&row),
+            Some(row) if row.used_by.is_some() => self.in_use_error(&row),
             None => error,
-            Some(row) if !comes_back(&row) => error,
+            Some(row) if !is_resumable(&row) => error,
             Some(row) => error
-                .worded(format!("session `{id}` is not open; its server or its client has left it"))
+                .worded(format!(
+                    "session `{id}` is not open: its server has stopped or its client has disconnected"
+                ))
                 .detail("reason", row.state.as_str())
-                .suggestion("session_resume brings it back under its id"),
+                .suggestion("resume it with session_resume; it keeps its id"),
         }
     }
 
     /// Deletes the saved state of a session that was not closed and is not in use by a running server. Returns false
     /// if there is none.
-    pub(super) async fn forget_former(&self, id: &str) -> bool {
+    pub(super) async fn delete_saved(&self, id: &str) -> bool {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let rows = self.store.sessions(filter).await.unwrap_or_default();
-        // An active one that does not live here is another server's, or its client has gone or is away.
+        // An active session that is not open here belongs to another server, or its client has disconnected or is idle.
         let left = |row: &SessionRow| {
             matches!(
                 row.state,
@@ -298,34 +304,34 @@ impl SessionManager {
         true
     }
 
-    /// Returns the most recent sessions of this user and working directory that do not live here and that `is_visible`
-    /// admits: those in `state`, or without `state` those that can be resumed. Over stdio, the latter are few, and have something
-    /// to resume.
-    pub async fn former(
+    /// Returns the most recent sessions of this user and working directory that are not open here and that `is_visible`
+    /// admits: those in `state`, or without `state` those that can be resumed. Over stdio, the latter are fewer, and empty
+    /// sessions are omitted.
+    pub async fn resumable_sessions(
         &self,
         state: Option<SessionState>,
         is_visible: impl Fn(&str) -> bool,
     ) -> Result<Vec<SessionInfo>> {
         if state == Some(SessionState::Active) {
-            // None of them is.
+            // Sessions that are not open here are not active.
             return Ok(Vec::new());
         }
-        // Over stdio the list has the sessions of former servers. A client over HTTP sees only those that it knows.
+        // Over stdio, the list has all sessions of earlier servers. A client over HTTP sees only those that it has used.
         let is_short = state.is_none() && self.config.transport == Transport::Stdio;
         let filter =
             SessionFilter { without_blank: is_short, ..self.of_same_user_and_directory(state) };
         let mut rows = self.store.sessions(filter).await?;
         rows.retain(|row| {
             row.state != SessionState::Active
-                && (state.is_some() || comes_back(row))
+                && (state.is_some() || is_resumable(row))
                 && is_visible(&row.id)
         });
         rows.sort_by_key(|row| Reverse(row.last_activity));
-        let most = if is_short { MOST_LISTED } else { MOST_ANYWHERE };
+        let most = if is_short { MAX_LISTED_STDIO } else { MAX_LISTED };
         let mut infos = Vec::with_capacity(rows.len().min(most));
         for row in rows.into_iter().take(most) {
             let saved = match row.saved_at {
-                // The storage may be large, and only the pages are reported.
+                // Storage is not read: it may be large, and only the pages are reported.
                 Some(_) => match (self.store.saved_state(&row.id).await?, self.vault()?) {
                     (Some(saved), vault) => SavedSession::read(&saved.state, &[], &vault).ok(),
                     (None, _) => None,
@@ -364,7 +370,7 @@ mod tests {
     };
 
     fn save(manager: &SessionManager, id: &str, saved: &SavedSession, origins: Vec<NewOrigin>) {
-        let identity = Identity {
+        let identity = SessionIdentity {
             id: id.into(),
             created_at: 1,
             lives_from: Some(1),
@@ -378,7 +384,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn empty_sessions_hide_no_older_ones_however_many_they_are() {
+    async fn many_empty_sessions_do_not_hide_older_ones() {
         let (config, clock) = (Arc::new(Config::default()), Arc::new(SystemClock));
         let browsers =
             Browsers::new(config.clone(), Arc::new(MemoryEngine::default()), clock.clone());
@@ -404,7 +410,7 @@ mod tests {
         }
         save(&manager, "without pages", &SavedSession::default(), Vec::new());
         let mut listed: Vec<_> = manager
-            .former(None, |_| true)
+            .resumable_sessions(None, |_| true)
             .await
             .unwrap()
             .into_iter()
@@ -412,8 +418,9 @@ mod tests {
             .collect();
         listed.sort();
         assert_eq!(listed, ["visited", "with cookie", "with storage"]);
-        // Whoever asks for a state gets every session in it.
-        let all = manager.former(Some(SessionState::Recoverable), |_| true).await.unwrap();
-        assert_eq!(all.len(), MOST_ANYWHERE);
+        // A list for a state includes empty sessions.
+        let all =
+            manager.resumable_sessions(Some(SessionState::Recoverable), |_| true).await.unwrap();
+        assert_eq!(all.len(), MAX_LISTED);
     }
 }

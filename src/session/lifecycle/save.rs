@@ -23,30 +23,32 @@ use crate::{
     store::{NewOrigin, NewState, OriginText},
 };
 
-/// The state is saved when no call has run for this long…
-const QUIET: Duration = Duration::from_millis(120);
-/// …but no later than this after a call has ended.
-const LATEST: Duration = Duration::from_millis(600);
-/// If something did not answer in time, the state is read again after this, then after twice as long…
-const AGAIN: Duration = Duration::from_millis(200);
-/// …and never more seldom: a page may be busy, or show a dialog, for ever.
-const SELDOM: Duration = Duration::from_secs(15);
-/// How long the end of a session waits for the last look.
-const LAST_LOOK: Duration = Duration::from_millis(600);
+/// The state is saved when no call has run for this long.
+const QUIET_TIME: Duration = Duration::from_millis(120);
+/// The maximum time from the end of a call to the save.
+const MAX_DELAY: Duration = Duration::from_millis(600);
+/// The first pause before the state is read again, if something did not answer in time. Each further pause is twice as
+/// long.
+const FIRST_RETRY: Duration = Duration::from_millis(200);
+/// The longest such pause. A page may be busy or show a dialog forever.
+const MAX_RETRY: Duration = Duration::from_secs(15);
+/// How long the end of a session waits for the last save.
+const LAST_SAVE_TIMEOUT: Duration = Duration::from_millis(600);
 /// Databases that take longer than this to read are read after the rest has been saved.
 const SLOW_DATABASES: Duration = Duration::from_millis(200);
 /// How long the read of slow databases may take.
 const DATABASES_TIMEOUT: Duration = Duration::from_secs(10);
 /// Databases are read again after a pause of this many times the duration of the last read.
 const DATABASES_PAUSE: u32 = 20;
-const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for loading an empty page of an origin that no page shows.
+const EMPTY_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Looks after each call, and again where something was too slow to be seen, as long as the session lives; to be run
-    /// beside everything else.
-    pub(super) async fn tend(&self) {
-        let mut calls = self.keeper.calls.subscribe();
-        // No later call has to trigger the read of what is missing.
+    /// Saves the state after each call, and again if something was too slow to be read, until the future is dropped. Runs
+    /// concurrently with the calls.
+    pub(super) async fn save_after_calls(&self) {
+        let mut calls = self.cache.calls.subscribe();
+        // If something is missing, it is read again without a further call.
         let mut again: Option<Duration> = None;
         loop {
             let called = match again {
@@ -58,25 +60,26 @@ impl Session {
                 Some(Err(_)) => return,
                 Some(Ok(())) => {
                     again = None;
-                    self.quiet(&mut calls).await;
+                    self.wait_until_quiet(&mut calls).await;
                 }
             }
             if self.is_ready() {
-                let seen = Box::pin(self.worker.look(self, false)).await;
+                let seen = Box::pin(self.worker.save_state(self, false)).await;
                 again = if seen {
-                    self.keeper.memory().databases_left()
+                    self.cache.state().databases_due_in()
                 } else {
-                    Some(again.map_or(AGAIN, |pause| (pause * 2).min(SELDOM)))
+                    Some(again.map_or(FIRST_RETRY, |pause| (pause * 2).min(MAX_RETRY)))
                 };
             }
         }
     }
 
-    /// Waits until no call has run for a moment, or calls have for long enough.
-    async fn quiet(&self, calls: &mut watch::Receiver<u64>) {
-        let latest = Instant::now() + LATEST;
+    /// Waits until no call has run for a moment, or until the maximum delay.
+    async fn wait_until_quiet(&self, calls: &mut watch::Receiver<u64>) {
+        let latest = Instant::now() + MAX_DELAY;
         while Instant::now() < latest {
-            let called = tokio::time::timeout(QUIET.min(latest - Instant::now()), calls.changed());
+            let called =
+                tokio::time::timeout(QUIET_TIME.min(latest - Instant::now()), calls.changed());
             if called.await.is_err() && !self.is_running() {
                 break;
             }
@@ -85,7 +88,7 @@ impl Session {
 
     /// Returns the last saved state, with the current URLs of the pages, which are known without a query.
     pub(in crate::session) fn last_known(&self) -> Option<Arc<SavedSession>> {
-        let last = self.keeper.last()?;
+        let last = self.cache.last()?;
         let mut pages = Vec::new();
         for page in self.pages.all() {
             let seen = last.pages.iter().find(|seen| seen.number == page.number);
@@ -109,33 +112,37 @@ impl Session {
 
     /// Stores the initial state of a new session, so that it can be restored if its browser dies before the first
     /// save.
-    pub(in crate::session) fn remember_start(&self, state: StorageState) {
+    pub(in crate::session) fn record_initial_state(&self, state: StorageState) {
         let StorageState { cookies, origins } = state;
         let (own, context) = (self.expires_at().is_none(), self.options().without_proxy());
         let refs = self.pages.shared.refs.next();
         let start =
             SavedSession { own, context, cookies, origins, refs, ..SavedSession::default() };
-        self.keeper.memory().last.get_or_insert_with(|| Arc::new(start));
+        self.cache.state().last.get_or_insert_with(|| Arc::new(start));
     }
 
-    /// Looks for the last time, before the session's context goes.
-    pub(super) async fn keep_at_end(&self) {
+    /// Saves the state for the last time, before the context is closed.
+    pub(super) async fn save_at_end(&self) {
         if self.is_ready() {
-            // Keeps what has been read by then.
-            let _ = tokio::time::timeout(LAST_LOOK, Box::pin(self.worker.look(self, true))).await;
+            // After the timeout, what was read by then is saved.
+            let _ = tokio::time::timeout(
+                LAST_SAVE_TIMEOUT,
+                Box::pin(self.worker.save_state(self, true)),
+            )
+            .await;
         }
-        let last = self.keeper.last();
+        let last = self.cache.last();
         if let Some(last) = last {
-            self.write_down(&SavedSession { whole: true, ..(*last).clone() });
+            self.write_to_store(&SavedSession { whole: true, ..(*last).clone() });
         }
     }
 
     /// Saves what has changed since the last save; an origin only if its storage has changed.
-    pub(super) fn write_down(&self, saved: &SavedSession) {
-        let before = self.keeper.memory().written.clone();
-        // Masked differently, it is another text.
+    pub(super) fn write_to_store(&self, saved: &SavedSession) {
+        let before = self.cache.state().written.clone();
+        // With different masks, the saved text is different.
         let masks = self.secrets.revision();
-        let hash = |origin: &OriginState| self.keeper.hasher.hash_one((masks, origin));
+        let hash = |origin: &OriginState| self.cache.hasher.hash_one((masks, origin));
         let bytes =
             before.state.len() + saved.origins.iter().map(OriginState::item_bytes).sum::<usize>();
         let written = offload::in_place(bytes, || {
@@ -152,11 +159,11 @@ impl Session {
             .map(|(state, hash)| self.new_origin(state, *hash, !before.origins.contains(hash)))
             .collect();
         self.store.save_state(&self.id, NewState { state: written.state.clone(), origins });
-        self.keeper.memory().written = written;
+        self.cache.state().written = written;
     }
 
-    /// An origin for the store. The text of one that has changed is made here, off the async threads; the store would make
-    /// it while other sessions wait to write.
+    /// Returns an origin for the store. If it has changed, its text is created here, off the async threads. The store would
+    /// create it while other sessions wait to write.
     fn new_origin(&self, state: &OriginState, hash: u64, changed: bool) -> NewOrigin {
         let bytes = state.bytes();
         let (origin, secrets, state) = (state.origin.clone(), self.secrets.clone(), state.clone());
@@ -168,14 +175,14 @@ impl Session {
         NewOrigin { origin, hash: format!("{hash:016x}"), bytes, text }
     }
 
-    /// What Playwright would write as its storage state, and the session storage of the current page.
+    /// Returns the state in the format of Playwright's `storageState`, with the sessionStorage of the current page.
     pub async fn storage_state(&self) -> Result<StorageState> {
         let cookies = self.cookies(&[]).await?;
-        Box::pin(self.worker.look(self, true)).await;
-        let memory = self.keeper.memory();
-        let mut origins = memory.origin_states();
+        Box::pin(self.worker.save_state(self, true)).await;
+        let state = self.cache.state();
+        let mut origins = state.origin_states();
         let current =
-            self.current_page().and_then(|page| memory.session_storage.get(&page.number).cloned());
+            self.current_page().and_then(|page| state.session_storage.get(&page.number).cloned());
         for (origin, items) in current.unwrap_or_default() {
             if items.is_empty() {
                 continue;
@@ -194,13 +201,13 @@ impl Session {
 
     /// Reads and saves everything. Returns false if something did not answer in time. If the browser is gone, what it
     /// reported while ending is ignored.
-    pub(in crate::session) async fn look_around(&self, thorough: bool) -> bool {
-        let _turn = self.keeper.turn.lock().await;
+    pub(in crate::session) async fn save_current_state(&self, thorough: bool) -> bool {
+        let _turn = self.cache.turn.lock().await;
         let (due, slow) = {
-            let mut memory = self.keeper.memory();
-            let is_early = memory.databases_due.is_some_and(|due| due > Instant::now());
-            memory.skipped_databases = !thorough && is_early;
-            (!memory.skipped_databases, memory.slow_databases)
+            let mut state = self.cache.state();
+            let is_early = state.databases_due.is_some_and(|due| due > Instant::now());
+            state.skipped_databases = !thorough && is_early;
+            (!state.skipped_databases, state.slow_databases)
         };
         if !due {
             return self.read_pages(None).await;
@@ -211,64 +218,64 @@ impl Session {
                 return seen;
             }
         }
-        // The rest is saved first. A busy page does not tell its databases either.
+        // Everything else is saved first. If a page did not answer that, its databases are not read either.
         self.read_pages(None).await && self.read_pages(Some(DATABASES_TIMEOUT)).await
     }
 
-    /// Reads the pages and saves the result. Includes their databases if `databases` says how long that may take.
+    /// Reads the pages and saves the result. `databases` is the timeout for reading their databases, which are omitted
+    /// without it.
     async fn read_pages(&self, databases: Option<Duration>) -> bool {
-        let changes = self.keeper.changes.load(Ordering::Acquire);
+        let changes = self.cache.changes.load(Ordering::Acquire);
         let pages = self.pages.all();
-        let versions = databases.map(|_| self.keeper.memory().database_versions());
+        let versions = databases.map(|_| self.cache.state().database_versions());
         let timeout = databases.unwrap_or(LOOK_TIMEOUT);
         let kept = join_all(pages.iter().map(|page| page.keep(versions.as_ref(), timeout))).await;
         let Ok(cookies) = self.cookies(&[]).await else { return true };
         let left = {
-            let mut memory = self.keeper.memory();
-            let before: BTreeSet<String> = memory
+            let mut state = self.cache.state();
+            let before: BTreeSet<String> = state
                 .origins
                 .iter()
                 .filter(|(_, origin)| origin.here)
                 .map(|(name, _)| name.clone())
                 .collect();
-            memory.origins.values_mut().for_each(|origin| origin.here = false);
+            state.origins.values_mut().for_each(|origin| origin.here = false);
             for (page, kept) in pages.iter().zip(&kept) {
-                memory.take_in(page.number, kept, changes);
+                state.add_page(page.number, kept, changes);
             }
-            memory
+            state
                 .session_storage
                 .retain(|number, _| pages.iter().any(|page| page.number == *number));
             if let Some(timeout) = databases {
                 let late = kept.iter().any(|kept| kept.late);
                 let reading = kept.iter().map(|kept| kept.reading).max().unwrap_or_default();
                 let reading = if late { timeout } else { reading };
-                // The first that is late is repeated with more time; a page that is still late is left alone for a while.
-                let repeat = late && !memory.slow_databases;
-                memory.slow_databases = reading > SLOW_DATABASES;
-                memory.databases_due = Some(
+                // The first late read is repeated with more time. After a second one, the databases pause for a while.
+                let repeat = late && !state.slow_databases;
+                state.slow_databases = reading > SLOW_DATABASES;
+                state.databases_due = Some(
                     Instant::now()
                         + if repeat { Duration::ZERO } else { reading * DATABASES_PAUSE },
                 );
             }
-            memory.left_unread(self.pages.shared.visited.take(), &before, changes)
+            state.unread_departed(self.pages.shared.visited.take(), &before, changes)
         };
-        // Before the slow part, which may be cut short.
-        self.note(&pages, &kept, cookies.clone());
+        // Save before the slow part, which may be canceled.
+        self.save_pages(&pages, &kept, cookies.clone());
         if !left.is_empty() {
-            if let Err(error) = self.read_left(&left).await {
-                tracing::debug!(session = &*self.id, origins = ?left, %error, "storage was left unread");
+            if let Err(error) = self.read_departed_origins(&left).await {
+                tracing::debug!(session = &*self.id, origins = ?left, %error, "the storage of origins without a page was not read");
             }
-            self.note(&pages, &kept, cookies);
+            self.save_pages(&pages, &kept, cookies);
         }
         !kept.iter().any(|kept| kept.late)
     }
 
     /// Combines the current state and saves it.
-    fn note(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
-        let memory = self.keeper.memory();
-        let last = memory.last.clone();
-        // The page is slow, not gone: for parts without an answer, the former state is used if the page has the same
-        // URL.
+    fn save_pages(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
+        let state = self.cache.state();
+        let last = state.last.clone();
+        // Frames that did not answer keep their last known state, if the page has the same URL.
         let as_before = |number: usize, url: &str, seen: &[FrameState]| {
             let pages = last.iter().flat_map(|last| &last.pages);
             let same = pages.filter(|page| page.number == number && page.url == url);
@@ -282,7 +289,7 @@ impl Session {
             if kept.unseen {
                 frames.extend(as_before(page.number, &page.url(), &kept.frames));
             }
-            let storage = memory.session_storage.get(&page.number).into_iter().flatten();
+            let storage = state.session_storage.get(&page.number).into_iter().flatten();
             SavedPage {
                 number: page.number,
                 url: page.url(),
@@ -296,7 +303,7 @@ impl Session {
         let saved = SavedSession {
             cookies,
             pages: pages.collect(),
-            origins: memory.origin_states(),
+            origins: state.origin_states(),
             current: self.current_page().map(|page| page.id.clone()),
             opened: self.pages.opened(),
             refs: self.pages.shared.refs.next(),
@@ -309,39 +316,39 @@ impl Session {
                 .unwrap_or_default(),
             ..SavedSession::default()
         };
-        drop(memory);
-        self.seen(saved);
+        drop(state);
+        self.record_state(saved);
     }
 
-    /// Stores the state that was read, and saves it.
-    pub(in crate::session) fn seen(&self, saved: SavedSession) {
+    /// Stores the state that was read in the cache, and saves it.
+    pub(in crate::session) fn record_state(&self, saved: SavedSession) {
         let own = self.expires_at().is_none();
         let saved =
             Arc::new(SavedSession { own, context: self.options().without_proxy(), ..saved });
-        self.keeper.memory().last = Some(saved.clone());
-        self.write_down(&saved);
+        self.cache.state().last = Some(saved.clone());
+        self.write_to_store(&saved);
     }
 
-    /// Reads the storage of origins that no page shows any more, from an empty page of our own.
-    async fn read_left(&self, origins: &[String]) -> Result<()> {
-        let changes = self.keeper.changes.load(Ordering::Acquire);
+    /// Reads the storage of origins that no page shows any more, from an empty hidden page.
+    async fn read_departed_origins(&self, origins: &[String]) -> Result<()> {
+        let changes = self.cache.changes.load(Ordering::Acquire);
         let empty: Vec<EmptyPage> =
             origins.iter().map(|origin| EmptyPage::of(origin)).collect::<Result<_>>()?;
         let mocks: Vec<_> = empty.iter().map(|empty| empty.mock.clone()).collect();
         let page = self.hidden_page().await?;
-        let versions = self.keeper.memory().database_versions();
+        let versions = self.cache.state().database_versions();
         let read = self.with_mocks(&mocks, async {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
-                let there = page.visit(url, WaitUntil::DomContentLoaded, LEFT_TIMEOUT).await;
+                let there = page.visit(url, WaitUntil::DomContentLoaded, EMPTY_PAGE_TIMEOUT).await;
                 let found = match there {
                     Ok(()) => {
                         page.keep(Some(&versions), LOOK_TIMEOUT).await.storage.into_iter().next()
                     }
                     Err(_) => None,
                 };
-                let mut memory = self.keeper.memory();
-                let known = memory.origins.entry(origin.clone()).or_default();
-                // Also where it could not be read: it would not be the next time.
+                let mut state = self.cache.state();
+                let known = state.origins.entry(origin.clone()).or_default();
+                // Also after a failure: the next attempt would fail, too.
                 known.read_at = Some(changes);
                 if let Some(KeptOrigin { storage, databases, .. }) = found {
                     let indexed_db = storage.indexed_db.or(known.storage.indexed_db.take());
@@ -351,7 +358,7 @@ impl Session {
             }
         });
         let outcome = read.await;
-        // Where it has gone already, nothing is left to close.
+        // An error means that the page is closed already.
         let _ = page.close().await;
         outcome
     }

@@ -1,4 +1,4 @@
-//! One session: its context, its pages, its queue and its end.
+//! A session: its browser context, its pages, the queue of its calls, and its end.
 
 use std::sync::{
     Arc,
@@ -27,30 +27,30 @@ use crate::{
         errors::{browser_died, engine_error},
         pages::Pages,
         persistence::{SessionOrigin, StateCache},
-        results::{Results, Screenshot, Screenshots},
+        results::{Screenshot, StoredResults, StoredScreenshots},
     },
     store::Store,
     upstream::{OnProgress, Passed, Replayed},
 };
 
-/// Maximum number of waits that run beside other calls of one session.
+/// Maximum number of waits that run concurrently with other calls of a session.
 const MOST_WAITS: usize = 64;
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
 pub(in crate::session) enum Readiness {
-    /// It is being made, or made again after its browser has died.
+    /// It is being created, or restored after its browser died.
     Starting,
-    /// Until this browser is gone.
+    /// It can be used until the token is canceled: then its browser is gone.
     Ready(CancellationToken),
-    /// It could not be made.
+    /// It could not be created.
     Failed(TroupeError),
-    /// It could not be made again: a call from then on tries it once more.
-    Lost { error: TroupeError, again: Millis },
+    /// It could not be restored. A call at or after `retry_at` tries again.
+    Lost { error: TroupeError, retry_at: Millis },
 }
 
 /// The parts of the server that a session uses.
-pub(super) struct Services {
+pub(super) struct SessionServices {
     pub config: Arc<Config>,
     pub clock: Arc<dyn Clock>,
     pub store: Store,
@@ -58,16 +58,16 @@ pub(super) struct Services {
 }
 
 /// The identity and options of a new session.
-pub(super) struct Identity {
+pub(super) struct SessionIdentity {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
     pub created_at: Millis,
-    /// When its life begins, anew where it is resumed; none where its life is its connection's.
+    /// When its lifetime starts; a resumed session gets a new one. `None` for an implicit session, which has no expiry.
     pub lives_from: Option<Millis>,
     pub options: ContextConfig,
 }
 
-/// What `list_sessions` tells of one.
+/// A session in the result of `list_sessions`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
@@ -76,23 +76,23 @@ pub struct SessionInfo {
     pub state: String,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// Milliseconds since 1970; absent where the session lives as long as its connection.
+    /// Milliseconds since 1970. Absent if the session lives as long as its connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
-    /// Milliseconds since 1970 when it was saved last, if it is not active.
+    /// When it was last saved, in milliseconds since 1970. Only for sessions that are not active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<u64>,
     pub pages: Vec<PageInfo>,
 }
 
-/// What is told of a page in a list.
+/// A page in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct PageInfo {
     pub page_id: String,
     pub url: String,
-    /// Until it is led elsewhere.
+    /// True until the page navigates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crashed: Option<bool>,
 }
@@ -104,43 +104,46 @@ impl PageInfo {
     }
 }
 
-/// Who does the work of a new session.
+/// The worker of a new session.
 pub struct AttachedWorker {
-    pub worker: Arc<dyn Worker>,
-    /// Its pages, where some were opened ahead.
+    pub worker: Arc<dyn SessionWorker>,
+    /// The pages of a context that was created in advance.
     pub pages: Option<Arc<Pages>>,
 }
 
-/// What does the work of one session.
+/// Runs one session in its backend.
 #[async_trait]
-pub trait Worker: Send + Sync {
-    /// Creates `session`, and creates it again when its browser dies, until this future is dropped. Returns if it
-    /// cannot be created at all.
-    async fn live(&self, session: &Arc<Session>, birth: SessionOrigin) -> TroupeError;
+pub trait SessionWorker: Send + Sync {
+    /// Creates `session`, and restores it when its browser dies, until this future is dropped. Returns the error if the
+    /// session cannot be created.
+    async fn run_session(&self, session: &Arc<Session>, origin: SessionOrigin) -> TroupeError;
 
-    /// Starts what the first call needs, and returns what was restored of a resumed session. `None` means everything
-    /// that was saved.
-    async fn wake(&self) -> Result<Option<Replayed>>;
+    /// Starts what the first call needs. Returns what was restored of a resumed session; `None` means everything that was
+    /// saved.
+    async fn activate(&self) -> Result<Option<Replayed>>;
 
-    /// Reads the state that the session can be resumed from, and saves it in its keeper and in the record. A
-    /// `thorough` read includes everything; others omit data that is slow to read and was read recently. Returns
-    /// false if something did not answer in time.
-    async fn look(&self, session: &Session, thorough: bool) -> bool;
+    /// Reads the state of the session, and saves it in the cache and in the store. A `thorough` read includes
+    /// everything; other reads omit data that is slow to read and was read recently. Returns false if something did not
+    /// answer in time.
+    async fn save_state(&self, session: &Session, thorough: bool) -> bool;
 
-    /// Its pages, in order of opening.
+    /// Returns the pages of the session, in the order in which they were opened.
     fn pages(&self, session: &Session) -> Vec<PageInfo>;
 
-    /// Passes on a call that is none of our tools.
+    /// Forwards a call of a tool that Troupe does not have.
     async fn pass_through(
         &self,
         tool: &str,
         _: Map<String, Value>,
         _: OnProgress,
     ) -> Result<Passed> {
-        Err(TroupeError::new(ErrorCode::InternalError, format!("no server stands behind `{tool}`")))
+        Err(TroupeError::new(
+            ErrorCode::InternalError,
+            format!("no upstream server has the tool `{tool}`"),
+        ))
     }
 
-    /// Ends the session's part of the backend.
+    /// Releases what the session has in the backend.
     async fn close(&self, session: &Session);
 }
 
@@ -149,42 +152,42 @@ pub struct Session {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
     pub created_at: Millis,
-    /// 0: it has no expiry of its own.
+    /// Milliseconds since 1970; 0 if it has no expiry.
     expires_at: AtomicU64,
     lifetime: Millis,
     pub(in crate::session) pages: Arc<Pages>,
-    /// In the browser that runs now.
+    /// The context in the current browser.
     pub(in crate::session) context: Mutex<Option<Arc<dyn Context>>>,
-    /// What does its work.
-    pub(super) worker: Arc<dyn Worker>,
-    /// What its contexts are made with.
+    pub(super) worker: Arc<dyn SessionWorker>,
+    /// The options of its contexts.
     options: Mutex<ContextConfig>,
-    /// The state that the session is resumed from.
-    pub(in crate::session) keeper: StateCache,
+    /// The state to resume the session from.
+    pub(in crate::session) cache: StateCache,
     pub(super) store: Store,
-    /// What holds for its requests; locked while it is changed.
+    /// Locked while the rules are changed.
     pub(super) network: tokio::sync::Mutex<NetworkRules>,
     pub(in crate::session) readiness: watch::Sender<Readiness>,
-    /// Calls take it in the order in which they were admitted.
+    /// Calls lock it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
-    /// Limits the waits that run beside other calls.
+    /// Limits the waits that run concurrently with other calls.
     pub(super) waits: Arc<Semaphore>,
     end: Mutex<Option<EndReason>>,
-    pub(super) over: CancellationToken,
-    /// Its end is done.
-    pub(super) gone: CancellationToken,
-    /// The text that was too long for one answer.
-    pub results: Results,
-    screenshots: Screenshots,
-    /// The texts typed into password fields, which are never written.
+    /// Canceled when the session begins to end.
+    pub(super) ended: CancellationToken,
+    /// Canceled when its end is complete.
+    pub(super) end_complete: CancellationToken,
+    /// Texts that were too long for one result.
+    pub results: StoredResults,
+    screenshots: StoredScreenshots,
+    /// Texts that were typed into password fields, which are never written to disk or logs.
     pub secrets: Arc<Secrets>,
-    /// A notice that the next result of a call has in addition to its content.
+    /// A notice to add to the result of the next call.
     notice: Mutex<Option<String>>,
-    /// Advanced when a page opens, closes or shows something else, when a picture is kept, and at the end.
+    /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the session ends.
     news: Revision,
-    /// Its place under `--max-sessions`.
-    pub(super) place: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Its slot of `--max-sessions`.
+    pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
     pub(in crate::session) clock: Arc<dyn Clock>,
     pub(super) config: Arc<Config>,
 }
@@ -192,14 +195,14 @@ pub struct Session {
 impl Session {
     /// Creates the session `identity`, which runs in `attached`.
     pub(super) fn new(
-        services: Services,
-        identity: Identity,
-        keeper: StateCache,
+        services: SessionServices,
+        identity: SessionIdentity,
+        cache: StateCache,
         attached: AttachedWorker,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
     ) -> Self {
-        let Identity { id, created_at, lives_from, options } = identity;
-        let Services { config, clock, store, secrets } = services;
+        let SessionIdentity { id, created_at, lives_from, options } = identity;
+        let SessionServices { config, clock, store, secrets } = services;
         let AttachedWorker { worker, pages } = attached;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
@@ -215,7 +218,7 @@ impl Session {
             context: Mutex::default(),
             worker,
             options: Mutex::new(options),
-            keeper,
+            cache,
             store,
             network: tokio::sync::Mutex::default(),
             readiness: watch::Sender::new(Readiness::Starting),
@@ -223,19 +226,19 @@ impl Session {
             running: AtomicUsize::new(0),
             waits: Arc::new(Semaphore::new(MOST_WAITS)),
             end: Mutex::new(None),
-            over: CancellationToken::new(),
-            gone: CancellationToken::new(),
-            results: Results::default(),
-            screenshots: Screenshots::default(),
+            ended: CancellationToken::new(),
+            end_complete: CancellationToken::new(),
+            results: StoredResults::default(),
+            screenshots: StoredScreenshots::default(),
             notice: Mutex::default(),
             secrets: Arc::new(secrets),
-            place: Mutex::new(Some(place)),
+            slot: Mutex::new(Some(slot)),
             clock,
             config,
         }
     }
 
-    /// What its contexts are made with.
+    /// Returns the options of its contexts.
     pub(in crate::session) fn options(&self) -> ContextConfig {
         self.options.lock().clone()
     }
@@ -248,7 +251,7 @@ impl Session {
         })
     }
 
-    /// Gives all its pages this viewport, also future ones and those of the resumed session.
+    /// Sets the viewport of all pages, including future pages and those of the resumed session.
     pub async fn set_viewport(&self, size: Viewport) -> Result<()> {
         self.open_context()?.set_viewport(size).await.map_err(engine_error)?;
         self.options.lock().viewport = Some(size);
@@ -258,20 +261,20 @@ impl Session {
         Ok(())
     }
 
-    /// When it expires, in milliseconds since 1970.
+    /// Returns when it expires, in milliseconds since 1970.
     pub fn expires_at(&self) -> Option<Millis> {
         Some(self.expires_at.load(Ordering::Acquire)).filter(|at| *at > 0)
     }
 
-    /// Whether its time is up now. With idle expiry, not while a call runs.
+    /// Returns whether it has expired. With idle expiry, it does not expire while a call runs.
     pub(super) fn is_due(&self) -> bool {
         let waits =
             self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
         !waits && self.expires_at().is_some_and(|at| at <= self.clock.now())
     }
 
-    /// Keeps a fixed expiry after a rest.
-    pub(super) fn keep_expiry(&self, at: Option<Millis>) {
+    /// Restores a fixed expiry after a suspension.
+    pub(super) fn restore_expiry(&self, at: Option<Millis>) {
         if let (Expiry::Fixed, Some(at)) = (self.config.session_expiry, at) {
             self.expires_at.store(at, Ordering::Release);
         }
@@ -284,36 +287,36 @@ impl Session {
         }
     }
 
-    /// Ends it for `reason`; false where it has ended before.
-    pub(super) fn finish(&self, reason: EndReason) -> bool {
+    /// Marks it as ended for `reason`. Returns false if it had ended before.
+    pub(super) fn mark_ended(&self, reason: EndReason) -> bool {
         let mut end = self.end.lock();
         if end.is_some() {
             return false;
         }
         *end = Some(reason);
         drop(end);
-        self.over.cancel();
+        self.ended.cancel();
         true
     }
 
-    /// Why it is over, if it is.
+    /// Returns why it ended, if it has.
     pub fn end_reason(&self) -> Option<EndReason> {
         *self.end.lock()
     }
 
-    /// A place in its queue, taken at the first poll: calls run in the order in which they asked.
+    /// Waits for a turn in its queue. The first poll of the future enters the queue.
     pub(super) fn turn(&self) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
         self.queue.clone().lock_owned()
     }
 
-    /// Waits until it can be used. Creating a session is no use of it, so this does not renew it.
-    pub(super) async fn created(&self) -> Result<()> {
+    /// Waits until it can be used. Does not renew its expiry.
+    pub(super) async fn wait_created(&self) -> Result<()> {
         let created = tokio::select! {
             biased;
-            () = self.over.cancelled() => Err(self.ended_during_call()),
+            () = self.ended.cancelled() => Err(self.ended_during_call()),
             ready = self.ready() => ready.map(drop),
         };
-        self.keeper.touch();
+        self.cache.record_call();
         created.map_err(|error| self.named(error))
     }
 
@@ -325,19 +328,19 @@ impl Session {
         }
     }
 
-    /// Runs `work` once it is ready and as long as it lives.
+    /// Runs `work` when the session is ready, until the session ends.
     pub async fn run<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let _running = Running::new(self);
+        let _running = ActiveCall::new(self);
         self.renew();
         let outcome = tokio::select! {
             biased;
-            () = self.over.cancelled() => Err(self.ended_during_call()),
+            () = self.ended.cancelled() => Err(self.ended_during_call()),
             outcome = async {
                 let gone = self.ready().await?;
                 tokio::select! {
                     biased;
                     outcome = work => outcome,
-                    // The session is resumed, but the state of the browser is lost.
+                    // The session is restored in another browser, but not what the call was doing.
                     () = gone.cancelled() => Err(browser_died()),
                 }
             } => outcome,
@@ -349,8 +352,8 @@ impl Session {
         self.end_reason().unwrap_or(EndReason::Closed).during_call(&self.id)
     }
 
-    /// Returns when it turns out that it cannot be made.
-    pub(super) async fn failure(&self) {
+    /// Waits until its creation fails.
+    pub(super) async fn wait_failed(&self) {
         let mut readiness = self.readiness.subscribe();
         if readiness.wait_for(|readiness| matches!(readiness, Readiness::Failed(_))).await.is_err()
         {
@@ -358,17 +361,17 @@ impl Session {
         }
     }
 
-    /// Whether it could not be made.
-    pub(super) fn failed(&self) -> bool {
+    /// Returns whether its creation failed.
+    pub(super) fn has_failed(&self) -> bool {
         matches!(*self.readiness.borrow(), Readiness::Failed(_))
     }
 
-    /// Waits until it can be used; the token is cancelled when its browser is gone.
+    /// Waits until it can be used. The token is canceled when its browser is gone.
     async fn ready(&self) -> Result<CancellationToken> {
-        // If the start was given up, a call retries it.
+        // The session was lost: this call retries the start.
         self.readiness.send_if_modified(|readiness| {
             let due =
-                matches!(readiness, Readiness::Lost { again, .. } if *again <= self.clock.now());
+                matches!(readiness, Readiness::Lost { retry_at, .. } if *retry_at <= self.clock.now());
             if due {
                 *readiness = Readiness::Starting;
             }
@@ -379,36 +382,36 @@ impl Session {
             .wait_for(|readiness| !matches!(readiness, Readiness::Starting))
             .await
             .map_err(|_| {
-                TroupeError::new(ErrorCode::InternalError, "the session's maker has gone")
+                TroupeError::new(ErrorCode::InternalError, "the task of the session has ended")
             })?;
         match &*ready {
             Readiness::Ready(gone) => Ok(gone.clone()),
             Readiness::Failed(error) | Readiness::Lost { error, .. } => Err(error.clone()),
             Readiness::Starting => {
-                Err(TroupeError::new(ErrorCode::InternalError, "the session is not made"))
+                Err(TroupeError::new(ErrorCode::InternalError, "the session has not started"))
             }
         }
     }
 
-    /// Whether it can be used now.
+    /// Returns whether it can be used now.
     pub(super) fn is_ready(&self) -> bool {
         matches!(&*self.readiness.borrow(), Readiness::Ready(gone) if !gone.is_cancelled())
     }
 
-    /// Counts a call that uses the session without its browser, until the result is dropped: with idle expiry, the session
-    /// does not expire meanwhile.
-    pub fn in_use(&self) -> Running<'_> {
-        Running::new(self)
+    /// Counts a call that uses the session without its browser, until the result is dropped. With idle expiry, the session
+    /// does not expire in that time.
+    pub fn start_use(&self) -> ActiveCall<'_> {
+        ActiveCall::new(self)
     }
 
-    /// Whether a call runs in it.
+    /// Returns whether a call runs in it.
     pub(super) fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire) > 0
     }
 
-    /// A call begins or ends that may change what its page has stored.
-    pub fn may_change(&self) {
-        self.keeper.may_change();
+    /// Marks the storage as possibly changed. Called when a call that may change it begins or ends.
+    pub fn mark_storage_changed(&self) {
+        self.cache.mark_storage_changed();
     }
 
     /// Returns the page `id`, or the current one. Opens a page if none is open.
@@ -429,35 +432,35 @@ impl Session {
         self.pages.open_hidden_in(&*self.open_context()?).await
     }
 
-    /// What its pages have logged.
+    /// Returns the console messages of its pages.
     pub fn console(&self) -> &ConsoleLog {
         self.pages.console()
     }
 
-    /// The pages that are open, in order of opening.
+    /// Returns the open pages, in the order in which they were opened.
     pub fn open_pages(&self) -> Vec<Arc<Page>> {
         self.pages.all()
     }
 
-    /// The page for calls without a page id. `None` if no page is open.
+    /// Returns the page for calls without a page id. `None` if no page is open.
     pub fn current_page(&self) -> Option<Arc<Page>> {
         self.pages.get(None).ok().flatten()
     }
 
-    /// Makes `id` the current page. Each page is painted and has the focus as far as it knows: none need be in front.
+    /// Makes `id` the current page. It is not brought to the front: background pages render and behave as if focused.
     pub async fn select_page(&self, id: &str) -> Result<()> {
         let page = self.page(Some(id)).await?;
         self.pages.select(&page.id);
         Ok(())
     }
 
-    /// How many pages it has opened in its life.
+    /// Returns how many pages have been opened in total.
     pub fn pages_opened(&self) -> usize {
         self.pages.opened()
     }
 
-    /// The pages that opened after the first `before`. So many as a page has `asked` for are on their way: they are
-    /// waited for as long as requests are.
+    /// Returns the pages that opened after the first `before`. Waits for the `asked` pages that a page is opening, at most
+    /// as long as for requests.
     pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
         if asked > 0 {
             let _ = tokio::time::timeout(
@@ -469,7 +472,7 @@ impl Session {
         self.pages.since(before)
     }
 
-    /// Lets the next result of a call say `notice`.
+    /// Adds `notice` to the result of the next call.
     pub(super) fn notify(&self, notice: String) {
         *self.notice.lock() = Some(notice);
     }
@@ -485,29 +488,33 @@ impl Session {
         self.news.advance();
     }
 
-    /// The last pictures, the oldest first.
+    /// Returns the stored screenshots, oldest first.
     pub fn screenshots(&self) -> Vec<Arc<Screenshot>> {
         self.screenshots.all()
     }
 
-    /// A counter of its changes, which tasks can wait for.
+    /// Returns a counter of its changes, which tasks can wait for.
     pub fn news(&self) -> &Revision {
         &self.news
     }
 
-    /// Calls `listener` with each event from now on; the last one is the end of the session. Returns after it.
+    /// Calls `listener` with each event from now on. The last one is the end of the session; then this returns.
     pub async fn listen(self: Arc<Self>, listener: impl Fn(SessionEvent)) {
         let mut events = self.pages.shared.events.subscribe();
         loop {
             let event = tokio::select! {
                 biased;
                 event = events.recv() => event,
-                () = self.over.cancelled() => break,
+                () = self.ended.cancelled() => break,
             };
             match event {
                 Ok(event) => listener(event),
                 Err(RecvError::Lagged(lost)) => {
-                    tracing::warn!(session = &*self.id, lost, "a listener is too slow")
+                    tracing::warn!(
+                        session = &*self.id,
+                        lost,
+                        "a listener is too slow: events are lost"
+                    )
                 }
                 Err(RecvError::Closed) => break,
             }
@@ -516,7 +523,7 @@ impl Session {
         listener(SessionEvent::Close { reason: reason.as_str().to_owned() });
     }
 
-    /// The session's entry in a list.
+    /// Returns the session's entry in a list.
     pub fn info(&self) -> SessionInfo {
         SessionInfo {
             session_id: self.id.to_string(),
@@ -528,7 +535,7 @@ impl Session {
         }
     }
 
-    /// Passes a call on to its server.
+    /// Forwards a call to its upstream server.
     pub async fn pass_through(
         &self,
         tool: &str,
@@ -542,26 +549,26 @@ impl Session {
         Ok(passed)
     }
 
-    /// What its server restored at its latest start. `None` if the session has no server.
+    /// Returns what its upstream server restored at its latest start. `None` if the session has no such server.
     pub async fn replayed(&self) -> Option<Replayed> {
-        self.worker.wake().await.ok().flatten()
+        self.worker.activate().await.ok().flatten()
     }
 }
 
-/// Counts a running call, and renews the session when it ends.
-pub struct Running<'a>(&'a Session);
+/// Counts a running call, and renews the expiry of the session when the call ends.
+pub struct ActiveCall<'a>(&'a Session);
 
-impl<'a> Running<'a> {
+impl<'a> ActiveCall<'a> {
     fn new(session: &'a Session) -> Self {
         session.running.fetch_add(1, Ordering::AcqRel);
         Self(session)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
         self.0.renew();
-        self.0.keeper.touch();
+        self.0.cache.record_call();
     }
 }

@@ -1,4 +1,4 @@
-//! The network rules of a session, which apply to all of its pages, and its cookies.
+//! The network rules, cookies and storage of a session.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
 };
 
 impl Session {
-    /// The rules that hold now.
+    /// Returns the current network rules.
     pub async fn network_rules(&self) -> NetworkRules {
         self.network.lock().await.clone()
     }
 
-    /// Lets `change` change the rules, and makes them hold in every page, frame and worker.
+    /// Changes the network rules with `change`, and applies them to every page, frame and worker.
     pub async fn change_network(
         &self,
         change: impl FnOnce(&mut NetworkRules),
@@ -36,8 +36,8 @@ impl Session {
         Ok(rules)
     }
 
-    /// Makes the rules hold in a context that is new.
-    pub(in crate::session) async fn renew_network(&self) -> Result<()> {
+    /// Applies the network rules to a new context.
+    pub(in crate::session) async fn apply_network(&self) -> Result<()> {
         let rules = self.network.lock().await;
         if *rules == NetworkRules::default() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Session {
         self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)
     }
 
-    /// The cookies that a request to one of `urls` would have; all cookies without `urls`.
+    /// Returns the cookies that a request to one of `urls` would have, or all cookies if `urls` is empty.
     pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
         let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
         cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));
@@ -57,48 +57,51 @@ impl Session {
     }
 
     pub(super) async fn clear_cookies(&self) -> Result<()> {
-        // One that is over is deleted.
-        let over = |cookie| Cookie { expires: 1.0, ..cookie };
-        let cookies: Vec<Cookie> = self.cookies(&[]).await?.into_iter().map(over).collect();
+        // Browsers delete expired cookies.
+        let expired = |cookie| Cookie { expires: 1.0, ..cookie };
+        let cookies: Vec<Cookie> = self.cookies(&[]).await?.into_iter().map(expired).collect();
         if cookies.is_empty() { Ok(()) } else { self.set_cookies(&cookies).await }
     }
 }
 
-/// The storage to write from one page.
-pub(super) struct Writing {
+/// The storage of origins to write from one page.
+pub(super) struct StorageWrite {
     pub page: Arc<Page>,
     pub origins: Vec<OriginState>,
 }
 
 impl Session {
-    /// Brings `state` in, before anybody uses the session.
-    pub(in crate::session) async fn bring_in(&self, state: StorageState) -> Result<()> {
+    /// Loads `state` into a new session, before it is used.
+    pub(in crate::session) async fn load_state(&self, state: StorageState) -> Result<()> {
         if !state.cookies.is_empty() {
             self.set_cookies(&state.cookies).await?;
         }
         let page = self.page(None).await?;
-        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], false)
-            .await?;
+        self.write_storage(
+            vec![StorageWrite { page: page.clone(), origins: state.origins }],
+            false,
+        )
+        .await?;
         page.forget_history().await
     }
 
-    /// Replaces all cookies and storage of the session by `state`, and loads the current page again. Other pages show the
-    /// new state when they are loaded again.
+    /// Replaces all cookies and storage of the session by `state`, and reloads the current page. Other pages show the new
+    /// state after a reload.
     ///
     /// # Errors
-    /// If the browser does not take the state. The session then has the state from before.
+    /// If the browser rejects the state. Then the previous state is restored.
     pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
         let page = self.page(None).await?;
         page.check_no_dialog()?;
         let url = Url::parse(&page.url());
-        // Also reads storage that was not read yet, so that all of it is replaced.
+        // Also discovers storage that was not read yet, so that all of it is replaced.
         let before = self.storage_state().await?;
-        let _turn = self.keeper.turn.lock().await;
+        let _turn = self.cache.turn.lock().await;
         let replaced = self.replace_state(&page, state).await;
         if replaced.is_err()
             && let Err(error) = self.replace_state(&page, before).await
         {
-            tracing::warn!(session = &*self.id, %error, "the state from before a failed restore_state is lost");
+            tracing::warn!(session = &*self.id, %error, "the previous state could not be restored after a failed restore_state");
         }
         if let Ok(url) = url.as_ref()
             && crate::policy::check_navigation(&self.config, url).is_ok()
@@ -111,7 +114,7 @@ impl Session {
 
     async fn replace_state(&self, page: &Arc<Page>, mut state: StorageState) -> Result<()> {
         // Origins that the session has and the state does not have are cleared.
-        for origin in self.keeper.origins() {
+        for origin in self.cache.origins() {
             if !state.origins.iter().any(|state| state.origin == origin) {
                 state.origins.push(OriginState { origin, ..OriginState::default() });
             }
@@ -124,16 +127,20 @@ impl Session {
         if !state.cookies.is_empty() {
             self.set_cookies(&state.cookies).await?;
         }
-        self.keeper.replaced(&state.origins);
-        self.write_storage(vec![Writing { page: page.clone(), origins: state.origins }], true).await
+        self.cache.replace_storage(&state.origins);
+        self.write_storage(vec![StorageWrite { page: page.clone(), origins: state.origins }], true)
+            .await
     }
 
-    /// Writes storage, which only a document of its origin can do: each page visits an empty document for each
-    /// origin, and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock:
-    /// then the server's response is the document.
-    pub(super) async fn write_storage(&self, writings: Vec<Writing>, replace: bool) -> Result<()> {
+    /// Writes storage. Only a document of an origin can write its storage: each page visits an empty page of each origin,
+    /// and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock responses.
+    pub(super) async fn write_storage(
+        &self,
+        writings: Vec<StorageWrite>,
+        replace: bool,
+    ) -> Result<()> {
         let mut visits = Vec::new();
-        for Writing { page, origins } in writings {
+        for StorageWrite { page, origins } in writings {
             let origins = origins.into_iter().filter(|state| replace || !state.is_empty());
             let origins = origins.map(|state| Ok((EmptyPage::of(&state.origin)?, state.storage)));
             visits.push((page, origins.collect::<Result<Vec<_>>>()?));
@@ -155,7 +162,7 @@ impl Session {
                         .await?;
                     page.write_storage(storage, replace).await
                 };
-                // One that cannot be written does not keep the others from it.
+                // After a failure, the other origins are still written.
                 outcome = outcome.and(write.await);
             }
             page.leave(self.config.timeout_navigation).await.and(outcome)
@@ -166,7 +173,7 @@ impl Session {
         .await?
     }
 
-    /// Does `work` while `mocks` answer in place of their servers.
+    /// Runs `work` while `mocks` respond in place of the servers.
     pub(super) async fn with_mocks<T>(
         &self,
         mocks: &[Arc<Mock>],
@@ -176,7 +183,7 @@ impl Session {
             return Ok(work.await);
         }
         self.change_network(|rules| {
-            // Some may be left of a time that was cut short.
+            // Mocks of a canceled call may be left.
             rules.mocks.retain(|mock| !EmptyPage::is_of(mock));
             rules.mocks.splice(..0, mocks.iter().cloned()).for_each(drop);
         })

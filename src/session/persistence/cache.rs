@@ -1,4 +1,4 @@
-//! The last known state of a session, as it is read from its pages.
+//! The last known state of a session, in memory.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,34 +16,35 @@ use tokio::{sync::watch, time::Instant};
 use super::{saved::SavedSession, storage_state::OriginState};
 use crate::page::{DatabaseVersions, Item, KeptOrigin, KeptPage, OriginStorage};
 
-/// Origins that have been left whose storage is read again in one look.
-const MOST_LEFT: usize = 5;
+/// Maximum number of origins without a page whose storage is read in one save.
+const MAX_DEPARTED: usize = 5;
 
-/// The state of a session that is known without a query to its browser.
+/// The last known state of a session, which needs no query to its browser.
 #[derive(Default)]
 pub struct StateCache {
     /// Counts the calls that have ended.
     pub calls: watch::Sender<u64>,
-    /// Counts what may have changed the storage of a page that is left at once.
+    /// Counts calls that may have changed storage and then navigated away.
     pub changes: AtomicU64,
-    pub memory: Mutex<CachedState>,
-    /// Has its own keys: data that another server wrote, with other secrets, is written again.
+    pub state: Mutex<CachedState>,
+    /// Has random keys: data that another server wrote, with other secrets, is written again.
     pub hasher: RandomState,
-    /// Held during a look, and while storage is written.
+    /// Held during a save, and while storage is written.
     pub turn: tokio::sync::Mutex<()>,
 }
 
+/// The contents of a [`StateCache`].
 #[derive(Default)]
 pub struct CachedState {
     pub origins: BTreeMap<String, OriginCache>,
-    /// By the number of the page, and by origin.
+    /// By page number and origin.
     pub session_storage: HashMap<usize, BTreeMap<String, Vec<Item>>>,
+    /// When the databases are read next.
     pub databases_due: Option<Instant>,
-    /// Whether the last look left out the databases, because they were not due.
+    /// Whether the last save omitted the databases because they were not due.
     pub skipped_databases: bool,
-    /// Whether the last read of the databases took long, or was not over in time.
+    /// Whether the last read of the databases was slow or timed out.
     pub slow_databases: bool,
-    /// As it was last seen.
     pub last: Option<Arc<SavedSession>>,
     pub written: Arc<SavedHashes>,
 }
@@ -56,37 +57,39 @@ pub struct SavedHashes {
     pub origins: Vec<u64>,
 }
 
+/// The last known storage of an origin.
 #[derive(Default)]
 pub struct OriginCache {
     pub storage: OriginStorage,
-    /// The version of the databases in `storage`, as the page counts it.
+    /// The version of the databases in `storage`, which the page counts.
     pub databases: Option<String>,
-    /// `changes` when it was read; `None`: never.
+    /// The value of [`StateCache::changes`] when it was read; `None` if it was never read.
     pub read_at: Option<u64>,
-    /// Whether a page shows it.
+    /// Whether a page of this origin is open.
     pub here: bool,
 }
 
 impl CachedState {
-    pub fn take_in(&mut self, number: usize, kept: &KeptPage, changes: u64) {
+    /// Adds what was read from the page `number`.
+    pub fn add_page(&mut self, number: usize, kept: &KeptPage, changes: u64) {
         for KeptOrigin { origin: name, storage, databases } in &kept.storage {
             let mut storage = storage.clone();
             let session_storage = storage.session_storage.take().unwrap_or_default();
             self.session_storage.entry(number).or_default().insert(name.clone(), session_storage);
             let origin = self.origins.entry(name.clone()).or_default();
-            // Not read this time, or unchanged: as it was.
+            // Databases that were not read or have not changed keep their last state.
             storage.indexed_db = storage.indexed_db.or(origin.storage.indexed_db.take());
             let databases = databases.clone().or(origin.databases.take());
             *origin = OriginCache { storage, databases, read_at: Some(changes), here: true };
         }
         for name in &kept.silent {
-            // Slow, not gone: its own page reads it the next time.
+            // The page did not answer in time. It is read again in the next save.
             self.origins.entry(name.clone()).or_default().here = true;
         }
     }
 
-    /// Returns the origins that a page left before changes there could be read.
-    pub fn left_unread(
+    /// Returns the origins that pages have navigated away from before changes could be read.
+    pub fn unread_departed(
         &mut self,
         visited: BTreeSet<String>,
         before: &BTreeSet<String>,
@@ -102,16 +105,16 @@ impl CachedState {
                     Some(read_at) => before.contains(*name) && changes > read_at,
                 }
         });
-        unread.map(|(name, _)| name.clone()).take(MOST_LEFT).collect()
+        unread.map(|(name, _)| name.clone()).take(MAX_DEPARTED).collect()
     }
 
-    /// The time until the databases that the last look left out are due; no call may come before.
-    pub fn databases_left(&self) -> Option<Duration> {
+    /// Returns the time until the databases that the last save omitted are due.
+    pub fn databases_due_in(&self) -> Option<Duration> {
         let due = self.databases_due.filter(|_| self.skipped_databases)?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// The versions of the databases that need not be sent again.
+    /// Returns the versions of the known databases, which pages need not send again.
     pub fn database_versions(&self) -> DatabaseVersions {
         let origins = self.origins.iter().filter(|(_, origin)| origin.storage.indexed_db.is_some());
         origins
@@ -130,59 +133,56 @@ impl CachedState {
 }
 
 impl StateCache {
-    pub fn memory(&self) -> MutexGuard<'_, CachedState> {
-        self.memory.lock()
+    pub fn state(&self) -> MutexGuard<'_, CachedState> {
+        self.state.lock()
     }
 
-    /// Creates a keeper with the saved state of a session.
-    pub fn remembering(saved: SavedSession) -> Self {
-        let keeper = Self::default();
+    /// Creates a cache with the saved state of a session.
+    pub fn from_saved(saved: SavedSession) -> Self {
+        let cache = Self::default();
         {
-            let mut memory = keeper.memory();
-            for state in &saved.origins {
-                let origin = OriginCache {
-                    storage: state.storage.clone(),
-                    read_at: Some(0),
-                    ..OriginCache::default()
-                };
-                memory.origins.insert(state.origin.clone(), origin);
+            let mut state = cache.state();
+            for saved in &saved.origins {
+                let storage = saved.storage.clone();
+                let origin = OriginCache { storage, read_at: Some(0), ..OriginCache::default() };
+                state.origins.insert(saved.origin.clone(), origin);
             }
             for page in &saved.pages {
                 let items = page.session_storage.iter().cloned().collect();
-                memory.session_storage.insert(page.number, items);
+                state.session_storage.insert(page.number, items);
             }
-            memory.last = Some(Arc::new(saved));
+            state.last = Some(Arc::new(saved));
         }
-        keeper
+        cache
     }
 
-    /// A call has ended.
-    pub fn touch(&self) {
+    /// Records the end of a call.
+    pub fn record_call(&self) {
         self.calls.send_modify(|calls| *calls += 1);
     }
 
-    /// A call begins or ends that may change what its page has stored, and then lead away from there.
-    pub fn may_change(&self) {
+    /// Records the begin or end of a call that may change the storage of its page and then navigate away.
+    pub fn mark_storage_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// As it was last seen.
+    /// Returns the last known state.
     pub fn last(&self) -> Option<Arc<SavedSession>> {
-        self.memory().last.clone()
+        self.state().last.clone()
     }
 
-    /// The origins that are known to have something.
+    /// Returns the known origins.
     pub fn origins(&self) -> Vec<String> {
-        self.memory().origins.keys().cloned().collect()
+        self.state().origins.keys().cloned().collect()
     }
 
-    /// The storage was replaced by other storage.
-    pub fn replaced(&self, origins: &[OriginState]) {
+    /// Replaces the storage of all origins.
+    pub fn replace_storage(&self, origins: &[OriginState]) {
         let read_at = Some(self.changes.load(Ordering::Acquire));
         let origins = origins.iter().map(|state| {
             let storage = OriginStorage { session_storage: None, ..state.storage.clone() };
             (state.origin.clone(), OriginCache { storage, read_at, ..OriginCache::default() })
         });
-        self.memory().origins = origins.collect();
+        self.state().origins = origins.collect();
     }
 }

@@ -1,4 +1,4 @@
-//! Cookies as clients pass them, and the check that a browser accepts them.
+//! Cookies in the parameters of calls, and the check that browsers accept them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,11 +10,11 @@ use crate::{
     page::normalise_url,
 };
 
-/// A cookie, in Playwright's shape.
+/// A cookie in the format of Playwright.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
-pub struct GivenCookie {
+pub struct CookieParameter {
     name: String,
     value: String,
     url: Option<String>,
@@ -25,21 +25,21 @@ pub struct GivenCookie {
     http_only: Option<bool>,
     secure: Option<bool>,
     same_site: Option<SameSite>,
-    /// The top-level site of a partitioned one
+    /// The top-level site of a partitioned cookie
     partition_key: Option<String>,
     #[serde(rename = "_crHasCrossSiteAncestor")]
     has_cross_site_ancestor: Option<bool>,
 }
 
-impl GivenCookie {
-    /// Checks a list of cookies, of which errors name the place.
+impl CookieParameter {
+    /// Checks a list of cookies. Errors name the index of the cookie.
     pub fn check_all(given: Vec<Self>) -> Result<Vec<Cookie>> {
         given.into_iter().enumerate().map(|(at, given)| given.check(at)).collect()
     }
 
-    /// Checks the cookies of a storage state, some of which a page could not set.
+    /// Checks the cookies of a storage state, which a browser wrote.
     pub fn check_saved(given: Vec<Self>) -> Result<Vec<Cookie>> {
-        // Firefox reports `None` for a cookie without the attribute, and other browsers reject that unless it is secure.
+        // Firefox reports `None` for a cookie without the attribute. Other browsers reject `None` without `secure`.
         let without_default = |cookie: Self| match (cookie.same_site, cookie.secure) {
             (Some(SameSite::None), None | Some(false)) => Self { same_site: None, ..cookie },
             _ => cookie,
@@ -47,7 +47,7 @@ impl GivenCookie {
         Self::check_all(given.into_iter().map(without_default).collect())
     }
 
-    /// Returns the cookie that is meant by the one at place `at` of a list.
+    /// Checks the cookie at index `at` of a list.
     fn check(self, at: usize) -> Result<Cookie> {
         let given = self;
         let name = given.name;
@@ -59,13 +59,13 @@ impl GivenCookie {
         if name.is_empty() && given.value.is_empty() {
             return Err(wrong(".name", "it has neither a name nor a value".to_owned()));
         }
-        // A value may have tabs.
+        // Tabs are allowed in values.
         let is_control = |character: char| character.is_control() && character != '\t';
         if name.contains(['=', ';', '\t']) || format!("{name}{}", given.value).contains(is_control)
         {
             return Err(wrong(
                 ".name",
-                "no `=`, `;` or control character can be part of it".to_owned(),
+                "it must not contain `=`, `;` or control characters".to_owned(),
             ));
         }
         let expires = given.expires.unwrap_or(-1.0);
@@ -73,7 +73,7 @@ impl GivenCookie {
             (Some(_), Some(_)) => {
                 return Err(wrong(
                     "",
-                    "it has a `url` and a `domain`; one of them says it".to_owned(),
+                    "it has both a `url` and a `domain`: give one of them".to_owned(),
                 ));
             }
             (None, None) => {
@@ -90,7 +90,7 @@ impl GivenCookie {
             (Some(url), None) => {
                 let url = normalise_url(&url)?;
                 let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
-                    return Err(wrong(".url", format!("`{url}` can have no cookies")));
+                    return Err(wrong(".url", format!("`{url}` cannot have cookies")));
                 };
                 let path = url.path().rsplit_once('/').map_or("", |(path, _)| path);
                 (host.to_owned(), format!("{path}/"), url.scheme() == "https")

@@ -6,7 +6,7 @@ mod saved;
 mod storage_state;
 
 pub use cache::{SavedHashes, StateCache};
-pub use cookies::GivenCookie;
+pub use cookies::CookieParameter;
 pub use saved::{SavedPage, SavedSession, SessionOrigin, origin_text};
 pub use storage_state::EmptyPage;
-pub use storage_state::{GivenState, OriginState, StorageState};
+pub use storage_state::{OriginState, StorageState, StorageStateParameter};

@@ -15,34 +15,34 @@ use crate::{
     policy::{redaction::Secrets, vault::Vault},
 };
 
-/// The form of the text; one that is newer is not read.
+/// The version of the format. Newer versions are rejected.
 const VERSION: u32 = 1;
-/// After a death numbers go on from here, rounded up: some may have been given that were not saved any more.
-const ELEMENTS: u64 = 10_000;
-const FRAMES: u64 = 100;
+/// After a crash, numbers of refs continue at the next multiple of these, because the last numbers may not have been saved.
+const ELEMENT_STEP: u64 = 10_000;
+const FRAME_STEP: u64 = 100;
 
-/// A session as it was last seen.
+/// The saved state of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SavedSession {
     pub version: u32,
-    /// Saved at its end: nothing has happened since.
+    /// Whether it was saved at its end, so that nothing is missing.
     pub whole: bool,
-    /// Whether it lives as long as its connection.
+    /// Whether it is the implicit session of a connection.
     pub own: bool,
     pub context: ContextConfig,
     pub cookies: Vec<Cookie>,
-    /// Stored beside the rest, each by itself: they may have megabytes, and seldom change.
+    /// Stored separately, because they may be large and rarely change.
     #[serde(skip_serializing)]
     pub origins: Vec<OriginState>,
     pub pages: Vec<SavedPage>,
-    /// The page that calls mean which name none.
+    /// The page for calls without a page id.
     pub current: Option<String>,
-    /// How many pages it has opened.
+    /// How many pages have been opened in total.
     pub opened: usize,
-    /// The next numbers of elements and of frames in refs.
+    /// The next numbers of elements and frames in refs.
     pub refs: (u64, u64),
-    /// Private hosts that its client has asked for.
+    /// Private hosts that its client has navigated to.
     pub asked: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub enum SessionOrigin {
     /// Only the state that the client or the configuration provides.
     New(Option<StorageState>),
     /// The last saved state.
-    Again(Arc<SavedSession>),
+    Resumed(Arc<SavedSession>),
 }
 
 /// An open page.
@@ -85,12 +85,12 @@ impl Default for SavedSession {
 }
 
 impl SavedSession {
-    /// Reads what [`Self::text`] and [`origin_text`] have written, with the same secrets.
+    /// Reads the texts of [`Self::text`] and [`origin_text`], with the same secrets.
     pub fn read(text: &str, origins: &[String], vault: &Vault) -> Result<Self> {
         let unreadable = |why: String| {
             TroupeError::new(
                 ErrorCode::SessionNotFound,
-                format!("what was saved of the session cannot be read: {why}"),
+                format!("the saved state of the session cannot be read: {why}"),
             )
             .detail("reason", "unreadable")
             .suggestion("create a new session with create_session")
@@ -111,16 +111,15 @@ impl SavedSession {
         let saved = saved.map_err(|error: serde_json::Error| unreadable(error.to_string()))?;
         if saved.version > VERSION {
             return Err(unreadable(format!(
-                "a newer version of Troupe has written it ({})",
+                "a newer version of Troupe wrote it (format {})",
                 saved.version
             )));
         }
         Ok(saved)
     }
 
-    /// The stored form: the server's secrets are replaced by their names, and typed passwords are omitted. A field
-    /// that shows a password (a page may turn it into plain text) is omitted. A password in a URL or in storage is
-    /// masked, and restored masked.
+    /// Returns the stored text. The server's secrets are replaced by their names. Fields with a typed password are omitted,
+    /// even if they show it as plain text. A password in a URL or in storage is masked, and restored masked.
     pub fn text(&self, secrets: &Secrets) -> String {
         // Plain structs of strings and numbers: this cannot fail.
         if secrets.vault().is_empty() && secrets.is_empty() {
@@ -138,26 +137,26 @@ impl SavedSession {
         saved.to_string()
     }
 
-    /// Whether there is nothing to resume: no page has left `about:blank`, and there are no cookies and no storage.
+    /// Returns whether there is nothing to resume: all pages are at `about:blank`, and there are no cookies and no storage.
     pub fn is_blank(&self) -> bool {
         self.cookies.is_empty()
             && self.origins.iter().all(OriginState::is_empty)
             && self.pages.iter().all(|page| matches!(&*page.url, "" | "about:blank"))
     }
 
-    /// Where the numbers of refs go on, so that none is given twice.
-    pub fn refs_go_on(&self) -> (u64, u64) {
+    /// Returns the next numbers of refs, so that no number is used twice.
+    pub fn next_refs(&self) -> (u64, u64) {
         let (elements, frames) = self.refs;
         if self.whole {
             return self.refs;
         }
         let beyond =
             |number: u64, step: u64| (number / step).saturating_add(1).saturating_mul(step);
-        (beyond(elements, ELEMENTS), beyond(frames, FRAMES))
+        (beyond(elements, ELEMENT_STEP), beyond(frames, FRAME_STEP))
     }
 }
 
-/// The storage of one origin as it is kept, without secrets.
+/// Returns the stored text of an origin, without secrets.
 pub fn origin_text(state: &OriginState, secrets: &Secrets) -> String {
     if secrets.vault().is_empty() && secrets.is_empty() {
         return serde_json::to_string(state).unwrap_or_default();
@@ -229,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_session_comes_back_as_it_was(
+        fn a_session_is_read_as_it_was_written(
             origins in proptest::collection::vec(any_origin(), 0..3),
             pages in proptest::collection::vec(any_page(), 0..3),
             (whole, own) in any::<(bool, bool)>(),
@@ -246,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn junk_is_an_error_and_no_panic(text in ".*", junk in any_json()) {
+        fn invalid_text_is_an_error_and_does_not_panic(text in ".*", junk in any_json()) {
             for text in [text, junk.to_string(), json!({"pages": junk}).to_string()] {
                 let _ = SavedSession::read(&text, &[], &Vault::default());
                 let _ = SavedSession::read("{}", &[text], &Vault::default());
@@ -254,15 +253,15 @@ mod tests {
         }
 
         #[test]
-        fn no_number_of_a_ref_is_given_twice(refs in any::<(u64, u64)>(), whole in any::<bool>()) {
+        fn numbers_of_refs_never_decrease(refs in any::<(u64, u64)>(), whole in any::<bool>()) {
             let saved = SavedSession { refs, whole, ..SavedSession::default() };
-            let (elements, frames) = saved.refs_go_on();
+            let (elements, frames) = saved.next_refs();
             prop_assert!(elements >= refs.0 && frames >= refs.1);
         }
     }
 
     #[test]
-    fn a_newer_form_is_refused() {
+    fn a_newer_format_is_rejected() {
         let error = SavedSession::read(r#"{"version": 99}"#, &[], &Vault::default()).unwrap_err();
         assert!(error.message.contains("newer version"), "{}", error.message);
     }

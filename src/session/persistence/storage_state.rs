@@ -1,4 +1,4 @@
-//! Cookies and storage in the form of Playwright's storage state, and how they are loaded into a session.
+//! Cookies and storage in the format of Playwright's `storageState`.
 
 use std::{path::Path, sync::Arc};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::cookies::GivenCookie;
+use super::cookies::CookieParameter;
 use crate::{
     engine::{
         network::{Cookie, Mock},
@@ -19,7 +19,7 @@ use crate::{
     policy::vault::Vault,
 };
 
-/// What Playwright's `storageState` writes; `sessionStorage` in an origin is ours, and ignored there.
+/// A storage state. `sessionStorage` of origins is an extension, which Playwright ignores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(inline)]
@@ -37,24 +37,24 @@ pub struct OriginState {
     pub storage: OriginStorage,
 }
 
-/// A storage state as a client gives it.
-pub enum GivenState {
+/// A storage state in the parameters of a call.
+pub enum StorageStateParameter {
     State(StorageState),
     /// The path of a file with a state.
     Path(String),
 }
 
-/// The fields of a storage state; others are rejected.
+/// The fields of a storage state. Unknown fields are rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StateShape {
-    cookies: Option<Vec<GivenCookie>>,
-    origins: Option<Vec<OriginShape>>,
+struct StorageStateFields {
+    cookies: Option<Vec<CookieParameter>>,
+    origins: Option<Vec<OriginFields>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct OriginShape {
+struct OriginFields {
     origin: String,
     #[serde(default)]
     local_storage: Vec<Item>,
@@ -63,7 +63,7 @@ struct OriginShape {
     indexed_db: Option<Databases>,
 }
 
-/// The error of a text or a value that is not a storage state.
+/// Returns the error for a text or a value that is not a storage state.
 fn not_a_state(what: &str, problem: impl std::fmt::Display) -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,
@@ -74,8 +74,8 @@ fn not_a_state(what: &str, problem: impl std::fmt::Display) -> TroupeError {
     )
 }
 
-impl GivenState {
-    /// Reads a state, a path, or a result of `save_state`, which has one of both.
+impl StorageStateParameter {
+    /// Reads a state, a path, or a result of `save_state`, which contains one of them.
     pub fn of(given: Value) -> Result<Self> {
         let given = match given {
             Value::Object(mut result) if result.get("success") == Some(&Value::Bool(true)) => {
@@ -105,20 +105,20 @@ impl StorageState {
         })
     }
 
-    /// Reads `value`, which messages call `what`.
+    /// Reads `value`. Error messages call it `what`.
     ///
     /// # Errors
-    /// If it has another shape, a cookie that no browser takes, or an origin that has no storage.
+    /// If it has invalid fields, a cookie that browsers reject, or an origin without storage.
     fn of(value: Value, what: &str) -> Result<Self> {
-        let shape: StateShape =
+        let shape: StorageStateFields =
             serde_json::from_value(value).map_err(|error| not_a_state(what, error))?;
         if shape.cookies.is_none() && shape.origins.is_none() {
             return Err(not_a_state(what, "it has neither `cookies` nor `origins`"));
         }
-        let cookies = GivenCookie::check_saved(shape.cookies.unwrap_or_default())?;
+        let cookies = CookieParameter::check_saved(shape.cookies.unwrap_or_default())?;
         let origins = shape.origins.into_iter().flatten().map(|shape| {
             EmptyPage::of(&shape.origin)?;
-            let OriginShape { origin, local_storage, session_storage, indexed_db } = shape;
+            let OriginFields { origin, local_storage, session_storage, indexed_db } = shape;
             Ok(OriginState {
                 origin,
                 storage: OriginStorage { local_storage, session_storage, indexed_db },
@@ -127,12 +127,12 @@ impl StorageState {
         Ok(Self { cookies, origins: origins.collect::<Result<_>>()? })
     }
 
-    /// About how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.origins.iter().map(OriginState::bytes).sum()
     }
 
-    /// The state with the server's secrets in place of their `<secret>` placeholders, which `save_state` writes.
+    /// Replaces the `<secret>` placeholders that `save_state` writes by the server's secrets.
     pub fn unmasked(self, vault: &Vault) -> Self {
         if vault.is_empty() {
             return self;
@@ -146,7 +146,7 @@ impl StorageState {
 }
 
 impl OriginState {
-    /// Whether there is anything to write.
+    /// Returns whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let OriginStorage { local_storage, session_storage, indexed_db } = &self.storage;
         local_storage.is_empty()
@@ -154,12 +154,12 @@ impl OriginState {
             && indexed_db.as_ref().is_none_or(Databases::is_empty)
     }
 
-    /// About how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.item_bytes() + self.storage.indexed_db.as_ref().map_or(0, Databases::bytes)
     }
 
-    /// The same without its databases, whose hash is known.
+    /// Returns the approximate size in bytes without the databases.
     pub fn item_bytes(&self) -> usize {
         let items =
             self.storage.local_storage.iter().chain(self.storage.session_storage.iter().flatten());
@@ -167,10 +167,10 @@ impl OriginState {
     }
 }
 
-/// Where empty pages stand: no page asks for it.
+/// The path prefix of empty pages, which no web page requests.
 const EMPTY_PAGE: &str = "/.well-known/troupe-";
 
-/// A page at `origin` that its server is not asked for.
+/// An empty page of an origin. A mock serves it, so that no request is sent.
 pub struct EmptyPage {
     pub url: Url,
     pub mock: Arc<Mock>,
@@ -181,12 +181,12 @@ impl EmptyPage {
         let wrong = |reason: String| {
             TroupeError::new(
                 ErrorCode::InvalidParameters,
-                format!("`{origin}` is no origin: {reason}"),
+                format!("`{origin}` is not an origin: {reason}"),
             )
         };
         let url = Url::parse(origin).map_err(|error| wrong(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return Err(wrong("it has no storage of its own".to_owned()));
+            return Err(wrong("it has no storage".to_owned()));
         }
         let url = url.join(&format!("{EMPTY_PAGE}{}", uuid::Uuid::new_v4()));
         let url = url.map_err(|error| wrong(error.to_string()))?;

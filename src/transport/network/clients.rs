@@ -157,7 +157,7 @@ impl Clients {
             tracing::debug!(id, "the client is idle");
             // To its end, also where the client is detached meanwhile.
             let (connection, manager) = (client.connection.clone(), self.manager.clone());
-            let _ = self.tasks.spawn(async move { connection.rest(&manager).await }).await;
+            let _ = self.tasks.spawn(async move { connection.suspend(&manager).await }).await;
             if tokio::time::timeout(REMEMBERED, client.connection.present()).await.is_err() {
                 // Not by this task, which ends with the client.
                 let (clients, id) = (self.clone(), id.to_owned());
@@ -235,7 +235,7 @@ mod tests {
         }
 
         async fn call(&self, client: &Client) {
-            let _present = client.connection.hold();
+            let _present = client.connection.mark_present();
             let call = Invocation::new(
                 client.connection.clone(),
                 "pages",
@@ -279,7 +279,7 @@ mod tests {
         let world = world(10);
         let client = world.attach("one").unwrap();
         world.call(&client).await;
-        let call = client.connection.hold();
+        let call = client.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(3600)).await;
         turn().await;
         assert_eq!(world.sessions(), 1);
@@ -295,13 +295,13 @@ mod tests {
         let first = world.attach("first").unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let second = world.attach("second").unwrap();
-        let there = first.connection.hold();
+        let there = first.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let third = world.attach("third").unwrap();
         assert!(world.clients.get("first").is_some() && world.clients.get("second").is_none());
         turn().await;
         assert!(second.over.is_cancelled());
-        let _held = third.connection.hold();
+        let _held = third.connection.mark_present();
         assert!(world.attach("fourth").is_err());
         drop(there);
         assert!(world.attach("fourth").is_ok());

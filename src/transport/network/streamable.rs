@@ -67,7 +67,7 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
         return StatusCode::NO_CONTENT.into_response();
     }
     // Present from now until the answer has been sent or the client has gone.
-    let hold = known.as_ref().map(|client| client.connection.hold());
+    let hold = known.as_ref().map(|client| client.connection.mark_present());
     let body = match request::body(&parts.headers, body, shared.request_timeout).await {
         Ok(body) => body,
         Err(untaken) => return untaken.into_response(),

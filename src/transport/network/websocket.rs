@@ -82,7 +82,9 @@ pub(super) async fn upgrade(
                 .get(OWN_SESSION)
                 .and_then(|own| uuid::Uuid::parse_str(own.to_str().ok()?).ok());
             if let Some(own) = own {
-                client.connection.claim(shared.server.registry().manager(), &own.to_string());
+                client
+                    .connection
+                    .adopt_implicit(shared.server.registry().manager(), &own.to_string());
             }
             (id, client)
         }
@@ -114,7 +116,7 @@ async fn serve(
     unread: DropGuard,
     stream: WebSocket,
 ) {
-    let _present = client.connection.hold();
+    let _present = client.connection.mark_present();
     let goodbye = Arc::new(AtomicBool::new(false));
     let frames = Frames::new(stream, client.clone(), over.clone(), unread, goodbye.clone());
     let ping = {

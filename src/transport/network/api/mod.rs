@@ -58,7 +58,7 @@ async fn call(
     arguments: Value,
     ref_id: Option<String>,
 ) -> Result<Outcome, Refusal> {
-    let connection = Arc::new(Connection::overseer());
+    let connection = Arc::new(Connection::monitor());
     let invocation =
         Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {
