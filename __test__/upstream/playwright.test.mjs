@@ -144,7 +144,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
     const { message } = await server.ok('session_resume', { sessionId: sessions[0].sessionId })
     assert.match(
       message,
-      /Not brought back: cookies and storage \(they were not kept: start it with --caps=storage\)/
+      /Not brought back: cookies and storage \(they were not saved: start it with --caps=storage\)/
     )
   })
 })

@@ -27,4 +27,4 @@ pub use lifecycle::{
 };
 pub use memory::{ResidentMemory, available as available_memory};
 pub use persistence::{CookieParameter, OriginState, StorageState, StorageStateParameter};
-pub use results::{Screenshot, StoredResult, StoredResults};
+pub use results::{Screenshot, StoredText, StoredTexts};

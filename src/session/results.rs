@@ -13,36 +13,36 @@ const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The latest long results of a session.
 #[derive(Debug, Default)]
-pub struct StoredResults(Mutex<VecDeque<StoredResult>>);
+pub struct StoredTexts(Mutex<VecDeque<StoredText>>);
 
 /// The whole text of a result.
 #[derive(Debug, Clone)]
-pub struct StoredResult {
+pub struct StoredText {
     pub ref_id: Arc<str>,
     pub text: Arc<str>,
     pub at: Instant,
 }
 
-impl StoredResult {
+impl StoredText {
     /// Creates a result with the text of the call `ref_id`.
     pub fn of(ref_id: &str, text: String) -> Self {
         Self { ref_id: ref_id.into(), text: text.into(), at: Instant::now() }
     }
 }
 
-impl StoredResults {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<StoredResult>> {
+impl StoredTexts {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<StoredText>> {
         self.0.lock()
     }
 
     /// Stores a result. A result over the maximum size is truncated, with a note at the end.
-    pub fn keep(&self, ref_id: &str, mut text: String) -> StoredResult {
+    pub fn keep(&self, ref_id: &str, mut text: String) -> StoredText {
         if text.len() > MAX_RESULT_BYTES {
             let length = text.len();
             text.truncate(text.floor_char_boundary(MAX_RESULT_BYTES));
             text.push_str(&format!("\n… truncated: the whole result has {length} bytes"));
         }
-        let kept = StoredResult::of(ref_id, text);
+        let kept = StoredText::of(ref_id, text);
         let mut results = self.lock();
         if results.len() == MAX_RESULTS {
             results.pop_front();
@@ -52,7 +52,7 @@ impl StoredResults {
     }
 
     /// Returns the result `ref_id`, or the latest one.
-    pub fn get(&self, ref_id: Option<&str>) -> Option<StoredResult> {
+    pub fn get(&self, ref_id: Option<&str>) -> Option<StoredText> {
         let results = self.lock();
         match ref_id {
             Some(ref_id) => results.iter().find(|kept| *kept.ref_id == *ref_id).cloned(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_oldest_result_is_evicted() {
-        let results = StoredResults::default();
+        let results = StoredTexts::default();
         for number in 0..=MAX_RESULTS {
             results.keep(&number.to_string(), "x".to_owned());
         }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_long_result_is_truncated() {
-        let kept = StoredResults::default().keep("a", "ä".repeat(MAX_RESULT_BYTES));
+        let kept = StoredTexts::default().keep("a", "ä".repeat(MAX_RESULT_BYTES));
         assert!(kept.text.len() < MAX_RESULT_BYTES + 100);
         assert!(kept.text.ends_with("bytes"));
     }

@@ -6,7 +6,7 @@ use super::{answer::Answer, passed};
 use crate::{
     error::TroupeError,
     offload::json_size,
-    session::{StoredResult, StoredResults},
+    session::{StoredText, StoredTexts},
 };
 
 /// Characters that the notice at the end of a cut result takes at most.
@@ -29,7 +29,7 @@ fn over(value: &Value, budget: usize) -> Option<String> {
 }
 
 /// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
-pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredResults) -> Answer {
+pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredTexts) -> Answer {
     let text = match answer {
         Answer::Text(text) if text.chars().count() > budget => text,
         // The pictures don't count; they go with facts that are few.
@@ -75,7 +75,7 @@ pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
 }
 
 /// What of a kept result stands from character `offset` on, with the call that reads on where more follows.
-pub(super) fn part(kept: &StoredResult, offset: usize, budget: usize) -> String {
+pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     let total = kept.text.chars().count();
     let rest = from(&kept.text, offset);
     if rest.chars().count() <= budget {
@@ -98,12 +98,7 @@ pub(super) fn part(kept: &StoredResult, offset: usize, budget: usize) -> String 
 
 /// The lines of a stored result from `offset` on that contain `wanted`, ignoring case; of a long line, the text
 /// around it.
-pub(super) fn lines_with(
-    kept: &StoredResult,
-    wanted: &str,
-    offset: usize,
-    budget: usize,
-) -> String {
+pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget: usize) -> String {
     let mut found = String::new();
     let (mut used, mut left_out) = (0, 0);
     for line in from(&kept.text, offset).lines() {
@@ -178,8 +173,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorCode;
 
-    fn kept(text: &str) -> StoredResult {
-        StoredResults::default().keep("r", text.to_owned())
+    fn kept(text: &str) -> StoredText {
+        StoredTexts::default().keep("r", text.to_owned())
     }
 
     /// Where the notice says that the text goes on.
@@ -193,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_as_it_is() {
-        let results = StoredResults::default();
+        let results = StoredTexts::default();
         assert_eq!(
             fit(Answer::Text("short".into()), "r", 5, &results),
             Answer::Text("short".into())
@@ -212,7 +207,7 @@ mod tests {
 
     #[test]
     fn json_that_is_too_long_becomes_text_that_says_how_to_read_on() {
-        let results = StoredResults::default();
+        let results = StoredTexts::default();
         let answer = fit(Answer::Json(json!({"texts": ["x".repeat(2000)]})), "r", 400, &results);
         let Answer::Text(text) = answer else { panic!("{answer:?}") };
         insta::assert_snapshot!(text);

@@ -9,7 +9,7 @@ use super::{
     typed::TypedPath,
 };
 use crate::{
-    session::StoredResults,
+    session::StoredTexts,
     store,
     upstream::{OnProgress, Told},
 };
@@ -75,12 +75,7 @@ pub(super) fn text_of(result: &Value) -> String {
 
 /// Cuts the text of a result to the budget. A result with the same text as structured content is not cut, because
 /// half of it would violate the tool's own schema.
-pub(super) fn fit(
-    mut result: Value,
-    ref_id: &str,
-    budget: usize,
-    results: &StoredResults,
-) -> Value {
+pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &StoredTexts) -> Value {
     let text = text_of(&result);
     if !result["structuredContent"].is_null() || text.chars().count() <= budget {
         return result;
@@ -140,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_over_the_budget_is_cut_in_one_place_and_pictures_stay() {
-        let results = StoredResults::default();
+        let results = StoredTexts::default();
         let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         let text = |text: String| json!({"type": "text", "text": text});
         let long = json!({"content": [text("a".repeat(900)), picture, text("b".repeat(900))]});

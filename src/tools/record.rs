@@ -16,7 +16,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload,
     page::check_log,
-    session::StoredResult,
+    session::StoredText,
     store::{
         CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary,
     },
@@ -67,7 +67,7 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
         let kept = find_kept(&call, session_id, ref_id)?;
         return offload::in_place(kept.text.len(), || read(&kept, &given, budget)).map(only_text);
     };
-    let kept = |text: String| StoredResult::of(&record.ref_id, text);
+    let kept = |text: String| StoredText::of(&record.ref_id, text);
     let bytes = record.bytes();
     if given.offset.is_some()
         || given.search_for.as_deref().is_some_and(|wanted| !wanted.is_empty())
@@ -95,7 +95,7 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
 }
 
 /// A part of a result, or the lines in it that are searched for.
-fn read(kept: &StoredResult, given: &ContentParameters, budget: usize) -> Result<String> {
+fn read(kept: &StoredText, given: &ContentParameters, budget: usize) -> Result<String> {
     let offset = given.offset.unwrap_or(0);
     let total = kept.text.chars().count();
     if offset > 0 && offset >= total {
@@ -154,7 +154,7 @@ fn find_kept(
     call: &ServerCall,
     session_id: Option<&str>,
     ref_id: Option<&str>,
-) -> Result<StoredResult> {
+) -> Result<StoredText> {
     let mut found = match session_id {
         Some(id) => {
             call.connection.check_access(&call.manager, id)?;

@@ -1,5 +1,5 @@
-//! The client side of MCP, as far as a supervisor needs it: requests, their answers and progress, pings,
-//! cancellation. Answers stay unparsed JSON, so that no field is lost.
+//! A minimal MCP client: requests, their responses and progress, pings, cancellation. Results stay unparsed JSON, so that
+//! no field is lost.
 
 use std::{
     collections::HashMap,
@@ -18,17 +18,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::offload;
 
-/// Messages on their way out.
+/// Capacity of the queue of outgoing messages.
 const QUEUE: usize = 64;
-/// The revision that is asked for; a server answers with its own.
+/// The requested protocol version. The server responds with its own.
 const REVISION: &str = "2025-11-25";
-/// The revision without a handshake.
+/// The protocol version without a handshake.
 const MODERN: &str = "2026-07-28";
-/// Pages of a list; none is that long.
-const MOST_PAGES: usize = 100;
+/// Maximum number of pages of a list.
+const MAX_PAGES: usize = 100;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// How far a call has come, as its server tells it.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Told {
     pub progress: f64,
@@ -39,7 +39,7 @@ pub struct Told {
 /// Receives the progress of a call.
 pub type OnProgress = Box<dyn Fn(Told) + Send + Sync>;
 
-/// Why a request has no answer.
+/// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum Failure {
     #[error("the server is gone")]
@@ -54,31 +54,31 @@ pub(super) enum Failure {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolResult {
     pub value: Value,
-    /// The same as the server sent it, byte for byte.
+    /// The value as the server sent it, byte for byte.
     pub text: Box<str>,
 }
 
-/// A message on its way to the server.
+/// A message to the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outgoing {
     pub text: String,
-    /// Of a request.
+    /// The id of a request.
     pub id: Option<u64>,
-    /// The method, which a modern server over HTTP also gets in headers.
+    /// The method. Modern servers over HTTP also get it in a header.
     pub method: String,
     pub name: Option<String>,
 }
 
-/// A server as its client sees it.
+/// A client of a server.
 pub(super) struct Client {
     outgoing: mpsc::Sender<Outgoing>,
     pending: Mutex<HashMap<u64, Pending>>,
     next: AtomicU64,
-    /// The revision that the server speaks, once it is known.
+    /// The protocol version of the server, once it is known.
     revision: OnceLock<String>,
     gone: CancellationToken,
     shut: CancellationToken,
-    /// The list of its tools has changed.
+    /// Notified when the list of tools has changed.
     pub list_changed: Notify,
 }
 
@@ -96,7 +96,7 @@ struct Message {
     method: Option<String>,
     #[serde(default)]
     params: Value,
-    /// Kept as it is: parsing would lose how numbers and characters are written.
+    /// Not parsed: parsing would lose the notation of numbers and characters.
     result: Option<Box<RawValue>>,
     error: Option<ErrorObject>,
 }
@@ -130,17 +130,17 @@ impl Client {
         self.pending.lock()
     }
 
-    /// Cancelled when the server cannot be spoken to any more.
+    /// Returns the token that is canceled when the connection to the server has ended.
     pub fn gone(&self) -> &CancellationToken {
         &self.gone
     }
 
-    /// Cancelled when nothing more is to be sent.
+    /// Returns the token that is canceled when nothing more is sent.
     pub fn shut(&self) -> &CancellationToken {
         &self.shut
     }
 
-    /// The revision that the server speaks, once it is known.
+    /// Returns the protocol version of the server, once it is known.
     pub fn revision(&self) -> Option<&str> {
         self.revision.get().map(String::as_str)
     }
@@ -149,15 +149,15 @@ impl Client {
         self.revision() == Some(MODERN)
     }
 
-    /// The way on which the answer to a request would have come has ended.
+    /// Fails the request `id`, because the HTTP response ended without the result.
     pub fn unanswered(&self, id: u64) {
         if let Some(pending) = self.pending().remove(&id) {
-            let message = "its connection ended before the answer".to_owned();
+            let message = "the response ended before the result".to_owned();
             let _ = pending.answer.send(Err(Failure::Refused { code: 0, message, data: None }));
         }
     }
 
-    /// Shakes hands, in the protocol version that the server supports.
+    /// Performs the handshake, in the protocol version that the server supports.
     pub async fn handshake(&self, patience: Duration) -> Result<(), Failure> {
         let params =
             json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
@@ -172,24 +172,24 @@ impl Client {
             Err(refused @ Failure::Refused { .. }) => {
                 let _ = self.revision.set(MODERN.to_owned());
                 let discovered = self.request("server/discover", json!({}), patience, None).await;
-                // That it speaks neither is best told in the words of the first.
+                // If it supports neither version, report the error of the first.
                 discovered.map(drop).map_err(|_| refused)
             }
             Err(failure) => Err(failure),
         }
     }
 
-    /// Asks what costs nothing, to see whether it answers. An error is an answer too.
+    /// Sends a ping, and returns whether the server answers. An error response counts as an answer.
     pub async fn ping(&self, patience: Duration) -> bool {
         let method = if self.is_modern() { "server/discover" } else { "ping" };
         let answered = self.request(method, json!({}), patience, None).await;
         matches!(answered, Ok(_) | Err(Failure::Refused { .. }))
     }
 
-    /// Everything that it lists as its tools.
+    /// Lists all tools.
     pub async fn list_tools(&self, patience: Duration) -> Result<Vec<Value>, Failure> {
         let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let mut page = value_of(&self.request("tools/list", params, patience, None).await?);
@@ -204,8 +204,8 @@ impl Client {
         Ok(tools)
     }
 
-    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the server is notified that the
-    /// call is canceled. Each progress notification restarts that time.
+    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the call is canceled on the server.
+    /// Each progress notification restarts the timeout.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -219,7 +219,7 @@ impl Client {
         Ok(ToolResult { value, text: result.into() })
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its result.
     async fn request(
         &self,
         method: &str,
@@ -243,7 +243,7 @@ impl Client {
         let late = async {
             while let Ok(heard) = tokio::time::timeout(patience, progress.changed()).await {
                 if heard.is_err() {
-                    // No longer pending: the answer is on its way.
+                    // No longer pending: the result is about to arrive.
                     std::future::pending::<()>().await;
                 }
             }
@@ -259,7 +259,7 @@ impl Client {
     }
 
     fn notify(&self, method: &str, params: Value) {
-        // Where so much waits to be sent, what needs no answer is not missed.
+        // Notifications are dropped when the queue is full.
         let _ = self.outgoing.try_send(self.message(method, params, None));
     }
 
@@ -279,7 +279,7 @@ impl Client {
         Outgoing { text: message.to_string(), id, method: method.to_owned(), name }
     }
 
-    /// Handles data from the server: one message, or a list of messages. Anything else is ignored.
+    /// Handles data from the server: a message or a list of messages. Other data is ignored.
     pub fn receive(&self, text: &[u8]) {
         offload::in_place(text.len(), || self.receive_here(text));
     }
@@ -292,7 +292,7 @@ impl Client {
             Ok(messages) => messages.into_iter().for_each(|message| self.take(message)),
             Err(error) if !text.trim_ascii().is_empty() => {
                 let begin = String::from_utf8_lossy(&text[..text.len().min(200)]).into_owned();
-                tracing::debug!(%error, begin, "the upstream server wrote what is no message");
+                tracing::debug!(%error, begin, "the upstream server wrote an invalid message");
             }
             Err(_) => {}
         }
@@ -352,7 +352,7 @@ fn value_of(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// A request that waits for its answer. When it is dropped, the server is notified.
+/// A request in flight. Dropping it cancels the call on the server.
 struct Asked<'a> {
     client: &'a Client,
     id: u64,
@@ -362,10 +362,9 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         let waited = self.client.pending().remove(&self.id).is_some();
-        // A handshake cannot be cancelled.
+        // The protocol does not allow canceling a handshake.
         if waited && self.method == "tools/call" && !self.client.gone.is_cancelled() {
-            let params =
-                json!({"requestId": self.id, "reason": "the client has given the call up"});
+            let params = json!({"requestId": self.id, "reason": "the client canceled the call"});
             self.client.notify("notifications/cancelled", params);
         }
     }
@@ -384,7 +383,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_find_their_requests_in_any_order_and_garbage_hurts_nobody() {
+    async fn results_are_matched_to_requests_in_any_order_and_invalid_data_is_ignored() {
         let (client, mut queue) = Client::new();
         let call = |name: &'static str| {
             let client = client.clone();
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_is_given_up_is_cancelled_there() {
+    async fn a_timed_out_call_is_canceled_on_the_server() {
         let (client, mut queue) = Client::new();
         let call = client.call_tool("slow", Map::new(), Duration::from_millis(1), None).await;
         assert!(matches!(call, Err(Failure::TimedOut(_))), "{call:?}");
@@ -418,7 +417,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_without_a_handshake_is_spoken_to_in_its_own_era() {
+    async fn a_server_without_a_handshake_gets_modern_requests() {
         let (client, mut queue) = Client::new();
         let server = async {
             let initialize = sent(&mut queue).await;
@@ -434,7 +433,7 @@ mod tests {
             let ping = sent(&mut queue).await;
             assert_eq!(
                 ping["method"], "server/discover",
-                "a cheap request stands for the ping that it has not"
+                "a cheap request replaces the ping, which this version does not have"
             );
             client.receive(json!({"id": ping["id"], "result": {}}).to_string().as_bytes());
         };
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_learns_at_once_that_it_is_gone() {
+    async fn pending_calls_fail_at_once_when_the_server_is_gone() {
         let (client, _queue) = Client::new();
         let call = client.call_tool("slow", Map::new(), Duration::from_secs(60), None);
         let end = async { client.gone().cancel() };
@@ -454,7 +453,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_is_kept_as_it_was_written() {
+    async fn a_result_is_kept_byte_for_byte() {
         let (client, mut queue) = Client::new();
         let result = r#"{ "n":1.50e+2,  "text":"\u00fc\/", "n":7 }"#;
         let server = async {

@@ -1,4 +1,4 @@
-//! The command of `--upstream`: its words, and the placeholders that each session replaces.
+//! The command of `--upstream`: its words, and the placeholders that are replaced for each session.
 
 use std::{ffi::OsString, path::Path};
 
@@ -9,52 +9,53 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Placeholders in words, which each session replaces.
+/// The placeholders in words.
 const PORT: &str = "{port}";
 const OUTPUT_FOLDER: &str = "{outputDir}";
 const SESSION_ID: &str = "{sessionId}";
 
-/// The words of the command.
+/// The parsed command.
 #[derive(Debug, Clone)]
 pub(super) struct Command {
     words: Vec<String>,
     names_port: bool,
 }
 
-/// The session that a server is started for.
+/// The values of the placeholders for a session.
 pub(super) struct Place<'a> {
     pub session_id: &'a str,
-    /// Where its server writes files.
+    /// The folder where its server writes files.
     pub folder: &'a Path,
-    /// Where it listens, if it is spoken to by HTTP.
+    /// The port where it listens, with the HTTP transport.
     pub port: Option<u16>,
 }
 
 impl Command {
-    /// Splits the command as a shell does.
+    /// Splits the command like a shell.
     pub fn read(config: &UpstreamConfig) -> Result<Self> {
         let text = config.command.as_deref().unwrap_or_default();
         let wrong = |why: &str| {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`--upstream {text}`: {why}"))
-                .suggestion("give a command, as \"npx -y @playwright/mcp@latest --headless\"")
+                .suggestion("pass a command, such as \"npx -y @playwright/mcp@latest --headless\"")
         };
         let words = shlex::split(text).ok_or_else(|| wrong("a quote is not closed"))?;
         if words.is_empty() {
-            return Err(wrong("it names no program"));
+            return Err(wrong("it is empty"));
         }
         let names_port = words.iter().any(|word| word.contains(PORT));
         if names_port && config.transport == UpstreamTransport::Stdio {
-            return Err(wrong("`{port}` has a meaning only with --upstream-transport http"));
+            return Err(wrong("`{port}` requires --upstream-transport http"));
         }
         Ok(Self { words, names_port })
     }
 
-    /// The program, for messages.
+    /// Returns the program, for messages.
     pub fn program(&self) -> &str {
         &self.words[0]
     }
 
-    /// The words for a session. If a server over HTTP gets its port nowhere, it gets it as @playwright/mcp does.
+    /// Returns the words for a session. With HTTP and without the placeholder `{port}`, adds `--port`, which
+    /// @playwright/mcp expects.
     fn words_for(&self, place: &Place<'_>) -> Vec<OsString> {
         let port = place.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self
@@ -71,10 +72,10 @@ impl Command {
         words
     }
 
-    /// The process for a session, yet to be started.
+    /// Returns the process for a session, which is not started yet.
     pub fn process(&self, place: &Place<'_>) -> Process {
         let words = self.words_for(place);
-        // On Windows `npx` is a file of another name.
+        // On Windows, the file of `npx` has another name.
         let program = which::which(&words[0]).map_or_else(|_| words[0].clone(), Into::into);
         let mut process = Process::new(program);
         for name in own_variables() {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_split_as_a_shell_does_and_told_what_the_session_knows() {
+    fn words_are_split_like_in_a_shell_and_placeholders_are_replaced() {
         let read = words(
             "npx -y 'a b' --dir={outputDir}/x --name {sessionId}",
             UpstreamTransport::Stdio,
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_by_http_is_told_its_port() {
+    fn a_server_over_http_gets_its_port() {
         let http = UpstreamTransport::Http;
         assert_eq!(words("a --x", http, Some(20_001)).unwrap(), ["a", "--x", "--port", "20001"]);
         assert_eq!(words("a -p{port}", http, Some(20_001)).unwrap(), ["a", "-p20001"]);

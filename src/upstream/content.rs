@@ -1,9 +1,8 @@
-//! Extracts the data for the record from an upstream answer: the page's snapshot, console messages, and the URLs of
-//! the session's pages. It reads the text of the answer, and the files in the session's folder that the answer
-//! links.
+//! Extracts the data for the record from an upstream result: the snapshot of the page, console messages, and the URLs of
+//! the pages. Reads the text of the result, and the files in the session's folder that the result links.
 //!
-//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. From an answer in another
-//! format nothing is extracted, and it is passed on like any other.
+//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. Nothing is extracted from other
+//! formats; their results are forwarded like all others.
 
 use std::{
     collections::HashMap,
@@ -17,31 +16,31 @@ use serde_json::Value;
 
 use crate::engine::{ConsoleLevel, ConsoleMessage};
 
-/// Bytes of a file that are read.
+/// Maximum size of a file that is read, in bytes.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// The data about the session's pages in an answer.
+/// The data about the session's pages in a result.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Found {
     pub snapshot: Option<String>,
     pub console: Vec<ConsoleMessage>,
-    /// The messages of a list of all messages, which earlier answers can have had too.
+    /// The messages of a list of all messages, some of which earlier results may have had.
     pub(super) listed: Vec<ConsoleMessage>,
-    /// Those of `listed` that earlier answers had.
+    /// The messages of `listed` that earlier results had.
     pub repeated: Vec<ConsoleMessage>,
     pub(super) places: Vec<Place>,
 }
 
-/// The number of console messages that answers of a server had so far, by their hash.
+/// The number of console messages in the results of a server so far, by their hash.
 #[derive(Debug, Default)]
 pub(super) struct Heard(HashMap<u64, usize>);
 
-/// Different messages that are remembered.
-const MOST_HEARD: usize = 10_000;
+/// Maximum number of different messages that are remembered.
+const MAX_HEARD: usize = 10_000;
 
 impl Heard {
-    /// Moves the messages of `found.listed` that are new to `found.console`, and the others to `found.repeated`. Of equal
-    /// messages, those are new that the list has in addition to the ones before.
+    /// Moves the new messages of `found.listed` to `found.console`, and the others to `found.repeated`. If the list has more
+    /// equal messages than earlier results had, the additional ones are new.
     pub fn sort_out(&mut self, found: &mut Found) {
         let mut heard_before: HashMap<u64, usize> = HashMap::new();
         let mut new = Vec::new();
@@ -58,7 +57,7 @@ impl Heard {
         }
         found.console.splice(0..0, new);
         for message in &found.console {
-            if self.0.len() == MOST_HEARD {
+            if self.0.len() == MAX_HEARD {
                 self.0.clear();
             }
             *self.0.entry(hash(message)).or_default() += 1;
@@ -66,27 +65,27 @@ impl Heard {
     }
 }
 
-/// Equal for messages that `is_same` finds equal.
+/// Returns a hash that is equal for messages that are equal by `is_same`.
 fn hash(message: &ConsoleMessage) -> u64 {
     let mut hasher = DefaultHasher::new();
     (message.level.as_str(), &message.text, &message.url, message.line).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The URLs of pages in an answer.
+/// The URLs of pages in a result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
     /// The current page.
     Current(String),
-    /// All of them, and which is the current one.
+    /// All pages, and the index of the current one.
     All { urls: Vec<String>, current: usize },
 }
 
-/// Files that an answer may link: those below a folder, by paths from another.
+/// The files that a result can link: those in `folder`, by paths relative to `base`.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub folder: PathBuf,
-    /// The working folder of the server.
+    /// The working directory of the server.
     pub base: PathBuf,
 }
 
@@ -102,17 +101,17 @@ impl Files {
         tokio::fs::read_to_string(path).await
     }
 
-    /// The file, or nothing where it cannot be had: the link itself is in the record.
+    /// Returns the text of a file, or `None` if it cannot be read. The record then has only the link.
     async fn text(&self, link: &str) -> Option<String> {
         let read = self.read(link).await;
         if let Err(error) = &read {
-            tracing::debug!(%error, link, "a file that an answer links is not read");
+            tracing::debug!(%error, link, "a linked file could not be read");
         }
         read.ok()
     }
 }
 
-/// What `result` tells. `seen` is the number of the last message of the console that was found, where they have numbers.
+/// Extracts the data from `result`. `seen` is the number of the last console message, if messages are numbered.
 pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found {
     let mut found = Found::default();
     let texts =
@@ -130,7 +129,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                         body.lines().filter_map(|line| line.strip_prefix("- New console entries: "))
                     {
                         for message in logged_in_file(link, files).await {
-                            // The answer that lists messages can report the newest of them as an event too.
+                            // A result that lists messages can also report the newest of them as events.
                             if !found.listed.iter().any(|known| is_same(known, &message)) {
                                 found.console.push(message);
                             }
@@ -158,17 +157,17 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
     found
 }
 
-/// A part of a text under a heading of its own.
+/// A section of a text, with a heading.
 struct Section<'a> {
     title: &'a str,
-    /// The text after the heading, as it is.
+    /// The text after the heading.
     body: &'a str,
 }
 
-/// The sections of a text. Text in a code fence is content, even if it looks like a heading.
+/// Returns the sections of a text. Lines in a code fence are not headings.
 fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
-    // Of the last section: where its body begins.
+    // `begin` is the start of the body of the last section.
     let (mut begin, mut at, mut fenced) = (0, 0, false);
     for line in text.split_inclusive('\n') {
         let heading =
@@ -189,7 +188,7 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// Returns the snapshot in a section: in a fence, in a linked file, or as it is. Blank lines are part of it.
+/// Returns the snapshot in a section: in a fence, in a linked file, or as plain text. Blank lines are part of it.
 async fn snapshot(body: &str, files: &Files) -> Option<String> {
     let text = match fenced(body) {
         Some(content) => content,
@@ -219,12 +218,12 @@ fn fenced(body: &str) -> Option<&str> {
     begin.map(|begin| &body[begin..])
 }
 
-/// The path in `- [Snapshot](path)`.
+/// Returns the path in `- [Snapshot](path)`.
 fn linked(line: &str) -> Option<&str> {
     line.strip_prefix("- [Snapshot](")?.strip_suffix(')')
 }
 
-/// The lines of a log that `path#L1-L2` means.
+/// Returns the messages in the lines of a log file that `path#L1-L2` selects.
 async fn logged_in_file(link: &str, files: &Files) -> Vec<ConsoleMessage> {
     let (path, range) = link.trim().split_once("#L").unwrap_or((link.trim(), ""));
     let Some(text) = files.text(path).await else { return Vec::new() };
@@ -234,7 +233,7 @@ async fn logged_in_file(link: &str, files: &Files) -> Vec<ConsoleMessage> {
     messages(text.lines().skip(first - 1).take(last.saturating_sub(first - 1)), Style::Timed)
 }
 
-/// How lines show where a message begins.
+/// The format of messages in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `[    33ms] [WARNING] text @ http://place:12`, as in a log file.
@@ -263,9 +262,9 @@ impl Style {
     }
 }
 
-/// A message while its lines are read.
+/// A message whose lines are being read.
 struct Entry {
-    /// Whether it has a tag with its level. The error of a page has none.
+    /// Whether it has a tag with its level. Uncaught errors of the page have none.
     is_tagged: bool,
     message: ConsoleMessage,
 }
@@ -282,7 +281,7 @@ impl Entry {
         }
     }
 
-    /// Whether `line`, which has no tag, cannot be part of it.
+    /// Returns whether `line`, which has no tag, is not part of it.
     fn is_complete_before(&self, line: &str) -> bool {
         let text = &self.message.text;
         if self.is_tagged {
@@ -310,7 +309,7 @@ impl Entry {
     }
 }
 
-/// Whether a text begins like the stack of an error: `TypeError: x is not a function`.
+/// Returns whether a text starts like the stack of an error: `TypeError: x is not a function`.
 fn names_error(text: &str) -> bool {
     let name = text.split([':', ' ', '\n']).next().unwrap_or_default();
     name.ends_with("Error") || name.ends_with("Exception") || name == "Uncaught"
@@ -320,7 +319,7 @@ fn is_stack_line(line: &str) -> bool {
     line.trim_start() != line && line.trim_start().starts_with("at ")
 }
 
-/// The place in a line of a stack: `    at f (http://place:12:5)`.
+/// Returns the location in a line of a stack: `    at f (http://place:12:5)`.
 fn frame(line: &str) -> Option<(&str, u64, u64)> {
     let place = line.trim_start().strip_prefix("at ").filter(|_| is_stack_line(line))?;
     let place =
@@ -330,13 +329,13 @@ fn frame(line: &str) -> Option<(&str, u64, u64)> {
     Some((url, line.parse().ok()?, column.parse().ok()?))
 }
 
-/// The level and the rest of `[WARNING] text`.
+/// Returns the level and the rest of `[WARNING] text`.
 fn tag(text: &str) -> Option<(ConsoleLevel, &str)> {
     let (name, text) = text.strip_prefix('[')?.split_once("] ")?;
     Some((level(name)?, text))
 }
 
-/// Reads messages; lines in which none begins belong to the one before.
+/// Reads messages. Lines that begin no message continue the previous one.
 fn messages<'a>(lines: impl Iterator<Item = &'a str>, style: Style) -> Vec<ConsoleMessage> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -356,7 +355,7 @@ fn is_same(one: &ConsoleMessage, other: &ConsoleMessage) -> bool {
     (one.level, &one.text, &one.url, one.line) == (other.level, &other.text, &other.url, other.line)
 }
 
-/// `msgid=3 [warn] text (1 args)`; those up to the number `seen` are known.
+/// Reads messages like `msgid=3 [warn] text (1 args)`. Skips those up to the number `seen`.
 fn numbered_messages<'a>(
     lines: impl Iterator<Item = &'a str>,
     seen: &mut u64,
@@ -400,7 +399,7 @@ fn place(text: &str) -> Option<(&str, &str, u64)> {
     Some((text, url, line.parse().ok()?))
 }
 
-/// `- 0: (current) [title](url)`, or that none is open.
+/// Reads tabs like `- 0: (current) [title](url)`, or the statement that no tab is open.
 fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
     if lines.clone().any(|line| line.starts_with("No open tabs")) {
         return Some(Place::All { urls: Vec::new(), current: 0 });
@@ -423,7 +422,7 @@ fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
     (!urls.is_empty()).then_some(Place::All { urls, current })
 }
 
-/// `1: url [selected]`, or `1: title (url) [selected]`.
+/// Reads pages like `1: url [selected]` or `1: title (url) [selected]`.
 fn pages<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Place> {
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
@@ -467,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_playwright_links_its_snapshot_and_its_log() {
+    fn linked_snapshots_and_logs_of_playwright_are_read() {
         let (base, files) = folder();
         std::fs::write(base.join("out/page.yml"), "- button \"Go\" [ref=e2]").unwrap();
         std::fs::write(base.join("secret.yml"), "not ours").unwrap();
@@ -482,7 +481,7 @@ mod tests {
             (ConsoleLevel::Error, "Error: 8\n    at f (x:1:2)", None, None),
         ];
         assert_eq!(told(&found), expected);
-        // A file elsewhere is not read, however it is linked.
+        // Files outside of the folder are not read.
         for link in ["secret.yml", "out/../secret.yml", "/etc/passwd", "out/none.yml"] {
             let found = read(&format!("### Snapshot\n- [Snapshot]({link})"), &files, &mut 0);
             assert_eq!(found.snapshot, None, "{link}");
@@ -491,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_and_messages_in_the_answer_itself_are_found_too() {
+    fn inline_snapshots_and_messages_are_read() {
         let (base, files) = folder();
         let answer = "### New console messages\n- [LOG] hello @ http://a/:3\n\n### Page state\n- Page URL: http://a/\n- Page Snapshot:\n### Snapshot\n```yaml\n- list:\n  - text: \"### Events\"\n```";
         let found = read(answer, &files, &mut 0);
@@ -511,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_devtools_are_read_and_their_messages_counted_once() {
+    fn results_of_devtools_are_read_and_messages_are_not_repeated() {
         let (base, files) = folder();
         let answer = "# list_console_messages response\n## Pages\n1: about:blank\n2: A (shop) (http://a/) [selected]\n## Console messages\nmsgid=1 [warn] w (1 args)\nmsgid=2 [log] hello (0 args)\n## Latest page snapshot\nuid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"";
         let mut seen = 0;
@@ -530,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_page_is_a_message_of_its_own() {
+    fn an_uncaught_error_of_the_page_is_a_separate_message() {
         let (base, files) = folder();
         let log = "[  5ms] [LOG] a\nb @ http://a/:3\n[ 109ms] Error: boom\n    at f (http://a/x.js:12:5)\n[ 110ms] thrown text\n[ 111ms] [LOG] last @ :0";
         std::fs::write(base.join("out/console.log"), log).unwrap();
@@ -552,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_tabs_tells_which_is_current() {
+    fn the_current_tab_is_read_from_the_list_of_tabs() {
         let (base, files) = folder();
         let found = read(
             "### Result\n- 0: [A](http://a/(x))\n- 1: (current) [](about:blank)",
@@ -568,16 +567,16 @@ mod tests {
     }
 
     proptest! {
-        /// A page can make a server say anything.
+        /// A page controls parts of the results of a server.
         #[test]
-        fn any_text_is_read_without_harm(text in "(### (Snapshot|Events|Result|Page)\n|- |\\[|\\]|\\(|\\)|#L|msgid=|:|```|\n|[a-z0-9é ]){0,60}") {
+        fn any_text_is_read_without_a_panic(text in "(### (Snapshot|Events|Result|Page)\n|- |\\[|\\]|\\(|\\)|#L|msgid=|:|```|\n|[a-z0-9é ]){0,60}") {
             let files = Files { folder: "/nowhere".into(), base: "/nowhere".into() };
             read(&text, &files, &mut 0);
         }
     }
 
     #[test]
-    fn a_list_of_messages_has_as_new_what_no_answer_had_before() {
+    fn messages_of_a_list_are_new_if_no_earlier_result_had_them() {
         let log = |text: &str| message(ConsoleLevel::Info, text.to_owned());
         let texts = |messages: &[ConsoleMessage]| {
             messages.iter().map(|message| message.text.clone()).collect::<Vec<_>>().join(" ")
@@ -590,7 +589,7 @@ mod tests {
             (texts(&found.repeated), texts(&found.console))
         };
         assert_eq!(sort(&["a", "b"], &[]), (String::new(), "a b".into()));
-        // The page has logged `a` once more, and an error of which no event told.
+        // The page has logged `a` again, and an error that no event reported.
         assert_eq!(sort(&[], &["a", "b", "a", "error"]), ("a b".into(), "a error".into()));
         assert_eq!(sort(&["c"], &["a", "b", "a", "error"]), ("a b a error".into(), "c".into()));
         assert_eq!(sort(&["a"], &[]), (String::new(), "a".into()));

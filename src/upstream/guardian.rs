@@ -1,6 +1,6 @@
-//! Ends upstream servers after `kill -9` of this process: a watchdog shell waits for the end of its stdin and then
-//! ends the remaining process groups. Closing the pipes alone is not enough, because a child can ignore that. On Windows
-//! the job of each server does the same.
+//! A watchdog that ends upstream servers after `kill -9` of this process. A shell waits for the end of its stdin, and then
+//! ends the remaining process groups. Closing the pipes is not enough, because a child can ignore that. On Windows the job
+//! of each server does the same.
 
 #[cfg(unix)]
 pub(super) use unix::Guardian;
@@ -20,8 +20,8 @@ mod unix {
         sync::Arc,
     };
 
-    /// Reads which groups begin (`+ 12`) and end (`- 12`). At the end of input it asks those that are left to end, and
-    /// a second later makes them.
+    /// Reads which process groups start (`+ 12`) and end (`- 12`). At the end of the input, it sends SIGTERM to the remaining
+    /// groups, and SIGKILL a second later.
     const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 all=
@@ -43,7 +43,7 @@ done
 for group in $all; do kill -s KILL -- "-$group"; done
 "#;
 
-    /// The shell, started with the first group.
+    /// The watchdog. Its shell starts with the first process group.
     #[derive(Debug, Clone, Default)]
     pub struct Guardian(Arc<Mutex<Watch>>);
 
@@ -58,14 +58,14 @@ for group in $all; do kill -s KILL -- "-$group"; done
             self.0.lock()
         }
 
-        /// The group is to be ended with this process.
+        /// Adds a process group that must end with this process.
         pub fn watch(&self, group: u32) {
             let mut watch = self.lock();
             watch.groups.insert(group);
             watch.tell('+', group);
         }
 
-        /// The group is over.
+        /// Removes a process group, which has ended.
         pub fn forget(&self, group: u32) {
             let mut watch = self.lock();
             if watch.groups.remove(&group) {
@@ -73,7 +73,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
             }
         }
 
-        /// Ends the shell, which has nothing to watch any more.
+        /// Ends the shell.
         pub fn close(&self) {
             let Some(mut shell) = self.lock().shell.take() else { return };
             drop(shell.stdin.take());
@@ -94,11 +94,11 @@ for group in $all; do kill -s KILL -- "-$group"; done
                 let _ = dead.kill();
                 let _ = dead.wait();
             }
-            // A new watchdog gets all groups again.
+            // A new shell gets all groups again.
             match start(&self.groups) {
                 Ok(shell) => self.shell = Some(shell),
                 Err(error) => {
-                    tracing::warn!(%error, "there is no shell that would end upstream servers after us");
+                    tracing::warn!(%error, "the watchdog of upstream servers could not be started");
                 }
             }
         }
@@ -137,12 +137,12 @@ for group in $all; do kill -s KILL -- "-$group"; done
         }
 
         #[test]
-        fn groups_that_are_left_are_ended_whatever_they_ignore_and_others_are_not() {
+        fn remaining_groups_are_killed_even_if_they_ignore_signals_and_others_are_not() {
             let guardian = Guardian::default();
             let (mut left, mut over) = (stubborn(), stubborn());
             guardian.watch(left.id());
             guardian.watch(over.id());
-            // One that dies is replaced.
+            // A shell that dies is replaced.
             guardian.lock().shell.as_mut().unwrap().kill().unwrap();
             guardian.lock().shell.as_mut().unwrap().wait().unwrap();
             guardian.forget(over.id());

@@ -1,5 +1,5 @@
 //! The supervision policy of seed 002: when a server counts as hung, when it is restarted, and when restarts pause.
-//! It is a pure state machine without processes and clocks.
+//! A pure state machine, without processes and clocks.
 //!
 //! healthy → unhealthy → restarting → healthy, and after too many restarts, degraded → restarting.
 
@@ -10,11 +10,11 @@ use crate::config::UpstreamConfig;
 /// The limits of a supervisor.
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
-    /// Pings in a row that may be missed, less one.
+    /// The number of consecutive missed pings after which a server counts as hung.
     pub misses: u32,
-    /// Before the first restart; before each further one in the window twice as long.
+    /// The pause before the first restart. Doubled before each further restart in the window.
     pub pause: Duration,
-    /// Restarts in the window.
+    /// The maximum number of restarts in the window.
     pub restarts: usize,
     pub window: Duration,
 }
@@ -30,21 +30,21 @@ impl From<&UpstreamConfig> for Policy {
     }
 }
 
-/// How it stands with a server. Times are since the machine was made.
+/// The state of a server. Times are relative to the creation of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Starting,
-    /// It answers, and has missed this many consecutive pings.
+    /// It is running, and has missed this many consecutive pings.
     Healthy {
         missed: u32,
     },
-    /// It is there and does not answer: it must be ended.
+    /// It does not answer and must be ended.
     Unhealthy,
-    /// It is started again then.
+    /// It is restarted at this time.
     Restarting {
         at: Duration,
     },
-    /// It was started again too often; that is tried once more then.
+    /// It was restarted too often. The next attempt is at this time.
     Degraded {
         until: Duration,
     },
@@ -57,20 +57,20 @@ pub(super) enum Event {
     Started,
     /// A ping was answered.
     Answered,
-    /// A ping was not.
+    /// A ping was not answered in time.
     Missed,
     /// It is gone, or could not be started.
     Gone,
-    /// The time to start it again has come.
+    /// The time of the next start has come.
     Due,
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug, Clone)]
 pub(super) struct Health {
     policy: Policy,
     state: State,
-    /// When it was restarted, within the window.
+    /// The times of the restarts in the window.
     restarted: VecDeque<Duration>,
 }
 
@@ -79,7 +79,7 @@ impl Health {
         Self { policy, state: State::Starting, restarted: VecDeque::new() }
     }
 
-    /// The state after `event`. What cannot happen in a state changes nothing.
+    /// Returns the state after `event`. Events that are impossible in a state change nothing.
     pub fn on(&mut self, event: Event, now: Duration) -> State {
         self.state = match (self.state, event) {
             (State::Starting, Event::Started) | (State::Healthy { .. }, Event::Answered) => {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_forgives_what_was_missed() {
+    fn an_answer_resets_the_count_of_missed_pings() {
         let mut health = Health::new(seed_002());
         health.on(Event::Started, seconds(0));
         health.on(Event::Missed, seconds(30));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: no more restarts in any window than the policy has, and never before they are due.
+        /// For any events: at most as many restarts in a window as the policy allows, and none before it is due.
         #[test]
         fn it_is_never_restarted_too_often_or_too_soon(
             policy in any_policy(),
@@ -216,9 +216,9 @@ mod tests {
             }
         }
 
-        /// It counts as hung after exactly as many consecutive misses as the policy has.
+        /// It counts as hung after exactly as many consecutive misses as the policy says.
         #[test]
-        fn only_misses_in_a_row_make_it_hung(
+        fn only_consecutive_misses_count_as_a_hang(
             policy in any_policy(),
             answered in proptest::collection::vec(any::<bool>(), 0..100),
         ) {
@@ -237,9 +237,9 @@ mod tests {
             }
         }
 
-        /// From wherever it has come to, it gets healthy again by itself once the server can be started.
+        /// From every state, it becomes healthy again once the server can be started.
         #[test]
-        fn it_comes_back_by_itself(
+        fn it_recovers_from_every_state(
             policy in any_policy(),
             steps in proptest::collection::vec((any_event(), 0..120_000_u64), 0..100),
         ) {

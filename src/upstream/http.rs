@@ -1,4 +1,4 @@
-//! A connection to a server on a port of this machine, over Streamable HTTP.
+//! The connection to a server on a local port, over Streamable HTTP.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -23,7 +23,7 @@ const SESSION_ID: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
-/// Answers with pictures of whole pages are long; a longer body is an error.
+/// Maximum size of an event in bytes. Results with screenshots are large.
 const LONGEST: usize = 64 << 20;
 /// The pause between two attempts to reach a starting server, and between two streams of its notifications.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -31,17 +31,17 @@ const LAST_PAUSE: Duration = Duration::from_millis(250);
 /// Timeout for ending the session.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Returns when somebody listens at `port`.
+/// Waits until a process listens on `port`.
 pub(super) async fn listens(port: u16) {
     let mut pause = FIRST_PAUSE;
-    // It may have bound either address that the name stands for.
+    // It may listen on the IPv4 or the IPv6 address of `localhost`.
     while TcpStream::connect(("localhost", port)).await.is_err() {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_PAUSE);
     }
 }
 
-/// Carries messages both ways until either end is gone; owned by the client, whose `gone` or `shut` ends it.
+/// Transfers messages in both directions until the connection ends. The task ends with `gone` or `shut` of the client.
 pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>, port: u16) {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -102,11 +102,11 @@ impl Link {
         Ok(request.body(Full::new(body.into()))?)
     }
 
-    /// Sends a message and handles the response.
+    /// Sends a message, and handles the response.
     async fn exchange(&self, message: Outgoing) {
         let id = message.id;
         if let Err(error) = self.post(message).await {
-            tracing::debug!(%error, url = self.url, "the upstream server does not answer by HTTP");
+            tracing::debug!(%error, url = self.url, "the upstream server does not respond over HTTP");
             return self.client.gone().cancel();
         }
         if let Some(id) = id {
@@ -135,12 +135,12 @@ impl Link {
             return self.read_events(response).await;
         }
         let body = response.into_body().collect().await?.to_bytes();
-        // A refusal that is JSON-RPC is an answer; one that is not means that there is no such server any more.
+        // A JSON-RPC error is a response. Any other error status means that the server is gone.
         if !status.is_success() && !body.trim_ascii_start().starts_with(b"{\"jsonrpc\"") {
             return Err(format!("{status}: {}", String::from_utf8_lossy(&body)).into());
         }
         if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
-            return Err("the session is unknown there".into());
+            return Err("the server does not know the session".into());
         }
         self.client.receive(&body);
         Ok(())
@@ -164,7 +164,7 @@ impl Link {
                 Ok(true) => tokio::time::sleep(LAST_PAUSE).await,
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::debug!(%error, "the upstream server's stream broke off");
+                    tracing::debug!(%error, "the stream of the upstream server ended with an error");
                     tokio::time::sleep(LAST_PAUSE).await;
                 }
             }
@@ -178,7 +178,7 @@ impl Link {
             if let Ok(data) = frame?.into_data() {
                 events.feed(&data, |message| self.client.receive(message));
                 if events.kept() > LONGEST {
-                    return Err("an event has no end".into());
+                    return Err("an event is too large".into());
                 }
             }
         }
@@ -197,7 +197,7 @@ fn is_events(response: &Response<Incoming>) -> bool {
     response.status().is_success() && kind.is_some_and(|kind| kind.starts_with(EVENTS))
 }
 
-/// Server-sent events, of which only the data counts.
+/// A parser of server-sent events, which reads only their data.
 #[derive(Default)]
 struct Events {
     line: Vec<u8>,
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_out_whole_however_they_are_cut(
+        fn events_are_parsed_from_chunks_of_any_size(
             messages in proptest::collection::vec("[a-z{}\": ]{1,20}", 0..10),
             returns in any::<bool>(),
             size in 1..30_usize,

@@ -4,14 +4,15 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// A line, and whether it is whole.
+/// A line of a pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub text: Vec<u8>,
+    /// Whether it was truncated.
     pub cut: bool,
 }
 
-/// The next line without its end; of one that is longer than `longest` the beginning. `None` at the end.
+/// Reads the next line, without its line break and truncated to `longest` bytes. Returns `None` at the end.
 pub(super) async fn next_line(
     from: &mut (impl AsyncBufRead + Unpin),
     longest: usize,
@@ -46,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_text_up_to_their_length(
+        fn lines_are_read_and_truncated(
             text in proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
             longest in 1..20_usize,
             buffer in 1..10_usize,
@@ -61,7 +62,7 @@ mod tests {
                 lines
             });
             let mut expected: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
-            // What follows the last end is a line only where something is there.
+            // An empty text after the last line break is not a line.
             expected.pop_if(|last| last.is_empty());
             let expected: Vec<Line> = expected
                 .into_iter()

@@ -1,4 +1,4 @@
-//! Seed 003's ports: each session's server uses the port that the hash of the session's id selects, or the next
+//! The ports of seed 003: the server of a session uses the port that the hash of the session's id selects, or the next
 //! free one.
 
 use std::{
@@ -13,17 +13,17 @@ use sha2::{Digest, Sha256};
 const BASE: u16 = 20_000;
 const SPAN: u16 = 20_000;
 
-/// Where the search for a session's port begins: 20000 and the first two bytes of SHA-256 of its id, modulo 20000.
+/// Returns the first port to try for a session: 20000 plus the first two bytes of the SHA-256 of its id, modulo 20000.
 pub(super) fn first_choice(session_id: &str) -> u16 {
     let hash = Sha256::digest(session_id.as_bytes());
     BASE + u16::from_be_bytes([hash[0], hash[1]]) % SPAN
 }
 
-/// The ports that servers of ours have.
+/// The ports in use by upstream servers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ports(Arc<Mutex<HashSet<u16>>>);
 
-/// A port as long as it is used.
+/// A reserved port. Dropping it frees the port.
 #[derive(Debug)]
 pub(super) struct Port {
     pub number: u16,
@@ -31,7 +31,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Whether no process listens on the port.
+    /// Returns whether no process listens on the port.
     pub fn is_free(&self) -> bool {
         is_free(self.number)
     }
@@ -48,7 +48,7 @@ impl Ports {
         self.0.lock()
     }
 
-    /// Returns a free port for the session; `None` if all are taken.
+    /// Reserves a free port for the session. Returns `None` if all are taken.
     pub fn take(&self, session_id: &str) -> Option<Port> {
         self.take_free(session_id, is_free)
     }
@@ -64,11 +64,11 @@ impl Ports {
     }
 }
 
-/// Whether a server could have it, whichever of the two addresses of this machine it binds.
+/// Returns whether a server could listen on the port, on both the IPv4 and the IPv6 loopback address.
 fn is_free(port: u16) -> bool {
     let can_bind = |address: SocketAddr| match TcpListener::bind(address) {
         Ok(_) => true,
-        // A machine without IPv6 has no such address to take.
+        // Other errors: a machine without IPv6 has no such address.
         Err(error) => error.kind() != std::io::ErrorKind::AddrInUse,
     };
     can_bind((Ipv4Addr::LOCALHOST, port).into()) && can_bind((Ipv6Addr::LOCALHOST, port).into())
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_else_has_is_left_to_him() {
+    fn a_port_of_another_process_is_not_used() {
         let ports = Ports::default();
         let theirs = ports.take("somebody").unwrap().number;
         let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, theirs)).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_free_again_with_the_end_of_its_server() {
+    fn a_port_is_free_again_after_the_end_of_its_server() {
         let ports = Ports::default();
         let first = ports.take_free("a", |_| true).unwrap();
         let number = first.number;
@@ -105,9 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn every_port_is_found_wherever_the_search_begins_and_then_none() {
+    fn all_ports_are_found_from_every_start() {
         let ports = Ports::default();
-        // At both ends of the span; all twenty thousand would take a debug build a minute.
+        // Only the ends of the range: all 20,000 ports would take a minute in a debug build.
         let is_free = |port: u16| !(BASE + 100..BASE + SPAN - 100).contains(&port);
         let all: Vec<Port> =
             (0..SPAN).map_while(|session| ports.take_free(&session.to_string(), is_free)).collect();
@@ -116,10 +116,10 @@ mod tests {
     }
 
     proptest! {
-        // Each takes a hundred ports among five hundred: 16 are a second.
+        // Each case is slow: 16 cases take a second.
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// T-3 of seed 003: many sessions, whichever ports others have, and no port twice.
+        /// T-3 of seed 003: many sessions get different ports, whichever ports are busy.
         #[test]
         fn sessions_never_share_a_port(
             ids in proptest::collection::hash_set("[0-9a-f]{8}", 100),

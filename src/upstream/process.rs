@@ -1,4 +1,4 @@
-//! A server's process and all its child processes, which are ended together: a process group, on Windows a job.
+//! The process of a server and its child processes, which end together: a process group, on Windows a job.
 
 use std::{
     collections::VecDeque,
@@ -20,28 +20,28 @@ use super::{guardian::Guardian, lines::next_line};
 #[cfg(windows)]
 use crate::engine::job::Job;
 
-/// Bytes of a line in the log.
+/// Maximum length of a line in the log, in bytes.
 const LONGEST_LINE: usize = 4_096;
-/// Lines that a failed start is explained with.
+/// Number of lines in the error of a failed start.
 const KEPT_LINES: usize = 10;
-/// Number of lines in a second that are logged; the rest is counted.
+/// Maximum number of lines that are logged in a second. The rest are counted.
 const LINES_A_SECOND: u32 = 50;
-/// How long the system may take to take a killed group away.
+/// How long to wait for the end of a killed group.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 /// How long to wait for the last output of an ended server; its child processes may keep the pipe open for longer.
 const LAST_LINES: Duration = Duration::from_millis(500);
-/// Nobody tells when the last process of a group is gone: it is looked for so often.
+/// Intervals of polling for the end of a group, for which there is no notification.
 const FIRST_POLL: Duration = Duration::from_millis(5);
 const LAST_POLL: Duration = Duration::from_millis(80);
 
-/// A process that runs, or has run. Dropped, its group is killed.
+/// The process of a server. Dropping it kills its process group.
 pub(super) struct Process {
     pub pid: u32,
     exited: CancellationToken,
     kill: CancellationToken,
     status: Arc<OnceLock<String>>,
     last_lines: Arc<Mutex<VecDeque<String>>>,
-    /// Those who read them.
+    /// The tasks that read the output.
     readers: TaskTracker,
     guardian: Guardian,
     #[cfg(windows)]
@@ -54,8 +54,8 @@ pub(super) struct Pipes {
     pub output: ChildStdout,
 }
 
-/// Starts `command` as the leader of a group; `name` is what its lines are logged under. Where it is not `piped`, its
-/// stdout is logged too.
+/// Starts `command` as the leader of a process group. Its stderr is logged with `name`, and so is its stdout if it is not
+/// `piped`.
 pub(super) fn start(
     mut command: Command,
     name: &str,
@@ -69,7 +69,7 @@ pub(super) fn start(
         .kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
-    // Without it a console program opens a console window.
+    // Without this, a console program opens a console window.
     #[cfg(windows)]
     command.creation_flags(windows_sys::Win32::System::Threading::CREATE_NO_WINDOW);
     let mut child = command.spawn()?;
@@ -80,7 +80,7 @@ pub(super) fn start(
     let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
     let readers = TaskTracker::new();
     if let Some(stderr) = child.stderr.take() {
-        // Owned by the pipe: ends with its last writer.
+        // Ends when the last writer closes the pipe.
         readers.spawn(log_lines(stderr, name.to_owned(), last_lines.clone()));
     }
     let pipes = match (child.stdin.take(), child.stdout.take()) {
@@ -106,7 +106,7 @@ pub(super) fn start(
         job,
     };
     let (exited, kill) = (process.exited.clone(), process.kill.clone());
-    // Owned by the process: reaps it, so that no zombie is left.
+    // Reaps the process, so that it does not stay a zombie.
     tokio::spawn(async move {
         let ended = tokio::select! {
             ended = child.wait() => ended,
@@ -125,12 +125,12 @@ pub(super) fn start(
 }
 
 impl Process {
-    /// Cancelled when it is gone.
+    /// Returns the token that is canceled when the process has exited.
     pub fn exited(&self) -> &CancellationToken {
         &self.exited
     }
 
-    /// Its exit status and last output, for a message.
+    /// Returns its exit status and last output, for a message.
     pub async fn last_words(&self) -> String {
         if self.status.get().is_some() {
             let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
@@ -140,13 +140,13 @@ impl Process {
         match (self.status.get(), said.is_empty()) {
             (Some(status), true) => format!("it ended with {status}"),
             (Some(status), false) => format!("it ended with {status}: {}", said.join(" | ")),
-            (None, true) => "it said nothing".to_owned(),
-            (None, false) => format!("it said: {}", said.join(" | ")),
+            (None, true) => "it wrote no output".to_owned(),
+            (None, false) => format!("its output: {}", said.join(" | ")),
         }
     }
 
-    /// Ends the group. It can end by itself while `asked` asks it to, for at most `patience`. Then it gets SIGTERM,
-    /// and after `term` SIGKILL. `asked` returns whether the server was asked to end, or only its child processes.
+    /// Ends the process group. It can end normally while `asked` runs, for at most `patience`. Then it gets SIGTERM, and
+    /// after `term` SIGKILL. `asked` returns true if it asked the server itself to end, not only its child processes.
     pub async fn end(&self, asked: impl Future<Output = bool>, patience: Duration, term: Duration) {
         let by_itself = async {
             if asked.await || !self.has_group() {
@@ -158,10 +158,7 @@ impl Process {
         if !tokio::time::timeout(patience, by_itself).await.unwrap_or(false) {
             self.signal(Signal::Term);
             if tokio::time::timeout(term, self.all_gone()).await.is_err() {
-                tracing::warn!(
-                    pid = self.pid,
-                    "the upstream server did not end when it was told to"
-                );
+                tracing::warn!(pid = self.pid, "the upstream server did not end after SIGTERM");
                 self.signal(Signal::Kill);
                 if tokio::time::timeout(AFTER_KILL, self.all_gone()).await.is_err() {
                     tracing::warn!(pid = self.pid, "the upstream server cannot be killed");
@@ -172,7 +169,7 @@ impl Process {
         self.guardian.forget(self.pid);
     }
 
-    /// Returns when nothing of the group is left.
+    /// Waits until all processes of the group have ended.
     async fn all_gone(&self) {
         self.exited.cancelled().await;
         let mut pause = FIRST_POLL;
@@ -217,13 +214,13 @@ enum Signal {
     Kill,
 }
 
-/// Whether a process of the group lives. One that has ended and waits for a parent that does not look is no process.
+/// Returns whether a process of the group is running. Zombies do not count.
 #[cfg(target_os = "linux")]
 fn has_living(group: u32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return true };
     processes.flatten().any(|process| {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        // The name is in parentheses, and can contain anything.
+        // The name in parentheses can contain any characters.
         let mut fields =
             stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ')).into_iter().flatten();
         let (state, of) = (fields.next(), fields.nth(1));
@@ -237,7 +234,7 @@ fn has_living(_group: u32) -> bool {
     true
 }
 
-/// Never our own group, which 0 would mean.
+/// Returns the process group. Never the group of this process, which 0 would mean.
 #[cfg(unix)]
 fn group(pid: u32) -> Option<nix::unistd::Pid> {
     i32::try_from(pid).ok().filter(|pid| *pid > 1).map(nix::unistd::Pid::from_raw)
@@ -245,7 +242,7 @@ fn group(pid: u32) -> Option<nix::unistd::Pid> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Once it was reaped and its group is gone, the number may be somebody else's.
+        // After the process was reaped and its group has ended, the id can belong to another process.
         if !self.exited.is_cancelled() || self.has_group() {
             self.signal(Signal::Kill);
         }
@@ -253,7 +250,7 @@ impl Drop for Process {
     }
 }
 
-/// Logs a server's output outside of the protocol. Lines over the limit are counted and not written.
+/// Logs the output of a server that is not protocol messages. Lines over the limit are counted and not logged.
 async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut pipe = BufReader::new(pipe);
     let (mut since, mut logged, mut left_out) = (Instant::now(), 0_u32, 0_u64);
@@ -264,7 +261,7 @@ async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<V
                 tracing::warn!(
                     session = name,
                     left_out,
-                    "the upstream server writes more than is logged"
+                    "lines of the upstream server were not logged: there are too many"
                 );
             }
             (since, logged, left_out) = (Instant::now(), 0, 0);
@@ -282,6 +279,10 @@ async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<V
         kept.push_back(text);
     }
     if left_out > 0 {
-        tracing::warn!(session = name, left_out, "the upstream server wrote more than was logged");
+        tracing::warn!(
+            session = name,
+            left_out,
+            "lines of the upstream server were not logged: there were too many"
+        );
     }
 }

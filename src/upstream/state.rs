@@ -1,5 +1,5 @@
-//! The state that a server's own tools can read and restore: URLs of pages, cookies and storage. There is a row for
-//! each supported family of servers. For other servers nothing is saved, and `session_resume` reports that.
+//! Reads and restores state with the tools of a server: URLs of pages, cookies and storage. A table has the tools of each
+//! supported family of servers. For other servers nothing is saved, and `session_resume` reports that.
 
 use std::{path::Path, time::Duration};
 
@@ -11,19 +11,19 @@ use super::{
 };
 use crate::offload;
 
-/// What one call of ours may take.
+/// The timeout of a call that Troupe makes itself.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The file by which a storage state goes from hand to hand, for as long as that takes.
+/// The temporary file that transfers a storage state between Troupe and a server.
 const STATE_FILE: &str = "troupe-storage-state.json";
 
-/// The known state of a session, which is enough to restore it in another server.
+/// The state of a session that can be restored in another server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kept {
-    /// Of its pages, in their order.
+    /// The URLs of its pages, in order.
     pub urls: Vec<String>,
-    /// The place of the current one.
+    /// The index of the current page.
     pub current: usize,
-    /// As Playwright writes it.
+    /// In the format of Playwright's `storageState`.
     pub storage: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ impl Kept {
     }
 }
 
-/// What of it came back, and what did not, in words.
+/// Descriptions of what was restored and what was not.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replayed {
     pub done: Vec<String>,
@@ -54,17 +54,17 @@ pub struct Replayed {
 
 type Call = (&'static str, Value);
 
-/// How the servers of a family are asked.
+/// The tools of a family of servers.
 pub(super) struct Dialect {
-    /// Ends its browser normally.
+    /// Closes the browser.
     pub close: Option<&'static str>,
     first_page: fn(&str) -> Call,
     further_page: fn(&str) -> Call,
     select: Option<fn(usize) -> Call>,
-    /// Take a `filename`.
+    /// Tools that take a `filename`.
     read_storage: Option<&'static str>,
     write_storage: Option<&'static str>,
-    /// Where a server can have those two tools, and has not: how it gets them.
+    /// How a server gets the storage tools that it does not have.
     storage_advice: &'static str,
 }
 
@@ -87,12 +87,12 @@ static DIALECTS: [Dialect; 2] = [
         select: None,
         read_storage: None,
         write_storage: None,
-        storage_advice: "it has no tools for that",
+        storage_advice: "the server has no tools for that",
     },
 ];
 
 impl Dialect {
-    /// That of a server which has these tools.
+    /// Returns the family of a server that has these tools.
     pub fn of(tools: &[impl AsRef<str>]) -> Option<&'static Self> {
         DIALECTS.iter().find(|dialect| lists(tools, (dialect.first_page)("").0))
     }
@@ -102,11 +102,11 @@ fn lists(tools: &[impl AsRef<str>], name: &str) -> bool {
     tools.iter().any(|tool| tool.as_ref() == name)
 }
 
-/// A server and how it is asked.
+/// A server and its tools.
 pub(super) struct Talk<'a, T> {
     pub client: &'a Client,
     pub tools: &'a [T],
-    /// Where it may write.
+    /// A folder where the server can write files.
     pub folder: &'a Path,
 }
 
@@ -128,17 +128,17 @@ impl<T: AsRef<str>> Talk<'_, T> {
         }
     }
 
-    /// Asks for what its pages have stored; `None` where it cannot tell.
+    /// Reads the cookies and storage. Returns `None` if the server does not support that.
     pub async fn read_storage(&self) -> Option<Value> {
         let dialect = Dialect::of(self.tools)?;
         let tool = dialect.read_storage.filter(|tool| lists(self.tools, tool))?;
         let file = self.folder.join(STATE_FILE);
         let asked = self.call((tool, json!({"filename": file}))).await;
         let text = tokio::fs::read(&file).await;
-        // Whoever can read it is logged in as the session is.
+        // The file contains the log-ins of the session.
         let _ = tokio::fs::remove_file(&file).await;
         if let Err(error) = asked {
-            tracing::debug!(error, "the storage state is not to be had now");
+            tracing::debug!(error, "the storage state could not be read");
             return None;
         }
         let text = text.ok()?;
@@ -153,8 +153,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
         }
         let Some(dialect) = Dialect::of(self.tools) else {
             replayed.missing.push(
-                "everything: the upstream server has no tools that are known to lead it anywhere"
-                    .to_owned(),
+                "everything: the upstream server has no known tools for navigation".to_owned(),
             );
             return replayed;
         };
@@ -164,7 +163,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
                 Err(error) => replayed.missing.push(format!("cookies and localStorage ({error})")),
             },
             _ => replayed.missing.push(format!(
-                "cookies and storage (they were not kept: {})",
+                "cookies and storage (they were not saved: {})",
                 dialect.storage_advice
             )),
         }
@@ -183,12 +182,11 @@ impl<T: AsRef<str>> Talk<'_, T> {
             dialect.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
             && let Err(error) = self.call(select(kept.current)).await
         {
-            replayed.missing.push(format!("which page was the current one ({error})"));
+            replayed.missing.push(format!("which page was current ({error})"));
         }
-        replayed.missing.push(
-            "sessionStorage, what was typed into forms, scroll positions, refs of elements"
-                .to_owned(),
-        );
+        replayed
+            .missing
+            .push("sessionStorage, form data, scroll positions, refs of elements".to_owned());
         replayed
     }
 
@@ -200,7 +198,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
         written
     }
 
-    /// Asks it to end its browser, if it has a tool for that.
+    /// Closes the browser, if the server has a tool for that.
     pub async fn close_browser(&self) -> Result<(), Failure> {
         let close = Dialect::of(self.tools).and_then(|dialect| dialect.close);
         if let Some(tool) = close.filter(|tool| lists(self.tools, tool)) {
@@ -215,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_that_was_told_of_pages_counts() {
+    fn the_latest_urls_of_pages_are_kept() {
         let mut kept = Kept::default();
         kept.take_in(vec![Place::Current("a".into()), Place::Current("b".into())]);
         assert_eq!(kept.urls, ["b"]);
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_known_by_their_tools() {
+    fn families_are_recognized_by_their_tools() {
         let close = |tools: &[&str]| Dialect::of(tools).map(|dialect| dialect.close);
         assert_eq!(close(&["browser_navigate", "browser_close"]), Some(Some("browser_close")));
         assert_eq!(close(&["new_page"]), Some(None));

@@ -1,4 +1,4 @@
-//! A connection to a server over its stdin and stdout, with one message for each line.
+//! The connection to a server over its stdin and stdout, with one message in each line.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::{
     process::Pipes,
 };
 
-/// Answers with pictures of whole pages are long; a longer line is an error.
+/// Maximum length of a line in bytes. Results with screenshots are large.
 const LONGEST: usize = 64 << 20;
 
-/// Carries messages both ways until either end is gone. Both tasks are owned by the client: they end with `gone`.
+/// Transfers messages in both directions until the connection ends. Both tasks end with `gone` of the client.
 pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pipes: Pipes) {
     let Pipes { input, output } = pipes;
     let writing = client.clone();
@@ -38,7 +38,7 @@ pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pip
     });
 }
 
-/// Ends by closing the pipe, which tells the server that no more input will come.
+/// Writes messages. At its end the pipe is closed, which ends the input of the server.
 async fn write(client: &Client, mut queue: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
     loop {
         let message = tokio::select! {
@@ -53,7 +53,7 @@ async fn write(client: &Client, mut queue: mpsc::Receiver<Outgoing>, mut input: 
             input.flush().await
         };
         if let Err(error) = written.await {
-            tracing::debug!(%error, "the upstream server does not read any more");
+            tracing::debug!(%error, "could not write to the upstream server");
             return client.gone().cancel();
         }
     }
@@ -70,7 +70,7 @@ async fn read(client: &Client, output: ChildStdout) {
             Ok(Some(line)) => client.receive(&line.text),
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(%error, "the upstream server cannot be read");
+                tracing::debug!(%error, "could not read from the upstream server");
                 return;
             }
         }

@@ -1,5 +1,5 @@
-//! Supervises one session's server: starts it when it is first needed, watches it, restarts it by the rules of
-//! `health`, restores its state, and ends it.
+//! Supervises the server of a session: starts it at the first call, monitors it, restarts it by the rules of `health`,
+//! restores its state, and ends it.
 
 use std::{
     convert::Infallible,
@@ -24,7 +24,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// The server's unchanged answer, and the data of it for the record.
+/// The unchanged result of a forwarded call, and its data for the record.
 pub struct Passed {
     pub result: Value,
     /// The result as the server sent it, byte for byte.
@@ -58,7 +58,7 @@ impl Vitals {
 
 #[derive(Clone)]
 enum Status {
-    /// Nobody has called it yet.
+    /// It was not called yet.
     Asleep,
     Starting,
     Up(Arc<Client>),
@@ -68,25 +68,26 @@ enum Status {
     Ended,
 }
 
-/// A session's server.
+/// The server of a session.
 pub struct Upstream {
     shared: Arc<Upstreams>,
     id: Arc<str>,
-    /// Where it writes files.
+    /// The folder where it writes files.
     folder: PathBuf,
     status: watch::Sender<Status>,
     wanted: watch::Sender<bool>,
-    /// The running server, stored here so that it can be ended after its caller was dropped.
+    /// The running server. Stored here so that it can be ended after its caller was dropped.
     running: tokio::sync::Mutex<Option<Running>>,
     memory: Mutex<Memory>,
 }
 
+/// What is known about the pages of a server.
 #[derive(Default)]
 struct Memory {
     kept: Kept,
-    /// Whether something may have been stored since that was last read.
+    /// Whether the storage may have changed since it was last read.
     changed: bool,
-    /// The last numbered message of the console.
+    /// The number of the last console message.
     seen: u64,
     heard: Heard,
     replayed: Option<Replayed>,
@@ -113,7 +114,7 @@ impl Upstream {
         &self.id
     }
 
-    /// Whether no call has started it yet.
+    /// Returns whether no call has started it yet.
     pub(super) fn is_asleep(&self) -> bool {
         !*self.wanted.borrow() && matches!(*self.status.borrow(), Status::Asleep)
     }
@@ -123,7 +124,7 @@ impl Upstream {
         self.memory().kept = kept;
     }
 
-    /// Calls a tool; the server is started if it does not run.
+    /// Calls a tool. Starts the server if it is not running.
     pub async fn call(
         &self,
         tool: &str,
@@ -173,12 +174,12 @@ impl Upstream {
         Ok(self.memory().replayed.clone().unwrap_or_default())
     }
 
-    /// The known state of the session's pages, without a query.
+    /// Returns the last known state of the pages, without a query.
     pub fn kept(&self) -> Kept {
         self.memory().kept.clone()
     }
 
-    /// The same, with what its pages have stored by now, if that may be other than before.
+    /// Returns the state of the pages. Reads the storage if it may have changed.
     pub async fn look(&self) -> Kept {
         let up = match &*self.status.borrow() {
             Status::Up(client) => Some(client.clone()),
@@ -186,7 +187,7 @@ impl Upstream {
         };
         let due = {
             let mut memory = self.memory();
-            // A server without a page would open one to read its storage.
+            // A server without a page would open one to read the storage.
             let due = memory.changed && up.is_some() && !memory.kept.urls.is_empty();
             memory.changed &= !due;
             due
@@ -223,7 +224,7 @@ impl Upstream {
         let config = self.shared.config();
         let mut health = Health::new(Policy::from(config));
         let mut state = State::Starting;
-        let mut last_error = unavailable("the upstream server is not there");
+        let mut last_error = unavailable("the upstream server was not started");
         loop {
             let event = match state {
                 State::Starting => {
@@ -234,7 +235,7 @@ impl Upstream {
                             Event::Started
                         }
                         Err(error) => {
-                            tracing::warn!(session = &*self.id, %error, "the upstream server does not start");
+                            tracing::warn!(session = &*self.id, %error, "the upstream server could not be started");
                             last_error = error;
                             Event::Gone
                         }
@@ -242,17 +243,17 @@ impl Upstream {
                 }
                 State::Healthy { .. } => match self.watch().await {
                     Event::Gone => {
-                        last_error = self.bury().await;
+                        last_error = self.clean_up().await;
                         tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has died");
                         Event::Gone
                     }
                     event => event,
                 },
                 State::Unhealthy => {
-                    tracing::warn!(session = &*self.id, "the upstream server hangs: it is ended");
+                    tracing::warn!(session = &*self.id, "the upstream server hangs and is ended");
                     self.status.send_replace(Status::Unhealthy);
                     last_error = unavailable(format!(
-                        "it left {} pings unanswered, and was ended",
+                        "the upstream server did not answer {} pings and was ended",
                         config.ping_misses
                     ));
                     self.end_running(Duration::ZERO).await;
@@ -260,11 +261,7 @@ impl Upstream {
                 }
                 State::Restarting { at } => {
                     let pause = at.saturating_sub(begun.elapsed());
-                    tracing::warn!(
-                        session = &*self.id,
-                        ?pause,
-                        "the upstream server is started again"
-                    );
+                    tracing::warn!(session = &*self.id, ?pause, "the upstream server is restarted");
                     self.status.send_replace(Status::Restarting);
                     tokio::time::sleep_until(begun + at).await;
                     Event::Due
@@ -274,7 +271,7 @@ impl Upstream {
                     tracing::warn!(
                         session = &*self.id,
                         ?wait,
-                        "the upstream server fails again and again"
+                        "the upstream server fails repeatedly; restarts are paused"
                     );
                     self.status.send_replace(Status::Degraded(degraded(config, &last_error, wait)));
                     tokio::time::sleep_until(begun + until).await;
@@ -285,7 +282,7 @@ impl Upstream {
         }
     }
 
-    /// Starts it, and leads it to where it was.
+    /// Starts the server, and restores its state.
     async fn start(&self) -> Result<Arc<Client>> {
         let running = match self.shared.take_spare(&self.id).await {
             Some(spare) => spare,
@@ -302,7 +299,7 @@ impl Upstream {
         Ok(client)
     }
 
-    /// Returns with what happens next to one that runs.
+    /// Waits for the next event of the running server.
     async fn watch(&self) -> Event {
         let client = match &*self.status.borrow() {
             Status::Up(client) => client.clone(),
@@ -323,10 +320,10 @@ impl Upstream {
                         return Event::Gone;
                     }
                     if !answered {
-                        tracing::warn!(session = &*self.id, "the upstream server left a ping unanswered");
+                        tracing::warn!(session = &*self.id, "the upstream server did not answer a ping");
                     }
                     if !listed {
-                        // One that was busy is asked again; one that hangs is found by its pings.
+                        // The server was busy: list again. A server that hangs is detected by its pings.
                         client.list_changed.notify_one();
                     }
                     return if answered { Event::Answered } else { Event::Missed };
@@ -335,8 +332,8 @@ impl Upstream {
         }
     }
 
-    /// Ends the rest of a server that has died, and returns the error for its calls.
-    async fn bury(&self) -> TroupeError {
+    /// Ends what is left of a server that died, and returns the error for its calls.
+    async fn clean_up(&self) -> TroupeError {
         self.status.send_replace(Status::Restarting);
         let Some(running) = self.running.lock().await.take() else {
             return unavailable("the upstream server has ended");
@@ -363,7 +360,7 @@ impl Upstream {
         if matches!(before, Status::Restarting | Status::Degraded(_))
             && self.shared.failure().is_some()
         {
-            // Nobody else would find out when a server can be started again.
+            // Without this session, nothing else would detect when a server can be started again.
             self.shared.begin_trial();
         }
         let spare = async {
@@ -372,7 +369,7 @@ impl Upstream {
             }
         };
         tokio::join!(spare, self.end_running(self.shared.config().close_timeout));
-        // Where nothing was written there is nothing to keep.
+        // Succeeds only if the folder is empty.
         let _ = tokio::fs::remove_dir(&self.folder).await;
     }
 
@@ -396,15 +393,15 @@ impl Upstream {
                 ),
             )
             .detail("timeout", u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
-            .suggestion("check what the call has done before you repeat it; --upstream-call-timeout sets the limit"),
+            .suggestion("check what the call has done before you repeat it; --upstream-call-timeout sets the timeout"),
             gone @ Failure::Gone => unavailable(format!("the upstream server did not answer: {gone}"))
                 .detail("reason", "died")
-                .suggestion("look whether the call was done, then repeat it: the server is started again, and led back to its page"),
+                .suggestion("check whether the call took effect, then repeat it: the server is restarted and its state is restored"),
         }
     }
 }
 
-/// Returns the error of calls while no further start is attempted, because too many have failed.
+/// Returns the error of calls while restarts are paused, because too many starts have failed.
 pub(super) fn degraded(config: &UpstreamConfig, last: &TroupeError, wait: Duration) -> TroupeError {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let retry_at = u64::try_from((now + wait).as_millis()).unwrap_or(u64::MAX);
@@ -415,7 +412,7 @@ pub(super) fn degraded(config: &UpstreamConfig, last: &TroupeError, wait: Durati
     ))
     .detail("reason", "degraded")
     .detail("retryAt", retry_at)
-    .suggestion("it is started again by itself at retryAt; the server's log tells what it said")
+    .suggestion("it is restarted automatically at `retryAt`; the log has its output")
 }
 
 pub(super) fn unavailable(message: impl Into<String>) -> TroupeError {

@@ -1,4 +1,4 @@
-//! The state that the upstream servers of all sessions share: how to start a server, its tools, the ports in use.
+//! What the upstream servers of all sessions share: the command, the tools, the ports in use.
 
 use std::{
     future::Future,
@@ -30,9 +30,9 @@ use crate::{
     private,
 };
 
-/// The folder of the sessions' folders, below the one for output.
+/// The subfolder of the output folder that contains a folder for each session.
 const FOLDER: &str = "upstream";
-/// Ports that are tried where somebody takes one before our server can.
+/// Maximum number of attempts if another process takes the port before the server does.
 const PORT_ATTEMPTS: usize = 5;
 
 /// A tool of the upstream server.
@@ -40,7 +40,7 @@ const PORT_ATTEMPTS: usize = 5;
 pub struct Offered {
     pub name: String,
     pub read_only: bool,
-    /// As the server lists it.
+    /// The entry in the result of `tools/list`.
     pub listed: Value,
 }
 
@@ -54,7 +54,7 @@ impl AsRef<str> for Offered {
 pub(super) struct Running {
     process: Process,
     pub client: Arc<Client>,
-    /// Where it listens, if it is spoken to by HTTP.
+    /// The port where it listens, with the HTTP transport.
     port: Option<Port>,
 }
 
@@ -63,8 +63,8 @@ impl Running {
         self.process.last_words().await
     }
 
-    /// Ends it and all that it has started. While `asked` runs it may tidy up; then nothing more is said to it, which
-    /// one by stdio takes as the word to go.
+    /// Ends the server and its child processes. It can clean up while `asked` runs. Then the connection is closed, which
+    /// ends a server over stdio.
     pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
         let asked = async {
             asked.await;
@@ -77,13 +77,13 @@ impl Running {
     }
 }
 
-/// A server that was started to ask for its tools, and waits for the session of its id.
+/// A server that was started to list its tools, and waits for the session with its id.
 struct Spare {
     id: Arc<str>,
     running: Running,
 }
 
-/// The attempts to start a server for no session in particular: to list its tools, or to see whether one can be started
+/// The attempts to start a server without a session: to list the tools, or to check whether a server can be started
 /// again.
 #[derive(Clone)]
 enum Trial {
@@ -96,7 +96,7 @@ enum Trial {
     Degraded(TroupeError),
 }
 
-/// What upstream servers have in common.
+/// What all upstream servers share.
 pub struct Upstreams {
     config: UpstreamConfig,
     command: Command,
@@ -106,11 +106,11 @@ pub struct Upstreams {
     guardian: Guardian,
     tools: watch::Sender<Option<Arc<Vec<Offered>>>>,
     trial: watch::Sender<Trial>,
-    /// Runs the attempts, until `stopping`.
+    /// The tasks of the attempts, which end with `stopping`.
     attempts: TaskTracker,
     stopping: CancellationToken,
     spare: Mutex<Option<Spare>>,
-    /// The id of the spare server, for the next new session.
+    /// The id of the spare server, which the next new session gets.
     promised: Mutex<Option<Arc<str>>>,
     /// Why the last start failed, until one succeeds.
     failure: Mutex<Option<TroupeError>>,
@@ -118,7 +118,7 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// Opens what the configuration names; `None` with the built-in engine.
+    /// Reads the configuration. Returns `None` with the built-in engine.
     pub fn open(config: &Config) -> Result<Option<Arc<Self>>> {
         if config.upstream.command.is_none() {
             return Ok(None);
@@ -149,18 +149,18 @@ impl Upstreams {
         &self.working_folder
     }
 
-    /// Where the server of a session writes files.
+    /// Returns the folder where the server of a session writes files.
     pub(super) fn folder(&self, id: &str) -> PathBuf {
         self.root.join(id)
     }
 
-    /// The id that the next new session should have: that of a server which waits for one.
+    /// Returns the id of the next new session: that of the spare server, if there is one.
     pub fn next_id(&self) -> Arc<str> {
         let promised = self.promised.lock().take();
         promised.unwrap_or_else(new_id)
     }
 
-    /// The server of the session `id`, yet to be called.
+    /// Creates the server of the session `id`. The first call starts it.
     pub fn attend(self: &Arc<Self>, id: Arc<str>) -> Arc<Upstream> {
         let upstream = Arc::new(Upstream::new(self.clone(), id));
         let mut all = self.all.lock();
@@ -169,34 +169,34 @@ impl Upstreams {
         upstream
     }
 
-    /// How it stands with the servers of all sessions.
+    /// Returns the states of the servers of all sessions.
     pub fn vitals(&self) -> Vec<Vitals> {
         let all = self.all.lock();
         all.iter().filter_map(Weak::upgrade).map(|upstream| upstream.vitals()).collect()
     }
 
-    /// Why the last start failed, until one succeeds.
+    /// Returns why the last start failed; `None` if it succeeded.
     pub fn failure(&self) -> Option<TroupeError> {
         self.failure.lock().clone()
     }
 
-    /// Its tools, as far as they are known by now.
+    /// Returns the tools that are known by now.
     pub fn known_tools(&self) -> Arc<Vec<Offered>> {
         self.tools.borrow().clone().unwrap_or_default()
     }
 
-    /// Tells when the list of its tools is another.
+    /// Returns a receiver that is notified when the list of tools changes.
     pub fn tools_changes(&self) -> watch::Receiver<Option<Arc<Vec<Offered>>>> {
         self.tools.subscribe()
     }
 
-    /// Returns the server's tools. If no server has listed them yet, one is started, which then serves a session that
-    /// has none yet, or the next new one. Waits until the start succeeds or has finally failed.
+    /// Returns the server's tools. If no server has listed them yet, starts one, which then serves a session without a
+    /// running server, or the next new session. Waits until the start succeeds or all attempts have failed.
     pub async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
         self.tools_once(|trial| !matches!(trial, Trial::Running { .. })).await
     }
 
-    /// Returns its tools as `tools` does, but waits for one attempt only. Further attempts go on.
+    /// Like `tools`, but waits for the first attempt only. Further attempts continue in the background.
     pub async fn tools_of_first_attempt(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
         self.tools_once(has_outcome).await
     }
@@ -231,7 +231,7 @@ impl Upstreams {
         }
     }
 
-    /// Begins to start a server, unless that is tried already or no server is to be started any more.
+    /// Begins the attempts to start a server, unless they are running or starts are prevented.
     pub(super) fn begin_trial(self: &Arc<Self>) {
         let begins = self.trial.send_if_modified(|trial| {
             let begins = matches!(trial, Trial::NotRunning);
@@ -253,7 +253,7 @@ impl Upstreams {
         }
     }
 
-    /// Tries to start a server, by the policy by which servers of sessions are started again, until one is started.
+    /// Tries to start a server until that succeeds, with the restart policy of the servers of sessions.
     async fn run_trial(shared: Weak<Self>) {
         let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else {
             return;
@@ -289,7 +289,7 @@ impl Upstreams {
                     let wait = until.saturating_sub(begun.elapsed());
                     tracing::warn!(
                         ?wait,
-                        "the upstream server could not be started again and again"
+                        "the upstream server failed to start repeatedly; further attempts are paused"
                     );
                     let error = degraded(&shared.config, &last, wait);
                     shared.trial.send_replace(Trial::Degraded(error));
@@ -304,7 +304,7 @@ impl Upstreams {
         }
     }
 
-    /// Starts a server that lists its tools, and keeps it for a session that has none yet, or the next new one.
+    /// Starts a server that lists its tools, for a session without a running server or the next new session.
     async fn start_spare(&self) -> Result<()> {
         let sleeping = self.sleeping();
         let id = sleeping.clone().unwrap_or_else(new_id);
@@ -320,14 +320,14 @@ impl Upstreams {
         Ok(())
     }
 
-    /// A session whose server was not called yet.
+    /// Returns a session whose server was not called yet.
     fn sleeping(&self) -> Option<Arc<str>> {
         let all = self.all.lock();
         let mut living = all.iter().filter_map(Weak::upgrade);
         living.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
     }
 
-    /// The server that was started for the session `id` before there was one, if it still runs.
+    /// Takes the spare server of the session `id`, if it still runs.
     pub(super) async fn take_spare(&self, id: &str) -> Option<Running> {
         let spare = {
             let mut spare = self.spare.lock();
@@ -349,7 +349,7 @@ impl Upstreams {
                 "`{}` was not ready within {patience:?}",
                 self.command.program()
             ))
-            .suggestion("if it must be fetched first, raise --upstream-start-timeout"))
+            .suggestion("if it is downloaded first, raise --upstream-start-timeout"))
         });
         *self.failure.lock() = started.as_ref().err().cloned();
         started
@@ -358,9 +358,9 @@ impl Upstreams {
     async fn start(&self, id: &str) -> Result<Running> {
         let folder = self.folder(id);
         make_private(&folder).map_err(|error| {
-            let message = format!("the folder `{}` cannot be made: {error}", folder.display());
+            let message = format!("the folder `{}` cannot be created: {error}", folder.display());
             TroupeError::new(ErrorCode::InternalError, message)
-                .suggestion("give another --output-dir")
+                .suggestion("pass another --output-dir")
         })?;
         let (process, client, port) = match self.config.transport {
             UpstreamTransport::Stdio => self.start_stdio(id, &folder)?,
@@ -385,7 +385,7 @@ impl Upstreams {
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
             let program = self.command.program();
             return Err(unavailable(format!(
-                "`{program}` did not shake hands: {failure}; {}",
+                "the handshake with `{program}` failed: {failure}; {}",
                 process.last_words().await
             )));
         }
@@ -394,7 +394,7 @@ impl Upstreams {
             session = id,
             pid = process.pid,
             port = port_number,
-            "an upstream server is started"
+            "an upstream server was started"
         );
         Ok(Running { process, client, port })
     }
@@ -408,7 +408,7 @@ impl Upstreams {
         let command = self.command.process(&Place { session_id: id, folder, port });
         process::start(command, id, port.is_none(), &self.guardian).map_err(|error| {
             unavailable(format!("`{}` cannot be started: {error}", self.command.program()))
-                .suggestion("--upstream names a program that is found on the PATH")
+                .suggestion("check that the program of --upstream is on the PATH")
         })
     }
 
@@ -428,7 +428,7 @@ impl Upstreams {
     ) -> Result<(Process, Arc<Client>, Option<Port>)> {
         let mut last_words = String::new();
         for _ in 0..PORT_ATTEMPTS {
-            let none = || unavailable("no port of 20000 to 39999 is free");
+            let none = || unavailable("no port from 20000 to 39999 is free");
             let port = self.ports.take(id).ok_or_else(none)?;
             let (process, _) = self.spawn(id, folder, Some(port.number))?;
             tokio::select! {
@@ -441,13 +441,13 @@ impl Upstreams {
             }
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
             last_words = process.last_words().await;
-            // Where its port is still free, that was not why it ended.
+            // If its port is still free, it ended for another reason.
             if port.is_free() {
                 break;
             }
         }
         let program = self.command.program();
-        Err(unavailable(format!("`{program}` ended before it listened at its port: {last_words}")))
+        Err(unavailable(format!("`{program}` ended before it listened on its port: {last_words}")))
     }
 
     fn take_tools(&self, listed: Vec<Value>) {
@@ -466,12 +466,12 @@ impl Upstreams {
         });
     }
 
-    /// Asks a server anew for the list of its tools, which has changed; false where it has not answered in time.
+    /// Reads the changed list of tools from a server. Returns false if it did not answer in time.
     pub(super) async fn list_again(&self, client: &Client) -> bool {
         match client.list_tools(self.config.ping_timeout).await {
             Ok(listed) => self.take_tools(listed),
             Err(failure) => {
-                tracing::debug!(%failure, "the upstream server does not tell its tools");
+                tracing::debug!(%failure, "the upstream server could not list its tools");
                 return !matches!(failure, Failure::TimedOut(_));
             }
         }
@@ -483,7 +483,7 @@ impl Upstreams {
         running.end(async {}, self.config.close_timeout, self.config.term_timeout).await;
     }
 
-    /// Starts no server for no session any more, and ends the one that no session has.
+    /// Prevents starts without a session, and ends the spare server.
     pub async fn end_spare(&self) {
         // An attempt that is canceled kills its process. One that has just succeeded leaves a spare server.
         self.stopping.cancel();
@@ -496,14 +496,14 @@ impl Upstreams {
         }
     }
 
-    /// Ends the shell that would end servers after us: there are none any more.
+    /// Ends the watchdog, after all servers have ended.
     pub async fn shutdown(&self) {
         let guardian = self.guardian.clone();
         let _ = tokio::task::spawn_blocking(move || guardian.close()).await;
     }
 }
 
-/// Whether an attempt has ended.
+/// Returns whether an attempt has ended.
 fn has_outcome(trial: &Trial) -> bool {
     !matches!(trial, Trial::Running { last: None })
 }
@@ -512,7 +512,7 @@ fn new_id() -> Arc<str> {
     uuid::Uuid::new_v4().to_string().into()
 }
 
-/// Creates a folder that only its owner can enter, because a session's storage passes through it.
+/// Creates a folder that only its owner can read, because the storage of sessions is written there temporarily.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     if let Some(root) = folder.parent() {
         if let Some(output) = root.parent() {
@@ -535,7 +535,7 @@ mod tests {
 
     use super::*;
 
-    /// Upstream servers of `script`, which runs in the folder for output.
+    /// Upstream servers that run `script` in the output folder.
     fn of(script: &str, folder: &Path) -> Arc<Upstreams> {
         let script = format!("cd {}; {script}", folder.display());
         let command = shlex::try_join(["/bin/sh", "-c", &script]).unwrap();
@@ -545,11 +545,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_being_started_when_all_stop_is_not_left_behind() {
+    async fn a_server_that_is_starting_when_all_stop_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("alive");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // It holds the pipe open as long as it lives, and never answers.
+        // It keeps the pipe open while it runs, and never answers.
         let upstreams =
             of("exec 3> alive; echo started >&3; while :; do sleep 60; done", folder.path());
         let (tell, told) = mpsc::channel();
@@ -563,13 +563,13 @@ mod tests {
         upstreams.begin_trial();
         tokio::time::timeout(Duration::from_secs(10), is_started).await.unwrap().unwrap();
         upstreams.end_spare().await;
-        // Blocks the thread of all tasks: whatever is yet to be done by one is too late.
+        // Blocks the thread of all tasks: what a task has not done by now is too late.
         let ended = told.recv_timeout(Duration::from_secs(5));
-        assert!(ended.is_ok(), "the server still runs");
+        assert!(ended.is_ok(), "the server is still running");
     }
 
     #[tokio::test]
-    async fn no_server_is_started_once_all_stop() {
+    async fn no_server_is_started_after_all_stop() {
         let folder = tempfile::tempdir().unwrap();
         let upstreams = of("touch started", folder.path());
         upstreams.end_spare().await;

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::Revision,
-    session::results::StoredResults,
+    session::results::StoredTexts,
 };
 
 /// A client from its first message to its last.
@@ -47,7 +47,7 @@ pub struct Connection {
     /// Whether it can list the sessions of other clients, and access their implicit sessions.
     sees_all: bool,
     /// Texts of calls without a session that were too long for one result.
-    pub results: StoredResults,
+    pub results: StoredTexts,
 }
 
 /// The sessions of a client.

@@ -27,7 +27,7 @@ use crate::{
         errors::{browser_died, engine_error},
         pages::Pages,
         persistence::{SessionOrigin, StateCache},
-        results::{Screenshot, StoredResults, StoredScreenshots},
+        results::{Screenshot, StoredScreenshots, StoredTexts},
     },
     store::Store,
     upstream::{OnProgress, Passed, Replayed},
@@ -178,7 +178,7 @@ pub struct Session {
     /// Canceled when its end is complete.
     pub(super) end_complete: CancellationToken,
     /// Texts that were too long for one result.
-    pub results: StoredResults,
+    pub results: StoredTexts,
     screenshots: StoredScreenshots,
     /// Texts that were typed into password fields, which are never written to disk or logs.
     pub secrets: Arc<Secrets>,
@@ -228,7 +228,7 @@ impl Session {
             end: Mutex::new(None),
             ended: CancellationToken::new(),
             end_complete: CancellationToken::new(),
-            results: StoredResults::default(),
+            results: StoredTexts::default(),
             screenshots: StoredScreenshots::default(),
             notice: Mutex::default(),
             secrets: Arc::new(secrets),
