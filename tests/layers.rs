@@ -80,6 +80,7 @@ const ACYCLIC: &[&str] = &[
     "engine",
     "engine/chromium/page",
     "engine/connection",
+    "engine/firefox",
     "engine/install",
     "engine/network_policy",
     "node",

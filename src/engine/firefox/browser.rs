@@ -11,13 +11,13 @@ use super::{
     Bidi,
     context::{DEFAULT, FirefoxContext},
     emulation,
-    launch::Process,
-    network::ContextNetwork,
-    page::WORLD,
-    routing::{BrowserListener, CHANNEL, ContextShared, Shared},
-    startup::Startup,
-    system::System,
-    tabs::Tabs,
+    launch::FirefoxProcess,
+    network::FirefoxNetwork,
+    page::SANDBOX,
+    pending_tabs::PendingTabs,
+    privileged::PrivilegedScript,
+    routing::{CHANNEL, ContextHandles, FirefoxListener, FirefoxState},
+    startup_cache::StartupCache,
 };
 use crate::{
     config::{Config, display_present},
@@ -30,7 +30,7 @@ use crate::{
 
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Everything that is listened to; answers carry the rest.
+/// The events to subscribe to.
 const EVENTS: &[&str] = &[
     "browsingContext",
     "input.fileDialogOpened",
@@ -42,34 +42,34 @@ const EVENTS: &[&str] = &[
     "script.message",
 ];
 
-/// Runs in our world of each document, before its scripts: the page is in front as far as it knows, and it says
-/// where it is where BiDi does not (back from `#hash`).
-const TELLING: &str = "
+/// Runs in Troupe's sandbox of each document, before its scripts. Focuses the page, and reports same-document
+/// navigations that BiDi does not report (back from `#hash`).
+const LOCATION_SCRIPT: &str = "
   if (window === top) window.focus();
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
 ";
 
-/// Passes Troupe's script to `input_actor.js`, which runs outside of the document, so that pages do not notice it.
-const HANDING_OVER: &str = "
+/// Passes Troupe's script to `input_actor.js`, which runs outside of the document. Pages cannot observe the event.
+const REGISTRATION_SCRIPT: &str = "
   if (window === top) window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
 ";
 
-/// A Firefox that answers.
+/// A Firefox with a BiDi session.
 pub(super) struct FirefoxBrowser {
     version: String,
     pid: Option<u32>,
-    shared: Arc<Shared>,
+    shared: Arc<FirefoxState>,
     config: Arc<Config>,
-    windowed: bool,
+    headed: bool,
     downloads: PathBuf,
-    /// The proxy for the browser itself and its default context, if pages may not connect everywhere.
+    /// The proxy for the browser itself and its default context, if a network policy applies.
     gateway: Option<Arc<Gateway>>,
-    startup: Option<Startup>,
+    startup: Option<StartupCache>,
     ending: Ending,
 }
 
 #[derive(Deserialize)]
-struct NewSession {
+struct SessionCreated {
     capabilities: NegotiatedCapabilities,
 }
 
@@ -81,26 +81,30 @@ struct NegotiatedCapabilities {
 }
 
 impl FirefoxBrowser {
-    /// Greets the browser and starts to follow its pages.
-    pub async fn open(process: Process, config: Arc<Config>) -> EngineResult<Arc<dyn Browser>> {
+    /// Starts the BiDi session and listens to the browser's events.
+    pub async fn open(
+        process: FirefoxProcess,
+        config: Arc<Config>,
+    ) -> EngineResult<Arc<dyn Browser>> {
         let bidi = Bidi { wire: process.wire };
         let headless =
             config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
-        let greeting = async {
-            // Dialogs wait for us; so do those that ask whether to leave a page.
+        let start = async {
+            // Troupe answers all dialogs, including `beforeunload`.
             let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
-            let session: NewSession =
+            let session: SessionCreated =
                 bidi.call("session.new", json!({"capabilities": capabilities})).await?;
-            let system = System::open(&bidi, headless && process.pid.is_some()).await?;
-            Ok::<_, EngineError>((session.capabilities, system))
+            let privileged =
+                PrivilegedScript::open(&bidi, headless && process.pid.is_some()).await?;
+            Ok::<_, EngineError>((session.capabilities, privileged))
         };
-        let (capabilities, system) = match tokio::time::timeout(LAUNCH_TIMEOUT, greeting).await {
-            Ok(Ok(greeted)) => greeted,
-            Ok(Err(error)) => return Err(unwilling(&error.to_string())),
-            Err(_) => return Err(unwilling("no answer within 45 s")),
+        let (capabilities, privileged) = match tokio::time::timeout(LAUNCH_TIMEOUT, start).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(error)) => return Err(connection_failed(&error.to_string())),
+            Err(_) => return Err(connection_failed("no answer within 45 s")),
         };
-        let shared = Arc::new(Shared::new(bidi.clone(), system));
-        bidi.wire.listen(None, Arc::new(BrowserListener(Arc::downgrade(&shared))));
+        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
+        bidi.wire.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
         bidi.run("session.subscribe", json!({"events": EVENTS})).await?;
         let name = capabilities.browser_name;
         let (first, rest) = name.split_at(name.len().min(1));
@@ -111,7 +115,7 @@ impl FirefoxBrowser {
             pid: process.pid,
             shared,
             config,
-            windowed: !headless,
+            headed: !headless,
             downloads: process.downloads,
             gateway: process.gateway,
             startup: process.startup,
@@ -120,16 +124,16 @@ impl FirefoxBrowser {
     }
 }
 
-fn unwilling(reason: &str) -> EngineError {
+fn connection_failed(reason: &str) -> EngineError {
     EngineError::Launch {
-        reason: format!("Firefox could not be spoken to: {reason}"),
-        suggestion: Some("troupe doctor tells what is missing".to_owned()),
+        reason: format!("Firefox does not answer over WebDriver BiDi: {reason}"),
+        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CreatedContext {
+struct CreatedUserContext {
     user_context: Arc<str>,
 }
 
@@ -161,19 +165,19 @@ impl Browser for FirefoxBrowser {
         } else {
             let gateway = egress.as_ref().map(|egress| &*egress.gateway);
             let params = emulation::user_context(&options.config, gateway)?;
-            bidi.call::<CreatedContext>("browser.createUserContext", params).await?.user_context
+            bidi.call::<CreatedUserContext>("browser.createUserContext", params).await?.user_context
         };
-        let settings = emulation::apply(bidi, &id, options, self.windowed)?;
+        let settings = emulation::apply(bidi, &id, options, self.headed)?;
         let downloads = json!({
             "downloadBehavior": {"type": "allowed", "destinationFolder": self.downloads},
             "userContexts": [id],
         });
         let downloads = bidi.post("browser.setDownloadBehavior", downloads)?;
-        let handing_over = if shared.system.is_open() { HANDING_OVER } else { "" };
+        let handing_over = if shared.privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
         let prelude = json!({
-            "functionDeclaration": format!("(tell) => {{ {TELLING}{}{handing_over} }}", options.prelude),
+            "functionDeclaration": format!("(tell) => {{ {LOCATION_SCRIPT}{}{handing_over} }}", options.prelude),
             "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
-            "sandbox": WORLD,
+            "sandbox": SANDBOX,
             "userContexts": [id],
         });
         let prelude = bidi.post("script.addPreloadScript", prelude)?;
@@ -183,16 +187,16 @@ impl Browser for FirefoxBrowser {
                 .map_err(|error| emulation::refused(setting, error, &options.config))?;
         }
         for sent in [downloads, prelude] {
-            sent.raw().await.map_err(super::meaning)?;
+            sent.raw().await.map_err(super::convert_error)?;
         }
-        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, egress);
-        let tabs: Arc<Tabs> = Arc::default();
+        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress);
+        let tabs: Arc<PendingTabs> = Arc::default();
         shared.add_context(
             &id,
-            ContextShared { observer, network: network.clone(), tabs: tabs.clone() },
+            ContextHandles { observer, network: network.clone(), tabs: tabs.clone() },
         );
         let touch = options.config.has_touch;
-        Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch, self.windowed)))
+        Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch, self.headed)))
     }
 
     async fn close(&self) {
@@ -203,7 +207,7 @@ impl Browser for FirefoxBrowser {
         };
         // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
         let is_kept = self.config.user_data_dir.is_some()
-            || self.startup.as_ref().is_some_and(Startup::is_wanted);
+            || self.startup.as_ref().is_some_and(StartupCache::is_outdated);
         let ask = || match self.pid.filter(|_| !is_kept) {
             Some(pid) => process::kill(pid),
             None => drop(bidi.post("browser.close", json!({}))),

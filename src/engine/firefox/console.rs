@@ -1,40 +1,40 @@
-//! Converts BiDi's log entries: the page's own console calls, and uncaught exceptions.
+//! Converts BiDi's log entries: console calls and uncaught exceptions.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{events::parse, value::Remote};
+use super::{navigation_events::parse, remote_value::RemoteValue};
 use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct LogEntry {
     level: String,
-    source: Source,
+    source: EntrySource,
     text: Option<String>,
     timestamp: u64,
     #[serde(default)]
     stack_trace: StackTrace,
     method: Option<String>,
     #[serde(default)]
-    args: Vec<Remote>,
+    args: Vec<RemoteValue>,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct EntrySource {
     context: Option<Arc<str>>,
 }
 
-/// The message of a `log.entryAdded`, with the frame that it comes from.
+/// Converts a `log.entryAdded` into its frame and message.
 pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, ConsoleMessage)> {
-    let entry: Entry = parse(method, params)?;
+    let entry: LogEntry = parse(method, params)?;
     let text = match entry.method.as_deref() {
         // Console calls that print nothing.
         Some("clear" | "groupEnd" | "profile" | "profileEnd") => return None,
         Some(method) => {
-            let words: Option<Vec<String>> = entry.args.iter().map(spoken).collect();
+            let words: Option<Vec<String>> = entry.args.iter().map(argument_text).collect();
             let text = words.map(|words| words.join(" ")).or(entry.text).unwrap_or_default();
             if method == "assert" { format!("Assertion failed: {text}") } else { text }
         }
@@ -50,25 +50,26 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, Co
     Some((entry.source.context?, message))
 }
 
-/// A value as the console shows it; of some the browser knows better.
-fn spoken(argument: &Remote) -> Option<String> {
+/// Formats an argument as the console does. Returns `None` for types where the browser's own text is better.
+fn argument_text(argument: &RemoteValue) -> Option<String> {
     match argument.kind() {
         "undefined" => Some("undefined".to_owned()),
         "string" | "number" | "boolean" | "bigint" | "null" | "array" | "object" => {
-            argument.json().ok().as_ref().map(shown)
+            argument.json().ok().as_ref().map(value_text)
         }
         _ => None,
     }
 }
 
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => {
-            format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(value_text).collect::<Vec<_>>().join(", "))
         }
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", shown(value)));
+            let fields =
+                fields.iter().map(|(name, value)| format!("{name}: {}", value_text(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
         }
         plain => plain.to_string(),
@@ -86,8 +87,8 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_the_page_is_told_with_its_place() {
-        let told = message(&json!({
+    fn a_console_call_is_reported_with_its_source_location() {
+        let messages = message(&json!({
             "type": "console", "method": "warn", "level": "warn", "timestamp": 1234,
             "source": {"realm": "r", "context": "c"}, "text": "left 3 [object Object]",
             "args": [
@@ -104,15 +105,18 @@ mod tests {
             line: Some(5),
             column: Some(1),
         };
-        assert_eq!(told, Some(("c".into(), expected)));
+        assert_eq!(messages, Some(("c".into(), expected)));
     }
 
     #[test]
-    fn an_exception_is_an_error() {
-        let (_, told) = message(&json!({
+    fn an_uncaught_exception_is_an_error() {
+        let (_, messages) = message(&json!({
             "type": "javascript", "level": "error", "timestamp": 1, "source": {"context": "c"}, "text": "Error: no",
         }))
         .unwrap();
-        assert_eq!((told.level, told.text.as_str()), (ConsoleLevel::Error, "Uncaught Error: no"));
+        assert_eq!(
+            (messages.level, messages.text.as_str()),
+            (ConsoleLevel::Error, "Uncaught Error: no")
+        );
     }
 }

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    CAPABILITIES, cookies, network::ContextNetwork, routing::Shared, system::LET_US_IN, tabs::Tabs,
+    CAPABILITIES, cookies, network::FirefoxNetwork, pending_tabs::PendingTabs,
+    privileged::SYSTEM_ACCESS_HINT, routing::FirefoxState,
 };
 use crate::config::Viewport;
 use crate::engine::{
@@ -18,34 +19,34 @@ use crate::engine::{
     network::{Cookie, NetworkRules},
 };
 
-/// The user context of a browser whose profile is the user's own.
+/// The default user context, which a browser with the user's own profile uses.
 pub(super) const DEFAULT: &str = "default";
 
 #[derive(Deserialize)]
-struct CreatedPage {
+struct CreatedBrowsingContext {
     context: Arc<str>,
 }
 
 pub(super) struct FirefoxContext {
     id: Arc<str>,
-    shared: Arc<Shared>,
-    network: Arc<ContextNetwork>,
-    tabs: Arc<Tabs>,
+    shared: Arc<FirefoxState>,
+    network: Arc<FirefoxNetwork>,
+    tabs: Arc<PendingTabs>,
     touch: bool,
-    windowed: bool,
+    headed: bool,
     closed: AtomicBool,
 }
 
 impl FirefoxContext {
     pub fn new(
         id: Arc<str>,
-        shared: Arc<Shared>,
-        network: Arc<ContextNetwork>,
-        tabs: Arc<Tabs>,
+        shared: Arc<FirefoxState>,
+        network: Arc<FirefoxNetwork>,
+        tabs: Arc<PendingTabs>,
         touch: bool,
-        windowed: bool,
+        headed: bool,
     ) -> Self {
-        Self { id, shared, network, tabs, touch, windowed, closed: AtomicBool::new(false) }
+        Self { id, shared, network, tabs, touch, headed, closed: AtomicBool::new(false) }
     }
 }
 
@@ -53,17 +54,18 @@ impl FirefoxContext {
 impl Context for FirefoxContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
         let params = json!({"type": "tab", "userContext": self.id, "background": true});
-        let wanted = self.tabs.want();
-        let created: CreatedPage = self.shared.bidi.call("browsingContext.create", params).await?;
-        drop(wanted);
+        let request = self.tabs.request();
+        let created: CreatedBrowsingContext =
+            self.shared.bidi.call("browsingContext.create", params).await?;
+        drop(request);
         let page = self.shared.arrival(&created.context).page().await?;
-        if self.windowed {
-            // Somebody can see it: a page that opens comes to the front. BiDi would wait for it to be painted there.
-            let _ = self.shared.system.tell(&format!("select({})", json!(created.context)));
+        if self.headed {
+            // Bring the new tab to the front. BiDi's own command would wait until it is painted.
+            let _ = self.shared.privileged.post(&format!("select({})", json!(created.context)));
         }
         if self.touch {
             let call = format!("touch({})", json!(created.context));
-            self.shared.system.ask("emulating touch", LET_US_IN, &call).await?;
+            self.shared.privileged.call("emulating touch", SYSTEM_ACCESS_HINT, &call).await?;
         }
         Ok(page)
     }
@@ -79,8 +81,8 @@ impl Context for FirefoxContext {
     }
 
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
-        let Shared { bidi, system, intercept, .. } = &*self.shared;
-        intercept.set((bidi, system), &self.id, &self.network, rules).await
+        let FirefoxState { bidi, privileged, intercept, .. } = &*self.shared;
+        intercept.set((bidi, privileged), &self.id, &self.network, rules).await
     }
 
     async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
@@ -96,7 +98,7 @@ impl Context for FirefoxContext {
             return Ok(());
         }
         let pages = self.shared.remove_context(&self.id);
-        // Each step runs, also after one that failed: the pages and their data must go.
+        // Run every step even if an earlier one fails: the pages and their data must be removed.
         let mut outcome = self.shared.intercept.remove(&self.shared.bidi, &self.network).await;
         if &*self.id == DEFAULT {
             for page in pages {
@@ -124,16 +126,16 @@ mod tests {
     use super::*;
     use crate::engine::{
         connection::PipeEnds,
-        firefox::{Bidi, system::System},
+        firefox::{Bidi, privileged::PrivilegedScript},
         network::ResourceType,
     };
 
-    /// A connection to a browser that refuses the commands in `refused`, and the commands that it has answered.
+    /// Returns a connection to a fake browser that rejects the commands in `refused`, and the commands that it answered.
     fn browser(refused: &'static [&'static str]) -> (Bidi, Arc<Mutex<Vec<String>>>) {
         let (wire, reads, writes) = PipeEnds::new().unwrap().into_wire();
         let commands: Arc<Mutex<Vec<String>>> = Arc::default();
         let told = commands.clone();
-        // Ends with the connection.
+        // The thread ends with the connection.
         thread::spawn(move || {
             let mut answers = File::from(writes);
             for message in BufReader::new(File::from(reads)).split(0) {
@@ -152,11 +154,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_context_is_removed_although_an_earlier_step_fails() {
+    async fn a_context_is_removed_even_if_an_earlier_step_fails() {
         let (bidi, commands) = browser(&["network.removeIntercept"]);
-        let system = System::open(&bidi, true).await.unwrap();
-        let shared = Arc::new(Shared::new(bidi.clone(), system));
-        let network = ContextNetwork::new(bidi.clone(), &shared.intercept, None);
+        let privileged = PrivilegedScript::open(&bidi, true).await.unwrap();
+        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
+        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, None);
         let context =
             FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);
         let blocked = [ResourceType::Image].into_iter().collect();

@@ -11,15 +11,15 @@ use crate::engine::{
 };
 
 #[derive(Deserialize)]
-struct Stored {
-    cookies: Vec<StoredCookie>,
+struct CookieList {
+    cookies: Vec<BidiCookie>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StoredCookie {
+struct BidiCookie {
     name: String,
-    value: Bytes,
+    value: BytesValue,
     domain: String,
     path: String,
     expiry: Option<f64>,
@@ -28,14 +28,14 @@ struct StoredCookie {
     same_site: Option<String>,
 }
 
-/// A text, or base64 where it is none.
+/// A string, or base64 if it is not valid UTF-8.
 #[derive(Deserialize)]
-struct Bytes {
+struct BytesValue {
     value: String,
 }
 
-impl From<StoredCookie> for Cookie {
-    fn from(stored: StoredCookie) -> Self {
+impl From<BidiCookie> for Cookie {
+    fn from(stored: BidiCookie) -> Self {
         Self {
             name: stored.name,
             value: stored.value.value,
@@ -50,7 +50,7 @@ impl From<StoredCookie> for Cookie {
                 Some("none") => Some(SameSite::None),
                 _ => None,
             },
-            // BiDi tells the unpartitioned ones.
+            // BiDi returns unpartitioned cookies only.
             partition_key: None,
             has_cross_site_ancestor: None,
         }
@@ -62,7 +62,7 @@ fn partition(user_context: &str) -> Value {
 }
 
 pub(super) async fn get(bidi: &Bidi, user_context: &str) -> EngineResult<Vec<Cookie>> {
-    let stored: Stored =
+    let stored: CookieList =
         bidi.call("storage.getCookies", json!({"partition": partition(user_context)})).await?;
     Ok(stored.cookies.into_iter().map(Into::into).collect())
 }
@@ -95,7 +95,7 @@ pub(super) async fn set(bidi: &Bidi, user_context: &str, cookies: &[Cookie]) -> 
         )?);
     }
     for answer in join_all(sent.into_iter().map(crate::engine::connection::Sent::raw)).await {
-        answer.map_err(super::meaning)?;
+        answer.map_err(super::convert_error)?;
     }
     Ok(())
 }

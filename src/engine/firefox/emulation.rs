@@ -16,7 +16,7 @@ use crate::{
 /// The default viewport, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 
-/// The parameters of a user context: its certificate checks and its proxy.
+/// Returns the parameters of a user context: its certificate checks and its proxy.
 pub(super) fn user_context(
     config: &ContextConfig,
     gateway: Option<&Gateway>,
@@ -34,66 +34,82 @@ pub(super) fn user_context(
     Ok(params)
 }
 
-/// Writes what `options` ask for; each answer goes with the name and the value of its setting.
+/// Sends the commands for `options`. Returns each pending response with its setting.
 pub(super) fn apply(
     bidi: &Bidi,
     user_context: &str,
     options: &ContextOptions,
-    windowed: bool,
-) -> EngineResult<Vec<(Setting, Sent)>> {
+    headed: bool,
+) -> EngineResult<Vec<(ContextSetting, Sent)>> {
     let ContextOptions { config, init_scripts, .. } = options;
     if config.is_mobile {
         return Err(EngineError::Unsupported {
-            what: "looking like a phone",
+            what: "mobile emulation",
             instead: "use --browser chromium, or set the viewport and the user agent only",
         });
     }
     let contexts = json!([user_context]);
     let mut sent = Vec::new();
-    let mut set = |setting: Setting, method: &'static str, mut params: Value| {
+    let mut set = |setting: ContextSetting, method: &'static str, mut params: Value| {
         params["userContexts"] = contexts.clone();
         sent.push((setting, bidi.post(method, params)?));
         Ok::<_, EngineError>(())
     };
-    let viewport = config.viewport.or((!windowed).then_some(DEFAULT_VIEWPORT));
+    let viewport = config.viewport.or((!headed).then_some(DEFAULT_VIEWPORT));
     if viewport.is_some() || config.device_scale_factor.is_some() {
         let Viewport { width, height } = viewport.unwrap_or(DEFAULT_VIEWPORT);
         let mut params = json!({"viewport": {"width": width, "height": height}});
         if let Some(scale) = config.device_scale_factor {
             params["devicePixelRatio"] = scale.into();
         }
-        set(Setting::Other, "browsingContext.setViewport", params)?;
+        set(ContextSetting::Other, "browsingContext.setViewport", params)?;
     }
     if let Some(user_agent) = &config.user_agent {
-        set(Setting::Other, "emulation.setUserAgentOverride", json!({"userAgent": user_agent}))?;
+        set(
+            ContextSetting::Other,
+            "emulation.setUserAgentOverride",
+            json!({"userAgent": user_agent}),
+        )?;
     }
     if let Some(locale) = &config.locale {
-        set(Setting::Locale, "emulation.setLocaleOverride", json!({"locale": locale}))?;
+        set(ContextSetting::Locale, "emulation.setLocaleOverride", json!({"locale": locale}))?;
     }
     if let Some(timezone) = &config.timezone {
-        set(Setting::Timezone, "emulation.setTimezoneOverride", json!({"timezone": timezone}))?;
+        set(
+            ContextSetting::Timezone,
+            "emulation.setTimezoneOverride",
+            json!({"timezone": timezone}),
+        )?;
     }
     for source in init_scripts {
         let function = format!("() => {{\n{source}\n}}");
-        set(Setting::Other, "script.addPreloadScript", json!({"functionDeclaration": function}))?;
+        set(
+            ContextSetting::Other,
+            "script.addPreloadScript",
+            json!({"functionDeclaration": function}),
+        )?;
     }
     Ok(sent)
 }
 
-/// A setting that the browser may not know the value of.
+/// A setting whose value the browser may reject.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Setting {
+pub(super) enum ContextSetting {
     Locale,
     Timezone,
     Other,
 }
 
-/// Converts the rejection of a setting.
-pub(super) fn refused(setting: Setting, error: WireError, config: &ContextConfig) -> EngineError {
+/// Converts the error of a setting.
+pub(super) fn refused(
+    setting: ContextSetting,
+    error: WireError,
+    config: &ContextConfig,
+) -> EngineError {
     let (name, value) = match (setting, &error) {
-        (Setting::Locale, WireError::Refused { .. }) => ("locale", &config.locale),
-        (Setting::Timezone, WireError::Refused { .. }) => ("timezone", &config.timezone),
-        _ => return super::meaning(error),
+        (ContextSetting::Locale, WireError::Refused { .. }) => ("locale", &config.locale),
+        (ContextSetting::Timezone, WireError::Refused { .. }) => ("timezone", &config.timezone),
+        _ => return super::convert_error(error),
     };
     EngineError::UnknownSetting { name, value: value.clone().unwrap_or_default() }
 }

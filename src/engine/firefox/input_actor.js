@@ -1,15 +1,14 @@
-// Runs beside the documents of each tab, in their process and with the browser's rights: moves and presses the pointer,
-// and tells what the documents ask for.
+// A privileged frame script in the content process of each tab. Dispatches mouse events, and reports requests of the
+// documents.
 {
-  // BiDi's own `performActions` comes from the browser's process with each event and waits for it there: five ways for a
-  // click.
+  // BiDi's `performActions` runs in the parent process and awaits each event there: five round trips for a click.
   const { event } = ChromeUtils.importESModule(
     'chrome://remote/content/shared/webdriver/Event.sys.mjs'
   )
   const nextTask = () => new Promise((resolve) => Services.tm.dispatchToMainThread(resolve))
 
   const dispatch = ({ x, y, ...data }) => {
-    // As if nobody had called us: what a handler has promised comes before the next handler.
+    // Run microtasks between event handlers, as for native events.
     const { windowUtils } = content
     const level = windowUtils.microTaskLevel
     windowUtils.microTaskLevel = 0
@@ -23,33 +22,33 @@
   const point = async (events) => {
     for (const event of events) {
       dispatch(event)
-      // What an event has queued comes before the next, and has come when they are over.
+      // Run the tasks that an event queues before the next event.
       await nextTask()
     }
   }
-  const GONE = 'DiscardedBrowsingContextError: the page has gone'
-  // Does `work`, and tells its answer or failure.
-  const answered = async (number, work) => {
-    let failure, answer
+  const GONE = 'DiscardedBrowsingContextError: the page is closed'
+  // Runs `work` and sends its result or failure.
+  const respond = async (number, work) => {
+    let failure, result
     try {
-      answer = await work()
+      result = await work()
     } catch (error) {
-      // A page that is being left has no window.
+      // During a navigation, there is no window.
       failure = content ? String(error) : GONE
     }
-    sendAsyncMessage('troupe:pointed', { number, failure, answer })
+    sendAsyncMessage('troupe:done', { number, failure, result })
   }
   const takeFocus = () => content.document.hasFocus() || content.focus()
 
   addMessageListener('troupe:point', ({ data: { number, focus, events } }) =>
-    answered(number, () => {
+    respond(number, () => {
       if (focus) takeFocus()
       return point(events)
     })
   )
 
-  // How our script in each document is called: its prelude hands that over before the page's own scripts run, and no page
-  // hears of it.
+  // Troupe's script in each document. Its prelude registers it before the page's own scripts run, and the page cannot
+  // observe the event.
   const scripts = new WeakMap()
   addEventListener(
     'troupe:script',
@@ -62,7 +61,7 @@
     true,
     true
   )
-  // A script's promise in a document that is left would never come.
+  // A promise of a script never settles after the document is unloaded.
   const leaving = new Set()
   addEventListener(
     'pagehide',
@@ -71,63 +70,64 @@
     },
     true
   )
-  const call = async (script, { name, arguments: given }) => {
+  const call = async (script, { name, arguments: parameters }) => {
     let leave
     const left = new Promise((_resolve, reject) => leaving.add((leave = () => reject(GONE))))
     try {
-      return await Promise.race([script.call(name, JSON.stringify(given)), left])
+      return await Promise.race([script.call(name, JSON.stringify(parameters)), left])
     } finally {
       leaving.delete(leave)
     }
   }
 
-  // Looks, presses where the answer says, and calls once more.
-  addMessageListener('troupe:press', ({ data: { number, until, look, events, then } }) =>
-    answered(number, async () => {
-      const step = (told) => sendAsyncMessage('troupe:step', { number, ...told })
+  // Calls the check, clicks at the point in its result, and makes the second call.
+  addMessageListener('troupe:click', ({ data: { number, until, check, events, then } }) =>
+    respond(number, async () => {
+      const report = (progress) => sendAsyncMessage('troupe:progress', { number, ...progress })
       const script = scripts.get(content.document)
-      const looked = script ? await call(script, look) : null
-      const press = Date.now() < until && JSON.parse(looked)?.press
-      step({ looked, pressing: !!press })
+      const result = script ? await call(script, check) : null
+      const press = Date.now() < until && JSON.parse(result)?.press
+      report({ result, pressing: !!press })
       if (!press) return null
       takeFocus()
       await point(events.map((event) => ({ ...event, ...press })))
-      step({ pressed: true })
+      report({ pressed: true })
       return call(script, then)
     })
   )
 
-  // BiDi tells of a request only when its proxy is known, some turns of the browser's process after the document has asked;
-  // what has come of an action may have been looked at by then.
+  // BiDi reports a request when its proxy is known, some event loop ticks after the document has sent it. The effects of an
+  // action may have been checked by then.
   const KINDS = new Map([
     [Ci.nsIContentPolicy.TYPE_SCRIPT, 'script'],
     [Ci.nsIContentPolicy.TYPE_XMLHTTPREQUEST, 'fetch'],
     [Ci.nsIContentPolicy.TYPE_FETCH, 'fetch']
   ])
-  const asked = new Set()
-  const opening = (channel) => {
+  const reported = new Set()
+  const requestOpened = (channel) => {
     const { browsingContext: frame, externalContentPolicyType } =
       channel.QueryInterface(Ci.nsIChannel).loadInfo ?? {}
     const kind = KINDS.get(externalContentPolicyType)
     if (!kind || frame?.top !== docShell?.browsingContext) return
-    // What a document brings along is waited for with its load.
+    // The `load` event covers the requests of a loading document.
     if (!frame.window || frame.window.document.readyState === 'loading') return
     const { channelId } = channel.QueryInterface(Ci.nsIIdentChannel)
-    asked.add(channelId)
-    sendAsyncMessage('troupe:asks', { channel: channelId, frame: frame.id, kind })
+    reported.add(channelId)
+    sendAsyncMessage('troupe:request-sent', { channel: channelId, frame: frame.id, kind })
   }
-  // Also one that was given up before the browser's process knew of it.
-  const over = (channel) => {
+  // Includes requests that are canceled before they reach the parent process.
+  const requestStopped = (channel) => {
     const { channelId } = channel.QueryInterface(Ci.nsIIdentChannel)
-    if (asked.delete(channelId)) sendAsyncMessage('troupe:asked', { channel: channelId })
+    if (reported.delete(channelId))
+      sendAsyncMessage('troupe:request-finished', { channel: channelId })
   }
-  Services.obs.addObserver(opening, 'http-on-opening-request')
-  Services.obs.addObserver(over, 'http-on-stop-request')
+  Services.obs.addObserver(requestOpened, 'http-on-opening-request')
+  Services.obs.addObserver(requestStopped, 'http-on-stop-request')
   addEventListener('unload', ({ target }) => {
     if (target !== globalThis) return
-    Services.obs.removeObserver(opening, 'http-on-opening-request')
-    Services.obs.removeObserver(over, 'http-on-stop-request')
+    Services.obs.removeObserver(requestOpened, 'http-on-opening-request')
+    Services.obs.removeObserver(requestStopped, 'http-on-stop-request')
   })
 
-  sendAsyncMessage('troupe:hands')
+  sendAsyncMessage('troupe:loaded')
 }

@@ -1,10 +1,10 @@
-//! Starting a Firefox and reaching it over its WebSocket, and attaching to a running one.
+//! Starts Firefox and connects to its WebSocket, or attaches to a running Firefox.
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
 use tokio::process::Command;
 
-use super::{preferences, startup::Startup};
+use super::{preferences, startup_cache::StartupCache};
 use crate::{
     config::{Config, display_present},
     engine::{
@@ -16,34 +16,34 @@ use crate::{
     },
 };
 
-/// The line on stderr when it is ready.
+/// The line that Firefox prints to stderr when it is ready.
 const LISTENING: &str = "WebDriver BiDi listening on ";
 
-/// A browser's connection and, where we started it, its process.
-pub(super) struct Process {
+/// A browser's connection and, if Troupe started it, its process.
+pub(super) struct FirefoxProcess {
     pub wire: Wire,
     pub pid: Option<u32>,
     pub ending: Ending,
-    /// Where it puts downloads.
+    /// The download folder.
     pub downloads: PathBuf,
     /// The proxy, if pages may not connect everywhere.
     pub gateway: Option<Arc<Gateway>>,
-    /// The cached files that the next browser needs, if this one ends normally.
-    pub startup: Option<Startup>,
+    /// Caches this browser's compiled scripts when it ends normally.
+    pub startup: Option<StartupCache>,
 }
 
 /// Connects to a running browser (`ws://host:port`).
-pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
+pub(super) async fn attach(endpoint: &str) -> EngineResult<FirefoxProcess> {
     let address = endpoint.replacen("http://", "ws://", 1);
     let wire = connect(&address).await.map_err(|reason| EngineError::Launch {
-        reason: format!("no Firefox answers at `{endpoint}`: {reason}"),
+        reason: format!("cannot connect to Firefox at `{endpoint}`: {reason}"),
         suggestion: Some(
             "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
                 .into(),
         ),
     })?;
     let ending = Ending::of_connection(wire.closed());
-    Ok(Process {
+    Ok(FirefoxProcess {
         wire,
         pid: None,
         ending,
@@ -61,8 +61,8 @@ async fn connect(address: &str) -> Result<Wire, String> {
     Wire::connect(&format!("{address}/session")).await
 }
 
-/// Starts the browser that the configuration means.
-pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
+/// Starts the configured browser.
+pub(super) async fn launch(config: &Config) -> EngineResult<FirefoxProcess> {
     let failed =
         |reason: String, suggestion: Option<String>| EngineError::Launch { reason, suggestion };
     let (headless, warning) = config
@@ -76,19 +76,21 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     let gateway = Egress::of_browser(config).await?;
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
-    let no_folder =
-        |error: io::Error| failed(format!("no folder for the browser's profile: {error}"), None);
+    let no_folder = |error: io::Error| {
+        failed(format!("cannot create the browser's profile folder: {error}"), None)
+    };
     let mut folder = Folder::create().map_err(no_folder)?;
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.path().join("profile"));
     prepare(&profile, &settings).map_err(no_folder)?;
-    // A profile that is kept keeps its own.
-    let startup = Startup::of(&found.path, &profile).filter(|_| config.user_data_dir.is_none());
+    // A persistent profile has its own compiled scripts.
+    let startup =
+        StartupCache::of(&found.path, &profile).filter(|_| config.user_data_dir.is_none());
     if let Some(startup) = startup.clone() {
-        let given = startup.clone();
-        let _ = tokio::task::spawn_blocking(move || given.give()).await;
+        let restored = startup.clone();
+        let _ = tokio::task::spawn_blocking(move || restored.restore()).await;
         folder.before_it_goes(move || {
-            if startup.is_wanted() {
-                startup.take();
+            if startup.is_outdated() {
+                startup.store();
             }
         });
     }
@@ -99,7 +101,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
     let running = process::start(command, folder, || ()).map_err(|error| {
         failed(format!("`{}` could not be started: {error}", found.path.display()), None)
     })?;
-    Ok(Process { gateway, startup, ..reach(running, downloads).await? })
+    Ok(FirefoxProcess { gateway, startup, ..reach(running, downloads).await? })
 }
 
 fn prepare(profile: &Path, settings: &str) -> io::Result<()> {
@@ -112,12 +114,12 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
     if headless {
         command.arg("--headless");
     }
-    // There `firefox.exe` is a launcher, which otherwise ends at once.
+    // On Windows, `firefox.exe` is a launcher that otherwise exits immediately.
     if cfg!(windows) {
         command.arg("--wait-for-browser");
     }
     command.args(["--no-remote", "--profile"]).arg(profile);
-    // Any free port; the browser takes one client and no more.
+    // Any free port. Firefox accepts one BiDi session.
     command.args(["--remote-debugging-port=0", "--remote-allow-system-access"]);
     command.args(&config.browser_args);
     command.env("MOZ_CRASHREPORTER_DISABLE", "1");
@@ -129,24 +131,26 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
     command
 }
 
-/// Connects to the browser as soon as it says where it listens.
-async fn reach(running: Running, downloads: PathBuf) -> EngineResult<Process> {
-    let address =
-        running.address(LISTENING).await.map_err(|reason| died(&running.stderr, &reason))?;
-    let wire = connect(&address).await.map_err(|reason| died(&running.stderr, &reason))?;
+/// Connects to the browser as soon as it prints its address.
+async fn reach(running: Running, downloads: PathBuf) -> EngineResult<FirefoxProcess> {
+    let address = running
+        .address(LISTENING)
+        .await
+        .map_err(|reason| launch_error(&running.stderr, &reason))?;
+    let wire = connect(&address).await.map_err(|reason| launch_error(&running.stderr, &reason))?;
     running.close_on_exit(&wire);
     let Running { pid, ending, .. } = running;
-    Ok(Process { wire, pid, ending, downloads, gateway: None, startup: None })
+    Ok(FirefoxProcess { wire, pid, ending, downloads, gateway: None, startup: None })
 }
 
-/// Why a browser did not come up, in its own last words.
-fn died(stderr: &Stderr, what: &str) -> EngineError {
-    let said = stderr.text();
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = lines[lines.len().saturating_sub(3)..].join("; ");
-    let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+/// Returns the launch error with the last lines of the browser's stderr.
+fn launch_error(stderr: &Stderr, what: &str) -> EngineError {
+    let output = stderr.text();
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let tail = lines[lines.len().saturating_sub(3)..].join("; ");
+    let reason = if tail.is_empty() { what.to_owned() } else { format!("{what}: {tail}") };
     EngineError::Launch {
         reason,
-        suggestion: Some("troupe doctor tells what is missing".to_owned()),
+        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
     }
 }

@@ -2,31 +2,31 @@
 //! loop, one panics, one needs a second program.
 //!
 //! One BiDi session drives the whole browser, and each Troupe session has a user context. For features that BiDi
-//! lacks (titles of pages that a dialog blocks, pages that consider themselves focused), `system.js` runs in the
-//! browser's own window. A Firefox that somebody else has started may not allow that.
+//! lacks (titles of pages that a dialog blocks, pages that consider themselves focused), `privileged.js` runs in the
+//! browser's chrome window. A Firefox that Troupe attaches to may not allow that.
 //!
-//! `launch` starts and ends the process with `preferences` and the cached files of `startup`. `browser`, `context`
-//! and `page` implement the traits. `routing` dispatches events to pages. `events` and `requests` convert BiDi's
-//! events into [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `value`, `emulation`,
-//! `cookies` and `reasons` translate data.
+//! `launch` starts and ends the process with `preferences` and `startup_cache`. `browser`, `context` and `page`
+//! implement the traits. `routing` dispatches events to pages. `navigation_events` and `network_events` convert BiDi's
+//! events into [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `remote_value`, `emulation`,
+//! `cookies` and `network_errors` convert data.
 
 mod browser;
 mod console;
 mod context;
 mod cookies;
 mod emulation;
-mod events;
 mod launch;
+mod navigation_events;
 mod network;
+mod network_errors;
+mod network_events;
 mod page;
+mod pending_tabs;
 mod preferences;
-mod reasons;
-mod requests;
+mod privileged;
+mod remote_value;
 mod routing;
-mod startup;
-mod system;
-mod tabs;
-mod value;
+mod startup_cache;
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     combined_clicks: true,
 };
 
-/// Starts Firefox, or attaches to one that runs.
+/// Starts Firefox, or attaches to a running Firefox.
 pub struct Firefox {
     config: Arc<Config>,
 }
@@ -69,36 +69,36 @@ impl Engine for Firefox {
     }
 }
 
-/// The connection to the browser, in BiDi's words.
+/// A BiDi connection to the browser.
 #[derive(Clone)]
 struct Bidi {
     wire: Wire,
 }
 
 impl Bidi {
-    /// Writes a command and waits for its answer.
+    /// Sends a command and waits for its result.
     async fn call<T: DeserializeOwned>(
         &self,
         method: &'static str,
         params: impl Serialize + Send,
     ) -> EngineResult<T> {
-        self.post(method, params)?.read().await.map_err(meaning)
+        self.post(method, params)?.read().await.map_err(convert_error)
     }
 
-    /// Writes a command and waits until it is done.
+    /// Sends a command and waits until it is done.
     async fn run(&self, method: &'static str, params: impl Serialize + Send) -> EngineResult<()> {
-        self.post(method, params)?.raw().await.map_err(meaning)?;
+        self.post(method, params)?.raw().await.map_err(convert_error)?;
         Ok(())
     }
 
-    /// Writes a command; its answer may be dropped.
+    /// Sends a command. The caller may drop the response.
     fn post(&self, method: &'static str, params: impl Serialize) -> EngineResult<Sent> {
-        self.wire.send(None, method, params).map_err(meaning)
+        self.wire.send(None, method, params).map_err(convert_error)
     }
 }
 
 /// Converts an error for the layers above.
-fn meaning(error: WireError) -> EngineError {
+fn convert_error(error: WireError) -> EngineError {
     match error {
         WireError::Closed => EngineError::BrowserGone,
         WireError::TargetGone { .. } => EngineError::PageGone,
@@ -109,7 +109,7 @@ fn meaning(error: WireError) -> EngineError {
     }
 }
 
-/// Firefox's words for "a navigation took the document away under the call".
+/// Returns whether an error means that a navigation removed the document during the command.
 fn document_gone(code: &str, message: &str) -> bool {
     code == "no such frame"
         || [

@@ -14,9 +14,8 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::{
     Bidi,
-    page::FirefoxPage,
-    requests::Step,
-    system::{LET_US_IN, System},
+    network_events::NetworkEvent,
+    privileged::{PrivilegedScript, SYSTEM_ACCESS_HINT},
 };
 use crate::{
     engine::{
@@ -29,29 +28,35 @@ use crate::{
     offload,
 };
 
-/// The stopping of requests in a whole browser.
+/// The interception of requests in the whole browser.
 #[derive(Default)]
-pub(super) struct Intercept {
-    /// Its id while requests are stopped.
+pub(super) struct RequestInterception {
+    /// BiDi's id of the intercept while it is active.
     id: AsyncMutex<Option<String>>,
-    contexts: Mutex<Vec<Weak<ContextNetwork>>>,
+    contexts: Mutex<Vec<Weak<FirefoxNetwork>>>,
+}
+
+/// A page whose documents send requests.
+pub(super) trait DocumentUrls: Send + Sync {
+    /// Returns the URLs of the page's documents.
+    fn document_urls(&self) -> Vec<String>;
 }
 
 /// The rules of one context.
-pub(super) struct ContextNetwork {
+pub(super) struct FirefoxNetwork {
     rules: Mutex<NetworkRules>,
     egress: Option<Egress>,
     /// Whether each request is put to the policy.
     gated: AtomicBool,
     redirects: Mutex<Redirects>,
-    pages: Mutex<Vec<Weak<FirefoxPage>>>,
+    pages: Mutex<Vec<Weak<dyn DocumentUrls>>>,
     bidi: Bidi,
-    intercept: Arc<Intercept>,
+    intercept: Arc<RequestInterception>,
     closed: AtomicBool,
 }
 
 #[async_trait]
-impl RequestInterceptor for ContextNetwork {
+impl RequestInterceptor for FirefoxNetwork {
     async fn intercept_requests(&self) {
         self.gated.store(true, Ordering::Release);
         if let Err(error) = self.intercept.update(&self.bidi).await {
@@ -61,7 +66,7 @@ impl RequestInterceptor for ContextNetwork {
 }
 
 #[derive(Deserialize)]
-struct Added {
+struct AddedIntercept {
     intercept: String,
 }
 
@@ -69,9 +74,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
-impl ContextNetwork {
-    /// One whose requests are stopped among those of `intercept`.
-    pub fn new(bidi: Bidi, intercept: &Arc<Intercept>, egress: Option<Egress>) -> Arc<Self> {
+impl FirefoxNetwork {
+    /// Creates the rules of a context whose requests `intercept` intercepts.
+    pub fn new(
+        bidi: Bidi,
+        intercept: &Arc<RequestInterception>,
+        egress: Option<Egress>,
+    ) -> Arc<Self> {
         let network = Arc::new(Self {
             rules: Mutex::default(),
             egress,
@@ -97,25 +106,25 @@ impl ContextNetwork {
         }
     }
 
-    fn admits(&self, step: &Step, whose: impl FnOnce() -> RequestInitiator) -> bool {
+    fn admits(&self, step: &NetworkEvent, whose: impl FnOnce() -> RequestInitiator) -> bool {
         let Some(policy) = self.policy() else { return true };
         let request = &step.request;
         let former = lock(&self.redirects).record(&request.request, &request.url);
         // The initiator of a redirect is the server that redirects, not the initiator of the first request.
         let whose = former.map_or_else(whose, RequestInitiator::Document);
-        whose.is_allowed(policy, &request.url, || self.places())
+        whose.is_allowed(policy, &request.url, || self.document_urls())
     }
 
-    /// Where the documents of the context come from.
-    fn places(&self) -> Vec<String> {
+    /// Returns the URLs of the context's documents.
+    fn document_urls(&self) -> Vec<String> {
         let pages: Vec<_> = lock(&self.pages).iter().filter_map(Weak::upgrade).collect();
-        pages.iter().flat_map(|page| page.places()).collect()
+        pages.iter().flat_map(|page| page.document_urls()).collect()
     }
 
-    pub fn add_page(&self, page: &Arc<FirefoxPage>) {
+    pub fn add_page(&self, page: Weak<dyn DocumentUrls>) {
         let mut pages = lock(&self.pages);
         pages.retain(|page| page.strong_count() > 0);
-        pages.push(Arc::downgrade(page));
+        pages.push(page);
     }
 
     /// What each request is put to.
@@ -135,7 +144,7 @@ impl ContextNetwork {
     pub fn decide(
         &self,
         bidi: &Bidi,
-        step: &Step,
+        step: &NetworkEvent,
         whose: impl FnOnce() -> RequestInitiator,
         tell: impl Fn(RequestEvent),
     ) {
@@ -144,53 +153,53 @@ impl ContextNetwork {
         let answer = if let Some(mock) = mock {
             tell(RequestEvent::Mocked { id: request.request.clone() });
             offload::in_place(mock.body.len(), || {
-                bidi.post("network.provideResponse", answer(step, &mock))
+                bidi.post("network.provideResponse", mock_response(step, &mock))
             })
         } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
-            return go_on(bidi, step);
+            return continue_request(bidi, step);
         };
-        // One whose page has gone needs no answer.
+        // A request of a closed page needs no answer.
         drop(answer);
     }
 }
 
-/// One whose page has gone needs no answer.
-fn refuse(bidi: &Bidi, step: &Step) {
+/// Blocks an intercepted request. A request of a closed page needs no answer.
+fn refuse(bidi: &Bidi, step: &NetworkEvent) {
     drop(bidi.post("network.failRequest", json!({"request": step.request.request})));
 }
 
-/// Lets a stopped request go on.
-fn go_on(bidi: &Bidi, step: &Step) {
+/// Continues an intercepted request.
+fn continue_request(bidi: &Bidi, step: &NetworkEvent) {
     drop(bidi.post("network.continueRequest", json!({"request": step.request.request})));
 }
 
-impl Intercept {
+impl RequestInterception {
     /// Decides on an intercepted request of an unknown context.
-    pub fn decide(&self, bidi: &Bidi, step: &Step) {
+    pub fn decide(&self, bidi: &Bidi, step: &NetworkEvent) {
         let contexts: Vec<_> = lock(&self.contexts).iter().filter_map(Weak::upgrade).collect();
         let url = &step.request.url;
         let mut policies = contexts.iter().filter_map(|context| context.policy());
         if policies.all(|policy| policy.allows_request(Initiator::Unknown, url)) {
-            go_on(bidi, step);
+            continue_request(bidi, step);
         } else {
             refuse(bidi, step);
         }
     }
 
-    fn add(&self, network: &Arc<ContextNetwork>) {
+    fn add(&self, network: &Arc<FirefoxNetwork>) {
         let mut contexts = lock(&self.contexts);
         contexts.retain(|context| context.strong_count() > 0);
         contexts.push(Arc::downgrade(network));
     }
 
-    /// Puts `rules` in place of the context's former ones.
+    /// Replaces the rules of the context.
     pub async fn set(
         &self,
-        (bidi, system): (&Bidi, &System),
+        (bidi, privileged): (&Bidi, &PrivilegedScript),
         user_context: &str,
-        network: &ContextNetwork,
+        network: &FirefoxNetwork,
         rules: NetworkRules,
     ) -> EngineResult<()> {
         let former = std::mem::replace(&mut *lock(&network.rules), rules.clone());
@@ -204,25 +213,25 @@ impl Intercept {
             let (download, upload) = (download.unwrap_or(0.0), upload.unwrap_or(0.0));
             let call =
                 format!("throttle({}, {download}, {upload}, {latency})", json!(user_context));
-            system.ask("slowing the network down", LET_US_IN, &call).await?;
+            privileged.call("network throttling", SYSTEM_ACCESS_HINT, &call).await?;
         }
         self.update(bidi).await
     }
 
-    /// The rules of a context that has closed hold no more.
-    pub async fn remove(&self, bidi: &Bidi, network: &ContextNetwork) -> EngineResult<()> {
+    /// Removes the rules of a closed context.
+    pub async fn remove(&self, bidi: &Bidi, network: &FirefoxNetwork) -> EngineResult<()> {
         network.closed.store(true, Ordering::Release);
         self.update(bidi).await
     }
 
-    /// Begins or ends to stop requests, as the contexts need it.
+    /// Adds or removes the intercept, depending on whether any context needs it.
     async fn update(&self, bidi: &Bidi) -> EngineResult<()> {
         let mut id = self.id.lock().await;
         let needed =
             lock(&self.contexts).iter().filter_map(Weak::upgrade).any(|context| context.stops());
         match (needed, id.take()) {
             (true, None) => {
-                let added: Added = bidi
+                let added: AddedIntercept = bidi
                     .call("network.addIntercept", json!({"phases": ["beforeRequestSent"]}))
                     .await?;
                 *id = Some(added.intercept);
@@ -241,12 +250,12 @@ impl Intercept {
     }
 }
 
-fn answer(step: &Step, mock: &Mock) -> Value {
+fn mock_response(step: &NetworkEvent, mock: &Mock) -> Value {
     let request = &step.request;
     let header = |name: &str, value: &str| json!({"name": name, "value": {"type": "string", "value": value}});
     let mut headers: Vec<Value> = Vec::new();
     let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    // Who mocks an answer wants the page to be able to read it, also where it is of another origin.
+    // The page can read a mocked response even if it is cross-origin.
     if let Some(origin) = request.header("origin")
         && !given("access-control-allow-origin")
     {

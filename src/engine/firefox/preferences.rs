@@ -6,7 +6,7 @@ use crate::config::Config;
 
 /// `(name, value as JSON)`
 const PREFERENCES: &[(&str, &str)] = &[
-    // Nothing that phones home or asks.
+    // No telemetry, updates or first-run pages.
     ("app.update.enabled", "false"),
     ("browser.aboutwelcome.enabled", "false"),
     ("browser.newtabpage.enabled", "false"),
@@ -22,9 +22,9 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("toolkit.startup.max_resumed_crashes", "-1"),
     ("toolkit.telemetry.enabled", "false"),
     ("trailhead.firstrun.didSeeAboutWelcome", "true"),
-    // Nobody asked for icons: they would show in the log of requests.
+    // Requests for icons would appear in the request log.
     ("browser.chrome.site_icons", "false"),
-    // Windows that pages ask for are tabs, whatever their size.
+    // `window.open` opens tabs, whatever the requested size.
     ("browser.link.open_newwindow", "3"),
     ("browser.link.open_newwindow.restriction", "0"),
     ("browser.tabs.loadInBackground", "true"),
@@ -34,16 +34,16 @@ const PREFERENCES: &[(&str, &str)] = &[
         "dom.popup_allowed_events",
         "\"change click dblclick auxclick mousedown mouseup pointerdown pointerup notificationclick reset submit touchend contextmenu\"",
     ),
-    // Each page may think itself in front, as `window.focus()` makes it.
+    // `window.focus()` focuses each page, so that every page considers itself active.
     ("dom.disable_window_flip", "false"),
     ("focusmanager.testmode", "true"),
     ("dom.min_background_timeout_value", "4"),
     ("dom.timeout.enable_budget_timer_throttling", "false"),
     ("dom.disable_beforeunload", "false"),
-    // A document that comes back out of memory would say nothing of it.
+    // Firefox reports no events for documents that it restores from the back/forward cache.
     ("browser.sessionhistory.max_total_viewers", "0"),
     ("fission.bfcacheInParent", "false"),
-    // Input goes to the page that is meant, not to the tab that is in front.
+    // Input goes to the addressed page instead of the selected tab.
     ("remote.events.async.enabled", "false"),
     ("browser.download.always_ask_before_handling_new_types", "false"),
     ("browser.download.open_pdf_attachments_inline", "false"),
@@ -52,29 +52,29 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("dom.security.https_first", "false"),
     ("dom.security.https_only_mode", "false"),
     ("security.sandbox.warn_unprivileged_namespaces", "false"),
-    // Scripts that run for too long are reported, after a second in place of ten: they can be ended only so.
+    // Report long-running scripts after 1 s instead of 10 s. Only reported scripts can be terminated.
     ("dom.ipc.reportProcessHangs", "true"),
     ("dom.max_script_run_time", "1"),
     ("dom.max_script_run_time.require_critical_input", "false"),
-    // Otherwise a command that a crash of its page has interrupted would run again, in the browser's parent process.
+    // Otherwise a command that a page crash interrupts would run again, in the parent process.
     ("remote.retry-on-abort", "false"),
     ("signon.rememberSignons", "false"),
     ("widget.gtk.overlay-scrollbars.enabled", "true"),
 ];
 
-/// Of one that may only reach the network through us.
-const ONE_WAY_OUT: &[(&str, &str)] = &[
+/// The preferences for a browser that may reach the network only through Troupe's proxy.
+const PROXY_ONLY: &[(&str, &str)] = &[
     ("network.proxy.type", "1"),
     ("network.proxy.socks", "\"127.0.0.1\""),
     ("network.proxy.socks_version", "5"),
     ("network.proxy.socks_remote_dns", "true"),
     ("network.proxy.socks5_remote_dns", "true"),
     ("network.proxy.no_proxies_on", "\"\""),
-    // This machine too, and never past the proxy where that does not answer.
+    // Use the proxy for localhost, too, and never bypass it if it does not answer.
     ("network.proxy.allow_hijacking_localhost", "true"),
     ("network.proxy.failover_direct", "false"),
     ("network.proxy.allow_bypass", "false"),
-    // WebRTC and HTTP/3 go by UDP, names of their own go by HTTPS.
+    // WebRTC, HTTP/3, WebTransport and DNS over HTTPS would bypass the proxy.
     ("media.peerconnection.ice.proxy_only", "true"),
     ("network.http.http3.enable", "false"),
     ("network.webtransport.enabled", "false"),
@@ -92,9 +92,11 @@ const PERMISSIONS: &[(&str, &str, &str)] = &[
     ("notifications", "permissions.default.desktop-notification", "1"),
 ];
 
-/// The settings of a profile, as its `user.js`; `way_out` is the port of the proxy that everything goes through.
-/// A permission that Firefox has no setting for is the error.
-pub(super) fn user_js(config: &Config, way_out: Option<u16>) -> Result<String, String> {
+/// Returns the `user.js` of a profile. `proxy_port` is the port of the proxy for all traffic.
+///
+/// # Errors
+/// Returns the permission if Firefox has no preference for it.
+pub(super) fn user_js(config: &Config, proxy_port: Option<u16>) -> Result<String, String> {
     let mut text = String::new();
     let mut set = |name: &str, value: &str| {
         let _ = writeln!(text, "user_pref(\"{name}\", {value});");
@@ -102,8 +104,8 @@ pub(super) fn user_js(config: &Config, way_out: Option<u16>) -> Result<String, S
     for (name, value) in PREFERENCES {
         set(name, value);
     }
-    if let Some(port) = way_out {
-        ONE_WAY_OUT.iter().for_each(|(name, value)| set(name, value));
+    if let Some(port) = proxy_port {
+        PROXY_ONLY.iter().for_each(|(name, value)| set(name, value));
         set("network.proxy.socks_port", &port.to_string());
     }
     for permission in &config.context.permissions {

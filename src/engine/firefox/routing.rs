@@ -1,4 +1,4 @@
-//! Assigns browsing contexts to pages, and dispatches the browser's events to them.
+//! Maps browsing contexts to pages, and dispatches the browser's events to them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,12 +11,12 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Bidi, console,
-    events::{Happening, NAVIGATION_STARTED, parse},
-    network::{ContextNetwork, Intercept},
-    page::{FirefoxPage, PageSetup},
-    requests,
-    system::{System, TOLD, Told},
-    tabs::Tabs,
+    navigation_events::{NAVIGATION_STARTED, NavigationEvent, parse},
+    network::{FirefoxNetwork, RequestInterception},
+    network_events,
+    page::{FirefoxPage, FirefoxPageSetup},
+    pending_tabs::PendingTabs,
+    privileged::{MESSAGE_EVENT, PrivilegedMessage, PrivilegedScript},
 };
 use crate::engine::{
     ContextObserver, Page, PageEvent,
@@ -24,89 +24,89 @@ use crate::engine::{
     connection::{Listener, read_json},
 };
 
-/// Frames tell under this name where they are.
+/// The channel on which frames report their URL.
 pub(super) const CHANNEL: &str = "troupe";
-/// Tabs that BiDi has not told of yet.
-const MOST_EARLY: usize = 32;
+/// Maximum number of tabs to remember before BiDi reports them.
+const MAX_EARLY: usize = 32;
 
-/// State that the listener and the contexts share.
-pub(super) struct Shared {
+/// The state that the listener and the contexts share.
+pub(super) struct FirefoxState {
     pub bidi: Bidi,
-    pub system: System,
-    pub intercept: Arc<Intercept>,
-    targets: Mutex<Targets>,
+    pub privileged: PrivilegedScript,
+    pub intercept: Arc<RequestInterception>,
+    targets: Mutex<PageIndex>,
 }
 
 #[derive(Default)]
-struct Targets {
-    /// By user context.
-    contexts: HashMap<Arc<str>, Arc<ContextShared>>,
+struct PageIndex {
+    /// The contexts by user context.
+    contexts: HashMap<Arc<str>, Arc<ContextHandles>>,
     pages: Arrivals<FirefoxPage>,
-    /// The pages of all frames, main frames included.
+    /// The page of each frame, including main frames.
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
-    /// The first navigations of tabs that links have opened, which are reported before their tabs.
-    early: VecDeque<Happening>,
-    /// Where tabs lead that BiDi has not told of yet, by their names.
-    leads: VecDeque<(Arc<str>, String)>,
+    /// First navigations of tabs that links opened: BiDi reports them before the tabs.
+    early: VecDeque<NavigationEvent>,
+    /// URLs of tabs that BiDi has not reported yet, by browsing context.
+    window_urls: VecDeque<(Arc<str>, String)>,
 }
 
-pub(super) struct ContextShared {
+pub(super) struct ContextHandles {
     pub observer: Arc<dyn ContextObserver>,
-    pub network: Arc<ContextNetwork>,
-    pub tabs: Arc<Tabs>,
+    pub network: Arc<FirefoxNetwork>,
+    pub tabs: Arc<PendingTabs>,
 }
 
-impl Shared {
-    pub fn new(bidi: Bidi, system: System) -> Self {
-        Self { bidi, system, intercept: Arc::default(), targets: Mutex::default() }
+impl FirefoxState {
+    pub fn new(bidi: Bidi, privileged: PrivilegedScript) -> Self {
+        Self { bidi, privileged, intercept: Arc::default(), targets: Mutex::default() }
     }
 
-    pub fn add_context(&self, id: &Arc<str>, context: ContextShared) {
+    pub fn add_context(&self, id: &Arc<str>, context: ContextHandles) {
         self.targets().contexts.insert(id.clone(), Arc::new(context));
     }
 
-    /// Forgets a user context; its pages.
+    /// Removes a user context and returns its pages.
     pub fn remove_context(&self, id: &Arc<str>) -> Vec<Arc<FirefoxPage>> {
         let mut targets = self.targets();
         targets.contexts.remove(id);
         targets.pages.iter().filter(|page| page.user_context == *id).cloned().collect()
     }
 
-    /// The page `id`, which may not be reported yet.
+    /// Returns the page `id` as soon as it is reported.
     pub fn arrival(&self, id: &Arc<str>) -> Arrival<FirefoxPage> {
         self.targets().pages.expect(id.clone())
     }
 
-    fn targets(&self) -> MutexGuard<'_, Targets> {
+    fn targets(&self) -> MutexGuard<'_, PageIndex> {
         self.targets.lock()
     }
 
-    fn note_early(&self, happening: Happening) {
+    fn keep_early_navigation(&self, event: NavigationEvent) {
         let mut targets = self.targets();
-        if targets.early.len() == MOST_EARLY {
+        if targets.early.len() == MAX_EARLY {
             targets.early.pop_front();
         }
-        targets.early.push_back(happening);
+        targets.early.push_back(event);
     }
 
-    fn early(&self, context: &str) -> Option<Happening> {
+    fn take_early_navigation(&self, context: &str) -> Option<NavigationEvent> {
         let mut targets = self.targets();
         let at = targets.early.iter().position(|early| *early.context == *context)?;
         targets.early.remove(at)
     }
 
-    fn note_leads(&self, context: Arc<str>, url: String) {
+    fn keep_window_url(&self, context: Arc<str>, url: String) {
         let mut targets = self.targets();
-        if targets.leads.len() == MOST_EARLY {
-            targets.leads.pop_front();
+        if targets.window_urls.len() == MAX_EARLY {
+            targets.window_urls.pop_front();
         }
-        targets.leads.push_back((context, url));
+        targets.window_urls.push_back((context, url));
     }
 
-    fn leads(&self, context: &str) -> Option<String> {
+    fn take_window_url(&self, context: &str) -> Option<String> {
         let mut targets = self.targets();
-        let at = targets.leads.iter().position(|(of, _)| **of == *context)?;
-        targets.leads.remove(at).map(|(_, url)| url)
+        let at = targets.window_urls.iter().position(|(of, _)| **of == *context)?;
+        targets.window_urls.remove(at).map(|(_, url)| url)
     }
 
     fn with_page(&self, frame: &str, tell: impl FnOnce(&FirefoxPage)) {
@@ -120,8 +120,8 @@ impl Shared {
     }
 }
 
-/// Follows the pages of the whole browser.
-pub(super) struct BrowserListener(pub Weak<Shared>);
+/// Listens to the events of the whole browser.
+pub(super) struct FirefoxListener(pub Weak<FirefoxState>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -134,38 +134,38 @@ struct ContextInfo {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ChannelMessage {
     channel: String,
     data: Value,
-    source: Source,
+    source: MessageSource,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct MessageSource {
     context: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
-struct Placed {
+struct EventContext {
     context: Arc<str>,
 }
 
-impl Listener for BrowserListener {
+impl Listener for FirefoxListener {
     fn event(&self, method: &str, params: &RawValue) {
         let Some(shared) = self.0.upgrade() else { return };
         match method {
             "browsingContext.contextCreated" => {
                 if let Some(info) = parse(method, params) {
-                    created(&shared, info);
+                    context_created(&shared, info);
                 }
             }
             "browsingContext.contextDestroyed" => {
                 if let Some(info) = parse(method, params) {
-                    destroyed(&shared, &info);
+                    context_destroyed(&shared, &info);
                 }
             }
             "input.fileDialogOpened" => {
-                let placed = parse::<Placed>(method, params);
+                let placed = parse::<EventContext>(method, params);
                 if let Some(page) = placed.and_then(|placed| shared.page_of(&placed.context)) {
                     page.chooser_opened(params);
                 }
@@ -176,31 +176,31 @@ impl Listener for BrowserListener {
                     page.emit(PageEvent::Console(message));
                 }
             }
-            TOLD => {
-                if let Some(told) = parse(method, params) {
-                    hear(&shared, told);
+            MESSAGE_EVENT => {
+                if let Some(message) = parse(method, params) {
+                    handle_message(&shared, message);
                 }
             }
             "script.message" => {
-                // Scripts of the page can send anything over their own channels.
-                if let Ok(message) = read_json::<Message>(params.get()) {
-                    heard(&shared, message);
+                // Scripts of the page can send other messages on their own channels.
+                if let Ok(message) = read_json::<ChannelMessage>(params.get()) {
+                    handle_channel_message(&shared, message);
                 }
             }
             _ if method.starts_with("network.") => {
-                let Some(step) = requests::read(method, params) else { return };
+                let Some(step) = network_events::parse_event(method, params) else { return };
                 match step.context.as_deref().and_then(|frame| shared.page_of(frame)) {
-                    Some(page) => page.requested(method, &step),
-                    // A worker's of several pages.
+                    Some(page) => page.network_event(method, &step),
+                    // A request of a worker that several pages share.
                     None if step.is_blocked => shared.intercept.decide(&shared.bidi, &step),
                     None => {}
                 }
             }
             _ => {
-                let Some(happening) = parse::<Happening>(method, params) else { return };
-                match shared.page_of(&happening.context) {
-                    Some(page) => page.happened(method, happening),
-                    None if method == NAVIGATION_STARTED => shared.note_early(happening),
+                let Some(event) = parse::<NavigationEvent>(method, params) else { return };
+                match shared.page_of(&event.context) {
+                    Some(page) => page.navigation_event(method, event),
+                    None if method == NAVIGATION_STARTED => shared.keep_early_navigation(event),
                     None => {}
                 }
             }
@@ -208,10 +208,10 @@ impl Listener for BrowserListener {
     }
 }
 
-fn created(shared: &Arc<Shared>, info: ContextInfo) {
+fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
     let ContextInfo { context: id, parent, url, user_context, original_opener: opener } = info;
-    let early = shared.early(&id);
-    let leads = early.as_ref().map(|early| early.url.clone()).or(shared.leads(&id));
+    let early = shared.take_early_navigation(&id);
+    let window_url = early.as_ref().map(|early| early.url.clone()).or(shared.take_window_url(&id));
     if let Some(parent) = parent {
         let Some(page) = shared.page_of(&parent) else { return };
         shared.targets().frames.insert(id.clone(), page.clone());
@@ -219,13 +219,13 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
         return;
     }
     let context = shared.targets().contexts.get(&user_context).cloned();
-    // Not ours: the browser's own first tab.
+    // The browser's initial tab belongs to no session.
     let Some(context) = context else { return };
-    let setup = PageSetup {
+    let setup = FirefoxPageSetup {
         id: id.clone(),
         user_context: user_context.clone(),
         bidi: shared.bidi.clone(),
-        system: shared.system.clone(),
+        privileged: shared.privileged.clone(),
         network: context.network.clone(),
         tabs: context.tabs.clone(),
     };
@@ -234,26 +234,26 @@ fn created(shared: &Arc<Shared>, info: ContextInfo) {
     shared.targets().frames.insert(id.clone(), page.clone());
     match opener.and_then(|opener| shared.page_of(&opener)) {
         Some(opener) => {
-            let url = leads.unwrap_or(url);
+            let url = window_url.unwrap_or(url);
             opener.emit(PageEvent::WindowOpening { window: Some(id.clone()), url });
             page.opened_by(vec![opener]);
-            context.tabs.told();
+            context.tabs.reported();
         }
-        // A window that must not know its opener: it was one of these pages, unless we have asked for it.
-        None if !context.tabs.are_wanted() => {
+        // `noopener` hides the opener: it is one of these pages, unless Troupe itself opened the tab.
+        None if !context.tabs.has_requests() => {
             let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
             others.retain(|other| other.user_context == user_context && other.id() != &*id);
             page.opened_by(others);
         }
-        None => context.tabs.told(),
+        None => context.tabs.reported(),
     }
     if let Some(early) = early {
-        page.happened(NAVIGATION_STARTED, early);
+        page.navigation_event(NAVIGATION_STARTED, early);
     }
     shared.targets().pages.arrive(id, page);
 }
 
-fn destroyed(shared: &Arc<Shared>, info: &ContextInfo) {
+fn context_destroyed(shared: &Arc<FirefoxState>, info: &ContextInfo) {
     let page = {
         let mut targets = shared.targets();
         let page = targets.frames.remove(&info.context);
@@ -267,51 +267,55 @@ fn destroyed(shared: &Arc<Shared>, info: &ContextInfo) {
     if info.parent.is_some() {
         page.frame_detached(info.context.clone());
     } else {
-        page.gone();
+        page.closed();
     }
 }
 
-/// A frame tells where it is.
-fn heard(shared: &Arc<Shared>, message: Message) {
+/// Handles the URL that a frame reports on the channel.
+fn handle_channel_message(shared: &Arc<FirefoxState>, message: ChannelMessage) {
     let (CHANNEL, Some(frame), Some(url)) =
         (message.channel.as_str(), message.source.context, message.data["value"].as_str())
     else {
         return;
     };
     if let Some(page) = shared.page_of(&frame) {
-        page.moved(&frame, url.to_owned());
+        page.url_changed(&frame, url.to_owned());
     }
 }
 
-/// The browser's window tells something.
-fn hear(shared: &Arc<Shared>, told: Told) {
-    match told {
-        Told::Tab { user_context, context: id, leads } => {
+/// Handles a message from the privileged script.
+fn handle_message(shared: &Arc<FirefoxState>, message: PrivilegedMessage) {
+    match message {
+        PrivilegedMessage::Tab { user_context, context: id, url } => {
             let context = shared.targets().contexts.get(&user_context).cloned();
             let Some(context) = context else { return };
-            context.tabs.opens();
-            match (leads, shared.page_of(&id)) {
+            context.tabs.opened();
+            match (url, shared.page_of(&id)) {
                 (None, _) => {}
-                (Some(url), Some(page)) => page.leads_to(&url),
-                (Some(url), None) => shared.note_leads(id, url),
+                (Some(url), Some(page)) => page.window_url_known(&url),
+                (Some(url), None) => shared.keep_window_url(id, url),
             }
         }
-        Told::Window { user_context } => {
+        PrivilegedMessage::Window { user_context } => {
             if let Some(context) = shared.targets().contexts.get(&user_context) {
-                context.tabs.opens();
+                context.tabs.opened();
             }
         }
-        Told::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),
-        Told::Dialog { context } => shared.with_page(&context, FirefoxPage::dialog_opens),
-        Told::Asks { context, channel, kind } => {
-            shared.with_page(&context, |page| page.asks(&context, channel, kind));
+        PrivilegedMessage::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),
+        PrivilegedMessage::Dialog { context } => {
+            shared.with_page(&context, FirefoxPage::dialog_opening)
         }
-        Told::Step { context, press, step } => {
-            shared.with_page(&context, |page| page.press_goes_on(press, step));
+        PrivilegedMessage::RequestSent { context, channel, kind } => {
+            shared.with_page(&context, |page| page.request_sent(&context, channel, kind));
         }
-        Told::Answered { context, channel } => {
-            shared.with_page(&context, |page| page.answered(channel))
+        PrivilegedMessage::Click { context, click, progress } => {
+            shared.with_page(&context, |page| page.click_progress(click, progress));
         }
-        Told::Asked { context, channel } => shared.with_page(&context, |page| page.asked(channel)),
+        PrivilegedMessage::ResponseReceived { context, channel } => {
+            shared.with_page(&context, |page| page.response_received(channel))
+        }
+        PrivilegedMessage::RequestFinished { context, channel } => {
+            shared.with_page(&context, |page| page.request_finished(channel))
+        }
     }
 }

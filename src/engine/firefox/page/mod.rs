@@ -1,7 +1,7 @@
-//! Implements the [`Page`] trait over BiDi. `script` evaluates and reads closed shadow roots, `pointing` dispatches
+//! Implements the [`Page`] trait over BiDi. `script` runs scripts and reads closed shadow roots, `input` dispatches
 //! input to the right frame.
 
-mod pointing;
+mod input;
 mod script;
 
 use std::{
@@ -17,18 +17,18 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::watch;
 
-use pointing::{DRAG, Presses};
-pub(super) use script::WORLD;
+use input::{DRAG, PendingClicks};
+pub(super) use script::SANDBOX;
 
 use super::{
     Bidi, CAPABILITIES,
-    events::{Came, Frames, Happening, NAVIGATION_STARTED},
-    network::ContextNetwork,
-    reasons,
-    requests::Step,
-    system::{AskedFor, LET_US_IN, System},
-    tabs::Tabs,
-    value::Outcome,
+    navigation_events::{FrameTable, NAVIGATION_STARTED, NavigationEvent, NavigationOutcome},
+    network::{DocumentUrls, FirefoxNetwork},
+    network_errors,
+    network_events::NetworkEvent,
+    pending_tabs::PendingTabs,
+    privileged::{PrivilegedScript, SYSTEM_ACCESS_HINT, ScriptedRequest},
+    remote_value::ScriptResult,
 };
 use crate::engine::{
     Area, Capabilities, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
@@ -41,74 +41,74 @@ use crate::engine::{
     network_policy::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
 };
 
-/// A picture of a page that is not painted would never be answered.
+/// Firefox never answers a screenshot of a page that is not painted.
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
-/// A dialog that opens is drawn within this time.
+/// Maximum time until an opening dialog is reported.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parameters of a new page.
-pub(super) struct PageSetup {
+pub(super) struct FirefoxPageSetup {
     pub id: Arc<str>,
     pub user_context: Arc<str>,
     pub bidi: Bidi,
-    pub system: System,
-    pub network: Arc<ContextNetwork>,
-    pub tabs: Arc<Tabs>,
+    pub privileged: PrivilegedScript,
+    pub network: Arc<FirefoxNetwork>,
+    pub tabs: Arc<PendingTabs>,
 }
 
 pub(super) struct FirefoxPage {
     id: Arc<str>,
     pub user_context: Arc<str>,
     bidi: Bidi,
-    system: System,
+    privileged: PrivilegedScript,
     observer: OnceLock<Arc<dyn PageObserver>>,
-    network: Arc<ContextNetwork>,
-    tabs: Arc<Tabs>,
-    state: Mutex<State>,
-    /// Whether a dialog is about to be reported.
+    network: Arc<FirefoxNetwork>,
+    tabs: Arc<PendingTabs>,
+    state: Mutex<FirefoxPageState>,
+    /// True while a dialog is opening that BiDi has not reported.
     dialog: watch::Sender<bool>,
-    presses: Mutex<Presses>,
-    /// The pages that may have opened it, until it is known where it goes.
+    presses: Mutex<PendingClicks>,
+    /// The pages that may have opened this page, until its URL is known.
     openers: Mutex<Vec<Arc<Self>>>,
 }
 
 #[derive(Default)]
-struct State {
-    frames: Frames,
-    choosers: Choosers,
-    /// Statuses of redirects by request, until the request that follows.
+struct FirefoxPageState {
+    frames: FrameTable,
+    choosers: FileChoosers,
+    /// Redirect statuses by request, until the next request of the redirect chain.
     redirects: HashMap<Arc<str>, u16>,
     closed: bool,
     navigation: ClientNavigation,
-    /// Since it last began to go somewhere.
+    /// Whether it crashed since the last navigation began.
     crashed: bool,
-    /// The buttons of the pointer that are held down.
+    /// The held buttons, as in `MouseEvent.buttons`.
     held: u8,
 }
 
-/// Maximum number of file choosers of a page whose inputs are kept.
-const MOST_CHOOSERS: usize = 16;
+/// Maximum number of file choosers of a page to remember.
+const MAX_CHOOSERS: usize = 16;
 
-/// The inputs whose file choosers opened last, each with a number that is never reused.
+/// The inputs whose file choosers opened last, each with a unique number.
 #[derive(Default)]
-struct Choosers {
+struct FileChoosers {
     last: i64,
     inputs: VecDeque<(i64, String)>,
 }
 
-impl Choosers {
-    /// Keeps the shared id of an input; its number.
+impl FileChoosers {
+    /// Stores the shared id of an input and returns its number.
     fn opened(&mut self, input: String) -> i64 {
         self.last += 1;
-        if self.inputs.len() == MOST_CHOOSERS {
+        if self.inputs.len() == MAX_CHOOSERS {
             self.inputs.pop_front();
         }
         self.inputs.push_back((self.last, input));
         self.last
     }
 
-    /// The shared id of the input with this number.
+    /// Returns the shared id of the input with this number.
     fn input(&self, number: i64) -> Option<String> {
         self.inputs.iter().find(|(known, _)| *known == number).map(|(_, input)| input.clone())
     }
@@ -119,41 +119,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[derive(Deserialize)]
-struct Navigated {
+struct NavigateResult {
     navigation: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
-struct Captured {
+struct CaptureResult {
     data: String,
 }
 
 #[derive(Deserialize)]
-struct ChooserOpened {
+struct FileDialogOpened {
     context: FrameId,
-    element: Option<Node>,
+    element: Option<SharedReference>,
     #[serde(default)]
     multiple: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Node {
+struct SharedReference {
     shared_id: Option<String>,
 }
 
+impl DocumentUrls for FirefoxPage {
+    fn document_urls(&self) -> Vec<String> {
+        lock(&self.state).frames.document_urls()
+    }
+}
+
 impl FirefoxPage {
-    /// A page that has just opened; `introduce` gets it before anything happens in it.
+    /// Creates a page that has just opened. `introduce` gets it before its first event.
     pub fn attach(
-        setup: PageSetup,
+        setup: FirefoxPageSetup,
         introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
-        let PageSetup { id, user_context, bidi, system, network, tabs } = setup;
+        let FirefoxPageSetup { id, user_context, bidi, privileged, network, tabs } = setup;
         let page = Arc::new(Self {
             id: id.clone(),
             user_context,
             bidi,
-            system,
+            privileged,
             observer: OnceLock::new(),
             network,
             tabs,
@@ -163,7 +169,8 @@ impl FirefoxPage {
             openers: Mutex::default(),
         });
         lock(&page.state).frames.attach(&id, None);
-        page.network.add_page(&page);
+        let documents = Arc::downgrade(&(page.clone() as Arc<dyn DocumentUrls>));
+        page.network.add_page(documents);
         let observer = introduce(page.clone());
         observer.event(PageEvent::FrameAttached { frame: id, parent: None });
         let _ = page.observer.set(observer);
@@ -186,25 +193,25 @@ impl FirefoxPage {
         self.emit(PageEvent::FrameDetached { frame });
     }
 
-    /// It has closed.
-    pub fn gone(&self) {
+    /// Handles the close of the page.
+    pub fn closed(&self) {
         lock(&self.state).closed = true;
         self.emit(PageEvent::Closed);
     }
 
-    /// Its process has died.
+    /// Handles the crash of the page's content process.
     pub fn crashed(&self) {
         lock(&self.state).crashed = true;
         self.emit(PageEvent::Crashed);
     }
 
-    /// It is a window that one of `pages` has asked for.
+    /// Sets the pages that may have opened this page.
     pub fn opened_by(&self, pages: Vec<Arc<Self>>) {
         *lock(&self.openers) = pages;
     }
 
-    /// It is known where the window leads that it is.
-    pub fn leads_to(&self, url: &str) {
+    /// Reports the URL of this page to the pages that may have opened it.
+    pub fn window_url_known(&self, url: &str) {
         for opener in lock(&self.openers).clone() {
             opener.emit(PageEvent::WindowOpening {
                 window: Some(self.id.clone()),
@@ -213,83 +220,81 @@ impl FirefoxPage {
         }
     }
 
-    /// Something has happened in it.
-    pub fn happened(&self, method: &str, happening: Happening) {
-        if method == NAVIGATION_STARTED && happening.context == self.id {
-            self.leads_to(&happening.url);
+    /// Handles a `browsingContext` event.
+    pub fn navigation_event(&self, method: &str, event: NavigationEvent) {
+        if method == NAVIGATION_STARTED && event.context == self.id {
+            self.window_url_known(&event.url);
             if !std::mem::take(&mut *lock(&self.openers)).is_empty() {
-                self.tabs.all_known();
+                self.tabs.clear();
             }
         }
         let events = {
             let mut state = lock(&self.state);
-            if let Some(document) =
-                happening.navigation.as_ref().filter(|_| happening.context == self.id)
-            {
+            if let Some(document) = event.navigation.as_ref().filter(|_| event.context == self.id) {
                 match method {
                     NAVIGATION_STARTED => state.navigation.start(document.clone()),
                     "browsingContext.navigationCommitted" => state.navigation.commit(document),
                     _ => {}
                 }
             }
-            state.crashed &= method != NAVIGATION_STARTED || happening.context != self.id;
+            state.crashed &= method != NAVIGATION_STARTED || event.context != self.id;
             if state.crashed {
-                // An empty document replaces the crashed one.
+                // Events of the empty document that replaces the crashed one.
                 return;
             }
-            state.frames.apply(method, happening)
+            state.frames.apply(method, event)
         };
         for event in events {
-            let drawn = matches!(event, PageEvent::DialogOpened(_));
+            let is_dialog = matches!(event, PageEvent::DialogOpened(_));
             self.emit(event);
-            if drawn {
+            if is_dialog {
                 self.dialog.send_replace(false);
             }
         }
     }
 
-    /// A dialog is being drawn.
-    pub fn dialog_opens(&self) {
+    /// Handles a dialog that is opening.
+    pub fn dialog_opening(&self) {
         self.dialog.send_replace(true);
     }
 
-    /// Waits until an opening dialog was reported, because the command that opened it is answered earlier.
-    async fn dialog_drawn(&self) {
-        let mut drawn = self.dialog.subscribe();
-        let _ = tokio::time::timeout(DIALOG_TIMEOUT, drawn.wait_for(|opens| !opens)).await;
+    /// Waits until an opening dialog is reported: the command that opened it is answered earlier.
+    async fn wait_for_dialog(&self) {
+        let mut opening = self.dialog.subscribe();
+        let _ = tokio::time::timeout(DIALOG_TIMEOUT, opening.wait_for(|opening| !opening)).await;
     }
 
-    /// A document sends a request. BiDi reports it later, and reports its end before the document gets the response.
-    pub fn asks(&self, frame: &Arc<str>, channel: u64, kind: AskedFor) {
+    /// Handles a request of a document. BiDi reports it later, and reports its end before the document has the response.
+    pub fn request_sent(&self, frame: &Arc<str>, channel: u64, kind: ScriptedRequest) {
         let document = lock(&self.state).frames.document(frame);
         self.emit(PageEvent::RequestStarted {
-            id: asked_for(channel),
+            id: request_id(channel),
             frame: Some(frame.clone()),
             document,
             kind: match kind {
-                AskedFor::Script => ResourceKind::Script,
-                AskedFor::Fetch => ResourceKind::Fetch,
+                ScriptedRequest::Script => ResourceKind::Script,
+                ScriptedRequest::Fetch => ResourceKind::Fetch,
             },
         });
     }
 
-    /// The answer is there, and with the document in a moment.
-    pub fn answered(&self, channel: u64) {
-        self.emit(PageEvent::AnswerBegun { id: asked_for(channel), length: Some(0) });
+    /// Handles the end of a response in the parent process. The document gets it next.
+    pub fn response_received(&self, channel: u64) {
+        self.emit(PageEvent::AnswerBegun { id: request_id(channel), length: Some(0) });
     }
 
-    /// The document has all of the answer.
-    pub fn asked(&self, channel: u64) {
-        self.emit(PageEvent::RequestEnded { id: asked_for(channel) });
+    /// Handles the end of a response in the document.
+    pub fn request_finished(&self, channel: u64) {
+        self.emit(PageEvent::RequestEnded { id: request_id(channel) });
     }
 
-    /// A step in the life of one of its requests.
-    pub fn requested(&self, method: &str, step: &Step) {
+    /// Handles a network event.
+    pub fn network_event(&self, method: &str, step: &NetworkEvent) {
         let (document, redirected, aborted) = {
             let mut state = lock(&self.state);
             let document = step.context.as_ref().and_then(|frame| state.frames.document(frame));
             let id = &step.request.request;
-            let redirected = match step.redirect(method) {
+            let redirected = match step.redirect_status(method) {
                 Some(status) => {
                     state.redirects.insert(id.clone(), status);
                     None
@@ -298,16 +303,16 @@ impl FirefoxPage {
             };
             let aborted = match (&step.context, &step.navigation) {
                 (Some(frame), Some(navigation)) if step.is_aborted() => {
-                    state.frames.given_up(frame, navigation)
+                    state.frames.navigation_ended(frame, navigation)
                 }
                 _ => None,
             };
             (document, redirected, aborted)
         };
-        if let Some(event) = step.waited_for(method, document) {
+        if let Some(event) = step.page_event(method, document) {
             self.emit(event);
         }
-        if let Some(event) = step.logged(method, redirected) {
+        if let Some(event) = step.log_event(method, redirected) {
             self.emit(PageEvent::Request(event));
         }
         if let Some(event) = aborted {
@@ -320,13 +325,8 @@ impl FirefoxPage {
         }
     }
 
-    /// Where its documents come from.
-    pub fn places(&self) -> Vec<String> {
-        lock(&self.state).frames.places()
-    }
-
-    /// The initiator of an intercepted request of the frames.
-    fn initiator(&self, step: &Step) -> RequestInitiator {
+    /// Returns the initiator of an intercepted request of its frames.
+    fn initiator(&self, step: &NetworkEvent) -> RequestInitiator {
         let state = lock(&self.state);
         let frame = step.context.as_ref();
         let target = match step.request.kind() {
@@ -339,19 +339,20 @@ impl FirefoxPage {
             target,
             referrer: step.request.header("referer"),
         };
-        let place = frame.and_then(|frame| state.frames.place_of(frame));
+        let place = frame.and_then(|frame| state.frames.document_url(frame));
         RequestInitiator::of(&stopped, state.navigation.target(), place)
     }
 
-    /// The page wishes for files.
+    /// Handles a file chooser that the page opens.
     pub fn chooser_opened(&self, params: &RawValue) {
-        let Some(opened) = super::events::parse::<ChooserOpened>("input.fileDialogOpened", params)
+        let Some(opened) =
+            super::navigation_events::parse::<FileDialogOpened>("input.fileDialogOpened", params)
         else {
             return;
         };
         let Some(node) = opened.element.and_then(|node| node.shared_id) else { return };
         let input = lock(&self.state).choosers.opened(node);
-        let ChooserOpened { context: frame, multiple, .. } = opened;
+        let FileDialogOpened { context: frame, multiple, .. } = opened;
         self.emit(PageEvent::FileChooserOpened(FileChooser {
             frame,
             input: Some(input),
@@ -359,16 +360,16 @@ impl FirefoxPage {
         }));
     }
 
-    /// A frame tells where it is after it has moved within its document.
-    pub fn moved(&self, frame: &FrameId, url: String) {
-        let event = lock(&self.state).frames.moved(frame, url);
+    /// Handles the URL that a frame reports after a same-document navigation.
+    pub fn url_changed(&self, frame: &FrameId, url: String) {
+        let event = lock(&self.state).frames.url_changed(frame, url);
         if let Some(event) = event {
             self.emit(event);
         }
     }
 
-    /// Converts an error: if the frame is gone, the page may be gone, too.
-    fn meaning(&self, error: EngineError) -> EngineError {
+    /// Replaces `DocumentGone` if the page was closed or crashed.
+    fn convert_error(&self, error: EngineError) -> EngineError {
         match error {
             EngineError::DocumentGone => {
                 let state = lock(&self.state);
@@ -382,65 +383,69 @@ impl FirefoxPage {
         }
     }
 
-    /// Converts an error of a script: a crash is reported shortly after the failed script.
-    async fn end_of(&self, error: EngineError) -> EngineError {
+    /// Like [`Self::convert_error`], but waits for pending reports: a crash is reported shortly after the failed script.
+    async fn classify_error(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
-            let _ = self.system.ask("catching up", LET_US_IN, "caughtUp()").await;
+            let _ = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "caughtUp()").await;
         }
-        self.meaning(error)
+        self.convert_error(error)
     }
 
     async fn run(&self, method: &'static str, params: Value) -> EngineResult<()> {
         match self.bidi.run(method, params).await {
-            Err(error) => Err(self.end_of(error).await),
+            Err(error) => Err(self.classify_error(error).await),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Asks the browser's own window: `name` of its script.
+    /// Calls the function `name` of the privileged script.
     async fn ask(
         &self,
         what: &'static str,
         instead: &'static str,
         name: &str,
     ) -> EngineResult<Value> {
-        let answer = self.system.ask(what, instead, &self.system_call(name)).await;
-        answer.map_err(|error| self.meaning(error))
+        let answer = self.privileged.call(what, instead, &self.privileged_call(name)).await;
+        answer.map_err(|error| self.convert_error(error))
     }
 
-    /// Expects a navigation of the client to the entry of the history that is `steps` from the current one. A browser that
-    /// does not let us in was not started by us, and its pages may go anywhere.
+    /// Allows a navigation of the client to the history entry that is `steps` from the current one. An attached browser
+    /// that does not allow privileged scripts has no network policy.
     async fn expect_history_entry(&self, steps: i64) -> EngineResult<()> {
         let call = format!("historyEntry({}, {steps})", json!(self.id));
-        let Some(sent) = self.system.tell(&call)? else { return Ok(()) };
-        if let Value::String(url) = sent.read::<Outcome>().await.map_err(super::meaning)?.value()? {
+        let Some(sent) = self.privileged.post(&call)? else { return Ok(()) };
+        if let Value::String(url) =
+            sent.read::<ScriptResult>().await.map_err(super::convert_error)?.value()?
+        {
             lock(&self.state).navigation.request(&url);
         }
         Ok(())
     }
 
-    fn system_call(&self, name: &str) -> String {
+    fn privileged_call(&self, name: &str) -> String {
         format!("{name}({})", json!(self.id))
     }
 }
 
-/// The id of a document's request, in addition to BiDi's.
-fn asked_for(channel: u64) -> Arc<str> {
-    format!("asked for {channel}").into()
+/// Returns the id of a request that the frame script reports. It differs from BiDi's id.
+fn request_id(channel: u64) -> Arc<str> {
+    format!("channel {channel}").into()
 }
 
 fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 
-/// The reason in a refused navigation, if it is one.
-fn failed(error: WireError) -> EngineResult<NavigationStart> {
+/// Converts a rejected navigation command into a failed navigation if it names a network error.
+fn failed_navigation(error: WireError) -> EngineResult<NavigationStart> {
     match &error {
-        WireError::Refused { message, .. } => match reasons::named_in(message) {
-            Some(name) => Ok(NavigationStart::Failed { reason: reasons::known(name) }),
-            None => Err(super::meaning(error)),
+        WireError::Refused { message, .. } => match network_errors::error_name(message) {
+            Some(name) => {
+                Ok(NavigationStart::Failed { reason: network_errors::chromium_name(name) })
+            }
+            None => Err(super::convert_error(error)),
         },
-        _ => Err(super::meaning(error)),
+        _ => Err(super::convert_error(error)),
     }
 }
 
@@ -459,25 +464,27 @@ impl Page for FirefoxPage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // A combined click is a script of the privileged session.
-        Capabilities { combined_clicks: self.system.is_open(), ..CAPABILITIES }
+        // A combined click needs the privileged script.
+        Capabilities { combined_clicks: self.privileged.is_open(), ..CAPABILITIES }
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
         lock(&self.state).navigation.request(url);
         let params = json!({"context": self.id, "url": url, "wait": "none"});
-        let navigated: Navigated =
+        let navigated: NavigateResult =
             match self.bidi.post("browsingContext.navigate", params)?.read().await {
                 Ok(navigated) => navigated,
-                Err(error) => return failed(error).map_err(|error| self.meaning(error)),
+                Err(error) => {
+                    return failed_navigation(error).map_err(|error| self.convert_error(error));
+                }
             };
         let Some(navigation) = navigated.navigation else {
             return Ok(NavigationStart::SameDocument);
         };
-        Ok(match lock(&self.state).frames.came_to(&self.id, &navigation) {
-            Came::Download => NavigationStart::Download,
-            Came::Within => NavigationStart::SameDocument,
-            Came::Document => NavigationStart::Document(navigation),
+        Ok(match lock(&self.state).frames.outcome_of(&self.id, &navigation) {
+            NavigationOutcome::Download => NavigationStart::Download,
+            NavigationOutcome::SameDocument => NavigationStart::SameDocument,
+            NavigationOutcome::Document => NavigationStart::Document(navigation),
         })
     }
 
@@ -495,8 +502,8 @@ impl Page for FirefoxPage {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>> {
-        let look = format!("{}?.contentWindow ?? null", element_expression(reference));
-        let remote = self.script(frame, World::Isolated, &look).await?;
+        let window = format!("{}?.contentWindow ?? null", element_expression(reference));
+        let remote = self.script(frame, World::Isolated, &window).await?;
         Ok(remote.window().map(Into::into))
     }
 
@@ -506,26 +513,26 @@ impl Page for FirefoxPage {
         hosts: &str,
         take: &str,
     ) -> EngineResult<bool> {
-        self.look_into_roots(frame, hosts, take).await
+        self.collect_closed_roots(frame, hosts, take).await
     }
 
     async fn title(&self) -> EngineResult<String> {
-        let told = self
-            .ask("telling the title", "start Firefox with --remote-allow-system-access", "title")
+        let title = self
+            .ask("reading the title", "start Firefox with --remote-allow-system-access", "title")
             .await?;
-        Ok(told.as_str().unwrap_or_default().to_owned())
+        Ok(title.as_str().unwrap_or_default().to_owned())
     }
 
     async fn forget_history(&self) -> EngineResult<()> {
-        self.ask("forgetting the history", LET_US_IN, "forgetHistory").await.map(drop)
+        self.ask("clearing the history", SYSTEM_ACCESS_HINT, "forgetHistory").await.map(drop)
     }
 
     fn stop_loading(&self) {
-        let _ = self.system.tell(&self.system_call("stop"));
+        let _ = self.privileged.post(&self.privileged_call("stop"));
     }
 
     fn stop_script(&self) {
-        let _ = self.system.tell(&self.system_call("stopScript"));
+        let _ = self.privileged.post(&self.privileged_call("stopScript"));
     }
 
     async fn catch_up(&self) {
@@ -536,20 +543,20 @@ impl Page for FirefoxPage {
         let focused = self.focused_frame().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
-            let place = actions::place(first);
-            let (frame, (x, y)) = self.input_frame_at(place).await?;
-            let here = if frame == self.id && !lock(&self.state).frames.are_several() {
+            let point = actions::place(first);
+            let (frame, (x, y)) = self.input_frame_at(point).await?;
+            let here = if frame == self.id && !lock(&self.state).frames.has_children() {
                 rest.len()
             } else {
-                // Events at the same point are for the same frame.
-                rest.iter().take_while(|event| actions::place(event) == place).count()
+                // Events at the same point go to the same frame.
+                rest.iter().take_while(|event| actions::place(event) == point).count()
             };
             let (now, later) = rest.split_at(here);
             if frame == self.id {
-                self.point(now, &focused).await?;
+                self.dispatch_mouse(now, &focused).await?;
             } else {
                 self.focus(&focused);
-                let corner = (place.0 - x, place.1 - y);
+                let corner = (point.0 - x, point.1 - y);
                 self.perform(&frame, actions::mouse(now, corner)).await?;
             }
             rest = later;
@@ -564,11 +571,11 @@ impl Page for FirefoxPage {
 
     async fn press_between(
         &self,
-        look: &ScriptCall,
+        check: &ScriptCall,
         clicks: (u32, Duration),
         then: &ScriptCall,
     ) -> EngineResult<Option<Pressing<'_>>> {
-        self.press_there(look, clicks, then).await
+        self.dispatch_checked_click(check, clicks, then).await
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
@@ -596,7 +603,7 @@ impl Page for FirefoxPage {
         let frames = lock(&self.state).frames.all();
         for frame in frames {
             match self.script(&frame, World::Isolated, &call).await {
-                // A frame that goes away meanwhile has no drags.
+                // A detached frame has no drags.
                 Ok(_) | Err(EngineError::DocumentGone) => {}
                 Err(error) => return Err(error),
             }
@@ -617,19 +624,19 @@ impl Page for FirefoxPage {
             let state = lock(&self.state);
             (state.frames.all(), state.held)
         };
-        // A frame that is gone has no drag, and a page that is gone holds no button.
+        // Errors do not matter: a detached frame has no drag, and a closed page holds no button.
         for frame in &frames {
             let _ =
                 self.post_script(frame, World::Isolated, "void globalThis.__troupeDrags?.cancel()");
         }
         if held & 1 != 0 {
             let button = MouseButton::Left;
-            self.release_at_once(&[
+            self.post_release(&[
                 MouseEvent::Move { x, y, modifiers: 0 },
                 MouseEvent::Up { x, y, button, clicks: 1, modifiers: 0 },
             ]);
         }
-        // Buttons that BiDi holds: it knows whether it does.
+        // Releases the buttons that BiDi pressed, if any.
         for frame in &frames {
             let _ = self.bidi.post("input.releaseActions", json!({"context": frame}));
         }
@@ -660,37 +667,46 @@ impl Page for FirefoxPage {
         if ignore_cache {
             let instead =
                 "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
-            return self.ask("reloading past the cache", instead, "reloadFresh").await.map(drop);
+            return self.ask("reloading without the cache", instead, "reloadFresh").await.map(drop);
         }
-        if let Some(sent) = self.system.tell(&self.system_call("reload"))? {
-            return sent.read::<Outcome>().await.map_err(super::meaning)?.value().map(drop);
+        if let Some(sent) = self.privileged.post(&self.privileged_call("reload"))? {
+            return sent
+                .read::<ScriptResult>()
+                .await
+                .map_err(super::convert_error)?
+                .value()
+                .map(drop);
         }
         let params = json!({"context": self.id, "wait": "none"});
         match self.bidi.post("browsingContext.reload", params)?.raw().await {
             // Events report the document that it navigates to.
-            Err(error) => failed(error).map(drop).map_err(|error| self.meaning(error)),
+            Err(error) => {
+                failed_navigation(error).map(drop).map_err(|error| self.convert_error(error))
+            }
             Ok(_) => Ok(()),
         }
     }
 
     async fn travel(&self, entries: i64) -> EngineResult<bool> {
         self.expect_history_entry(entries).await?;
-        let before = lock(&self.state).frames.standing(&self.id);
+        let before = lock(&self.state).frames.navigation_state(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
             Err(WireError::Refused { code, .. }) if code == "no such history entry" => {
                 return Ok(false);
             }
-            Err(error) => drop(failed(error).map_err(|error| self.meaning(error))?),
+            Err(error) => {
+                drop(failed_navigation(error).map_err(|error| self.convert_error(error))?)
+            }
             Ok(_) => {}
         }
         // Navigations within a document are not always reported. Firefox's error page has the URL of the failed
         // document, and exists before it is reported.
-        if lock(&self.state).frames.standing(&self.id) == before
+        if lock(&self.state).frames.navigation_state(&self.id) == before
             && let Ok(Value::String(url)) =
                 self.evaluate(&self.id, World::Isolated, "location.href").await
         {
-            self.moved(&self.id, url);
+            self.url_changed(&self.id, url);
         }
         Ok(true)
     }
@@ -714,10 +730,10 @@ impl Page for FirefoxPage {
             SHOT_TIMEOUT,
             self.bidi.call("browsingContext.captureScreenshot", params),
         );
-        let captured: Captured = captured
+        let captured: CaptureResult = captured
             .await
             .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))?
-            .map_err(|error| self.meaning(error))?;
+            .map_err(|error| self.convert_error(error))?;
         Ok(captured.data)
     }
 
@@ -725,10 +741,10 @@ impl Page for FirefoxPage {
         let params = json!({"context": self.id, "background": true});
         let printed =
             tokio::time::timeout(PRINT_TIMEOUT, self.bidi.call("browsingContext.print", params));
-        let printed: Captured = printed
+        let printed: CaptureResult = printed
             .await
             .map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))?
-            .map_err(|error| self.meaning(error))?;
+            .map_err(|error| self.convert_error(error))?;
         Ok(printed.data)
     }
 
@@ -745,7 +761,7 @@ impl Page for FirefoxPage {
             .run("browsingContext.close", json!({"context": self.id, "promptUnload": false}))
             .await
         {
-            // It was gone already.
+            // It was already closed.
             Err(EngineError::PageGone | EngineError::DocumentGone) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         }
@@ -757,11 +773,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_inputs_of_the_last_file_choosers_are_kept() {
-        let mut choosers = Choosers::default();
+    fn only_the_last_file_choosers_are_remembered() {
+        let mut choosers = FileChoosers::default();
         let numbers: Vec<i64> =
             (0..1000).map(|number| choosers.opened(format!("input {number}"))).collect();
-        assert_eq!(choosers.inputs.len(), MOST_CHOOSERS);
+        assert_eq!(choosers.inputs.len(), MAX_CHOOSERS);
         assert_eq!(choosers.input(numbers[999]).as_deref(), Some("input 999"));
         assert_eq!(choosers.input(numbers[0]), None);
     }

@@ -1,4 +1,4 @@
-//! Scripts in a page's frames.
+//! Runs scripts in a page's frames.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,20 @@ use crate::{
         EngineError, EngineResult, FrameId, World,
         connection::Sent,
         firefox::{
-            meaning,
-            value::{Outcome, Remote},
+            convert_error,
+            remote_value::{RemoteValue, ScriptResult},
         },
     },
     offload,
 };
 
-/// Name of our world beside the page's own.
-pub(in crate::engine::firefox) const WORLD: &str = "troupe";
+/// The name of Troupe's sandbox, which is its isolated world.
+pub(in crate::engine::firefox) const SANDBOX: &str = "troupe";
 
 fn target(frame: &FrameId, world: World) -> Value {
     match world {
         World::Main => json!({"context": frame}),
-        World::Isolated => json!({"context": frame, "sandbox": WORLD}),
+        World::Isolated => json!({"context": frame, "sandbox": SANDBOX}),
     }
 }
 
@@ -47,47 +47,49 @@ impl FirefoxPage {
         frame: &FrameId,
         world: World,
         expression: &str,
-    ) -> EngineResult<Remote> {
+    ) -> EngineResult<RemoteValue> {
         let known = lock(&self.state).frames.is_known(frame);
         if !known {
-            return Err(self.meaning(EngineError::DocumentGone));
+            return Err(self.convert_error(EngineError::DocumentGone));
         }
         let sent = self.post_script(frame, world, expression)?;
-        let outcome: Outcome = match sent.read().await.map_err(meaning) {
+        let outcome: ScriptResult = match sent.read().await.map_err(convert_error) {
             Ok(outcome) => outcome,
-            Err(error) => return Err(self.end_of(error).await),
+            Err(error) => return Err(self.classify_error(error).await),
         };
-        self.dialog_drawn().await;
+        self.wait_for_dialog().await;
         outcome.remote()
     }
 
-    /// The node that `expression` gives in our world, by the browser's name.
+    /// Evaluates `expression` in the isolated world and returns the shared id of its node.
     pub(super) async fn node(&self, frame: &FrameId, expression: &str) -> EngineResult<String> {
         let remote = self.script(frame, World::Isolated, expression).await?;
-        remote.node().ok_or_else(|| EngineError::Refused(format!("`{expression}` is no element")))
+        remote
+            .node()
+            .ok_or_else(|| EngineError::Refused(format!("`{expression}` is not an element")))
     }
 
     /// See [`crate::engine::Page::hand_over_roots`].
-    pub(super) async fn look_into_roots(
+    pub(super) async fn collect_closed_roots(
         &self,
         frame: &FrameId,
         hosts: &str,
         take: &str,
     ) -> EngineResult<bool> {
-        let look = json!({
+        let list = json!({
             "expression": hosts,
             "target": target(frame, World::Isolated),
             "awaitPromise": false,
             "serializationOptions": {"maxDomDepth": 0, "maxObjectDepth": 1, "includeShadowTree": "all"},
         });
-        let sent = self.bidi.post("script.evaluate", look)?;
-        let outcome: Outcome =
-            sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let sent = self.bidi.post("script.evaluate", list)?;
+        let outcome: ScriptResult =
+            sent.read().await.map_err(convert_error).map_err(|error| self.convert_error(error))?;
         let pairs: Vec<Value> = outcome
             .remote()?
             .items()
             .into_iter()
-            .filter_map(Remote::closed_root)
+            .filter_map(RemoteValue::closed_root)
             .flat_map(|[host, root]| [json!({"sharedId": host}), json!({"sharedId": root})])
             .collect();
         if pairs.is_empty() {
@@ -102,8 +104,8 @@ impl FirefoxPage {
             "awaitPromise": false,
         });
         let sent = self.bidi.post("script.callFunction", call)?;
-        let outcome: Outcome =
-            sent.read().await.map_err(meaning).map_err(|error| self.meaning(error))?;
+        let outcome: ScriptResult =
+            sent.read().await.map_err(convert_error).map_err(|error| self.convert_error(error))?;
         outcome.remote().map(|_| true)
     }
 }

@@ -1,9 +1,9 @@
-//! Maps Firefox's names of network errors to those that the layers above use.
+//! Maps Firefox's names of network errors to Chromium's, which the layers above use.
 
 /// `(Firefox's name, Chromium's)`
-const REASONS: &[(&str, &str)] = &[
+const ERROR_NAMES: &[(&str, &str)] = &[
     ("NS_BINDING_ABORTED", "net::ERR_ABORTED"),
-    // What we refuse ourselves.
+    // Requests that Troupe blocks.
     ("NS_ERROR_ABORT", "net::ERR_BLOCKED_BY_CLIENT"),
     ("NS_ERROR_CONNECTION_REFUSED", "net::ERR_CONNECTION_REFUSED"),
     ("NS_ERROR_CORRUPTED_CONTENT", "net::ERR_CONTENT_DECODING_FAILED"),
@@ -30,9 +30,9 @@ const REASONS: &[(&str, &str)] = &[
     ("SSL_ERROR_BAD_CERT_DOMAIN", "net::ERR_CERT_COMMON_NAME_INVALID"),
 ];
 
-/// Returns the name that the layers above use for `name`, or `name` itself if there is none.
-pub(super) fn known(name: &str) -> String {
-    let known = REASONS.iter().find(|(firefox, _)| *firefox == name).map(|(_, reason)| *reason);
+/// Returns Chromium's name of the error `name`, or `name` itself if there is none.
+pub(super) fn chromium_name(name: &str) -> String {
+    let known = ERROR_NAMES.iter().find(|(firefox, _)| *firefox == name).map(|(_, reason)| *reason);
     match known {
         Some(reason) => reason.to_owned(),
         None if name.starts_with("SEC_ERROR_") || name.starts_with("MOZILLA_PKIX_ERROR_") => {
@@ -43,8 +43,8 @@ pub(super) fn known(name: &str) -> String {
     }
 }
 
-/// The name in a refusal such as `Error: NS_ERROR_NET_RESET`.
-pub(super) fn named_in(message: &str) -> Option<&str> {
+/// Returns the error name in a message such as `Error: NS_ERROR_NET_RESET`.
+pub(super) fn error_name(message: &str) -> Option<&str> {
     let name = message.trim().strip_prefix("Error: ").unwrap_or(message.trim());
     (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
         .then_some(name)
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_tells_its_reason() {
+    fn a_message_is_mapped_to_chromiums_error_name() {
         for (message, reason) in [
             ("Error: NS_ERROR_CONNECTION_REFUSED", Some("net::ERR_CONNECTION_REFUSED")),
             ("MOZILLA_PKIX_ERROR_SELF_SIGNED_CERT", Some("net::ERR_CERT_AUTHORITY_INVALID")),
             ("Error: NS_ERROR_SOMETHING_NEW", Some("NS_ERROR_SOMETHING_NEW")),
             ("Navigation to x failed", None),
         ] {
-            assert_eq!(named_in(message).map(known).as_deref(), reason, "{message}");
+            assert_eq!(error_name(message).map(chromium_name).as_deref(), reason, "{message}");
         }
     }
 }

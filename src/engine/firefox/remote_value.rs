@@ -10,23 +10,23 @@ use crate::{
     offload::{self, json_size},
 };
 
-/// The answer to a script.
+/// The result of a script.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Outcome {
+pub(super) enum ScriptResult {
     Success {
-        result: Remote,
+        result: RemoteValue,
     },
     Exception {
         #[serde(rename = "exceptionDetails")]
-        details: Details,
+        details: BidiException,
     },
 }
 
-/// A value as the browser describes it.
+/// A serialized JavaScript value (`script.RemoteValue`).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Remote {
+pub(super) struct RemoteValue {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -37,49 +37,49 @@ pub(super) struct Remote {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Details {
+pub(super) struct BidiException {
     text: String,
     line_number: u64,
     column_number: u64,
-    exception: Remote,
+    exception: RemoteValue,
     #[serde(default)]
-    stack_trace: Stack,
+    stack_trace: BidiStack,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Stack {
+struct BidiStack {
     #[serde(default)]
     call_frames: Vec<Value>,
 }
 
-impl Outcome {
+impl ScriptResult {
     /// Returns the script's value, unconverted.
-    pub fn remote(self) -> EngineResult<Remote> {
+    pub fn remote(self) -> EngineResult<RemoteValue> {
         match self {
             Self::Success { result } => Ok(result),
             Self::Exception { details } => Err(EngineError::Script(details.into())),
         }
     }
 
-    /// Returns a copy of the script's value.
+    /// Returns the script's value as JSON.
     pub fn value(self) -> EngineResult<Value> {
         self.remote()?.json()
     }
 }
 
-impl Remote {
-    /// BiDi's word for the type.
+impl RemoteValue {
+    /// Returns BiDi's name of the type.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The browser's name of the node that this is.
+    /// Returns the shared id, if this is a node.
     pub fn node(self) -> Option<String> {
         self.shared_id
     }
 
-    /// The names of this element and of its closed shadow root, if it has one.
+    /// Returns the shared ids of this element and of its closed shadow root, if it has one.
     pub fn closed_root(self) -> Option<[String; 2]> {
         let root = &self.value["shadowRoot"];
         let closed = root["value"]["mode"] == "closed";
@@ -87,7 +87,7 @@ impl Remote {
         Some([self.shared_id?, root])
     }
 
-    /// The frame of the window that this is.
+    /// Returns the browsing context, if this is a window.
     pub fn window(&self) -> Option<&str> {
         if self.kind != "window" {
             return None;
@@ -95,7 +95,7 @@ impl Remote {
         self.value["context"].as_str()
     }
 
-    /// The items of the list that this is.
+    /// Returns the items, if this is an array.
     pub fn items(self) -> Vec<Self> {
         if self.kind != "array" {
             return Vec::new();
@@ -103,7 +103,7 @@ impl Remote {
         serde_json::from_value(self.value).unwrap_or_default()
     }
 
-    /// A copy as JSON; `undefined` is null. Numbers and BigInts without a JSON form are returned as source text.
+    /// Converts the value into JSON. `undefined` is null. Numbers and BigInts without a JSON form are returned as source text.
     pub fn json(&self) -> EngineResult<Value> {
         match self.kind.as_str() {
             "string" | "boolean" | "number" | "bigint" | "date" if self.internal_id.is_none() => {
@@ -118,8 +118,8 @@ impl Remote {
             if let (Some(id), false) = (&self.internal_id, self.value.is_null()) {
                 known.insert(id.as_str(), (self.kind.as_str(), &self.value));
             }
-            let copy = Copy { known };
-            copy.of(&self.kind, &self.value, self.internal_id.as_deref(), &mut Vec::new())
+            let converter = JsonConverter { shared: known };
+            converter.of(&self.kind, &self.value, self.internal_id.as_deref(), &mut Vec::new())
         })
     }
 }
@@ -127,12 +127,12 @@ impl Remote {
 fn plain(kind: &str, value: Value) -> Value {
     match (kind, value) {
         ("bigint", Value::String(digits)) => Value::String(digits + "n"),
-        // Whole numbers have no fraction in JSON.
         (_, value) => value,
     }
 }
 
-/// The first description of each object that is referred to more than once has its content, the others only its id.
+/// Collects the objects that are referred to more than once. Only the first reference has the content, the others have
+/// the id alone.
 fn collect<'a>(value: &'a Value, known: &mut HashMap<&'a str, (&'a str, &'a Value)>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, known)),
@@ -153,11 +153,12 @@ fn collect<'a>(value: &'a Value, known: &mut HashMap<&'a str, (&'a str, &'a Valu
     }
 }
 
-struct Copy<'a> {
-    known: HashMap<&'a str, (&'a str, &'a Value)>,
+struct JsonConverter<'a> {
+    /// The content of each object that is referred to more than once, by its id.
+    shared: HashMap<&'a str, (&'a str, &'a Value)>,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> JsonConverter<'a> {
     fn of(
         &self,
         kind: &'a str,
@@ -167,14 +168,14 @@ impl<'a> Copy<'a> {
     ) -> EngineResult<Value> {
         let Some(id) = id else { return self.content(kind, value, above) };
         if above.contains(&id) {
-            // The words that the page layer knows from Chromium.
+            // Chromium's message, which the page layer recognizes.
             return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
         }
-        let (kind, value) = self.known.get(id).copied().unwrap_or((kind, value));
+        let (kind, value) = self.shared.get(id).copied().unwrap_or((kind, value));
         above.push(id);
-        let copy = self.content(kind, value, above);
+        let json = self.content(kind, value, above);
         above.pop();
-        copy
+        json
     }
 
     fn described(&self, described: &'a Value, above: &mut Vec<&'a str>) -> EngineResult<Value> {
@@ -199,7 +200,7 @@ impl<'a> Copy<'a> {
                 let mut object = Map::new();
                 for entry in value.as_array().into_iter().flatten() {
                     let (Some(name), described) = (entry[0].as_str(), &entry[1]) else { continue };
-                    // As JSON leaves them out.
+                    // `JSON.stringify` omits them.
                     if !matches!(
                         described["type"].as_str(),
                         Some("undefined" | "function" | "symbol")
@@ -210,25 +211,25 @@ impl<'a> Copy<'a> {
                 Value::Object(object)
             }
             "null" | "undefined" => Value::Null,
-            // JSON has no such numbers within a value either.
+            // `JSON.stringify` converts NaN and infinities into null.
             "number" if value.is_string() => match value.as_str() {
                 Some("-0") => Value::from(0),
                 _ => Value::Null,
             },
             "string" | "boolean" | "number" | "date" => value.clone(),
-            // JSON has none.
+            // They have no JSON form.
             "bigint" | "window" => {
                 return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
             }
-            // Nodes, functions, maps: objects without properties of their own.
+            // Nodes, functions and maps have no own properties.
             _ => Value::Object(Map::new()),
         })
     }
 }
 
-impl From<Details> for ScriptFailure {
-    fn from(details: Details) -> Self {
-        let Details { text, line_number, column_number, exception, stack_trace } = details;
+impl From<BidiException> for ScriptFailure {
+    fn from(details: BidiException) -> Self {
+        let BidiException { text, line_number, column_number, exception, stack_trace } = details;
         let class = (exception.kind == "error")
             .then(|| text.split([':', '\n']).next().unwrap_or_default().trim().to_owned());
         let message = match (exception.kind.as_str(), &exception.value) {
@@ -240,9 +241,9 @@ impl From<Details> for ScriptFailure {
                 .filter(|value| !value.is_null())
                 .map_or(text, |value| value.to_string()),
         };
-        // Of a script that cannot be read, the position is that of the browser's own caller.
-        let nowhere = stack_trace.call_frames.is_empty();
-        let position = |number: u64| if nowhere { 1 } else { number + 1 };
+        // For a syntax error, the position is that of the browser's own code.
+        let has_no_frames = stack_trace.call_frames.is_empty();
+        let position = |number: u64| if has_no_frames { 1 } else { number + 1 };
         Self { message, line: position(line_number), column: position(column_number), class }
     }
 }
@@ -253,32 +254,32 @@ mod tests {
 
     use super::*;
 
-    fn copy(described: Value) -> EngineResult<Value> {
-        serde_json::from_value::<Remote>(described).unwrap().json()
+    fn to_json(described: Value) -> EngineResult<Value> {
+        serde_json::from_value::<RemoteValue>(described).unwrap().json()
     }
 
     #[test]
-    fn values_are_copied_as_json() {
+    fn values_are_converted_into_json() {
         let described = json!({"type": "object", "value": [
             ["a", {"type": "number", "value": 1}],
             ["b", {"type": "undefined"}],
             ["c", {"type": "array", "value": [{"type": "null"}, {"type": "number", "value": "NaN"}]}],
         ]});
-        assert_eq!(copy(described).unwrap(), json!({"a": 1, "c": [null, null]}));
-        assert_eq!(copy(json!({"type": "undefined"})).unwrap(), Value::Null);
-        assert_eq!(copy(json!({"type": "bigint", "value": "7"})).unwrap(), json!("7n"));
-        assert_eq!(copy(json!({"type": "function"})).unwrap(), json!({}));
+        assert_eq!(to_json(described).unwrap(), json!({"a": 1, "c": [null, null]}));
+        assert_eq!(to_json(json!({"type": "undefined"})).unwrap(), Value::Null);
+        assert_eq!(to_json(json!({"type": "bigint", "value": "7"})).unwrap(), json!("7n"));
+        assert_eq!(to_json(json!({"type": "function"})).unwrap(), json!({}));
     }
 
     #[test]
-    fn what_is_there_twice_is_copied_twice_and_what_holds_itself_cannot_be() {
+    fn a_repeated_object_is_converted_twice_and_a_cycle_is_an_error() {
         let shared = json!({"type": "object", "internalId": "1", "value": [["x", {"type": "number", "value": 2}]]});
         let described =
             json!({"type": "array", "value": [shared, {"type": "object", "internalId": "1"}]});
-        assert_eq!(copy(described).unwrap(), json!([{"x": 2}, {"x": 2}]));
+        assert_eq!(to_json(described).unwrap(), json!([{"x": 2}, {"x": 2}]));
         let cycle = json!({"type": "object", "internalId": "1", "value": [
             ["self", {"type": "object", "internalId": "1"}]
         ]});
-        assert!(copy(cycle).is_err());
+        assert!(to_json(cycle).is_err());
     }
 }

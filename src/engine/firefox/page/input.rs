@@ -1,4 +1,4 @@
-//! Dispatches input to one frame: the frame at the action point, or the focused one.
+//! Dispatches input to one frame: the frame at the action point, or the focused frame.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,82 +11,83 @@ use crate::engine::{
     EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Press, Pressing, ScriptCall,
     World, actions,
     firefox::{
-        document_gone, meaning,
-        system::Step,
-        value::{Outcome, Remote},
+        convert_error, document_gone,
+        privileged::ClickProgress,
+        remote_value::{RemoteValue, ScriptResult},
     },
 };
 
-/// Frames within frames deeper than this get no input.
+/// Maximum nesting depth of frames that get input.
 const MAX_DEPTH: usize = 8;
 
-/// HTML's drag events, which the browser would give to the desktop.
+/// Emulates HTML drag and drop, which Firefox would hand to the desktop.
 pub(super) const DRAG: &str = include_str!("../drag.js");
 
-/// The window of the frame that has the focus within this one.
+/// Evaluates to the window of the focused child frame.
 const FOCUSED_FRAME: &str = "(() => {
   let element = document.activeElement;
   while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
   return element?.contentWindow ?? null;
 })()";
 
-/// The presses between two calls that are under way, by number.
+/// The checked clicks that are pending, by number.
 #[derive(Default)]
-pub(super) struct Presses {
+pub(super) struct PendingClicks {
     last: u64,
-    under_way: HashMap<u64, UnderWay>,
+    pending: HashMap<u64, PendingClick>,
 }
 
-struct UnderWay {
-    looked: Option<oneshot::Sender<(String, bool)>>,
+struct PendingClick {
+    checked: Option<oneshot::Sender<(String, bool)>>,
     pressed: oneshot::Sender<()>,
 }
 
-/// Removes a press when no caller waits for it any more.
-struct Awaited<'a> {
+/// Removes a pending click when no caller waits for it any more.
+struct PendingClickGuard<'a> {
     page: &'a FirefoxPage,
     number: u64,
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for PendingClickGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.page.presses).under_way.remove(&self.number);
+        lock(&self.page.presses).pending.remove(&self.number);
     }
 }
 
 impl FirefoxPage {
     /// See [`crate::engine::Page::press_between`].
-    pub(super) async fn press_there(
+    pub(super) async fn dispatch_checked_click(
         &self,
-        look: &ScriptCall,
+        check: &ScriptCall,
         (clicks, time): (u32, Duration),
         then: &ScriptCall,
     ) -> EngineResult<Option<Pressing<'_>>> {
-        // Another frame may be at the point, or have the focus.
-        if lock(&self.state).frames.are_several() {
+        // Another frame may be at the point or have the focus.
+        if lock(&self.state).frames.has_children() {
             return Ok(None);
         }
-        // The place is filled in there.
+        // The frame script sets the point.
         let Some(events) =
-            self.as_seen_there(&MouseEvent::clicks((0.0, 0.0), MouseButton::Left, clicks, 0))
+            self.synthesized_events(&MouseEvent::clicks((0.0, 0.0), MouseButton::Left, clicks, 0))
         else {
             return Ok(None);
         };
-        let ((looked, have_looked), (pressed, have_pressed)) =
+        let ((checked, check_received), (pressed, press_received)) =
             (oneshot::channel(), oneshot::channel());
         let number = {
             let mut presses = lock(&self.presses);
             presses.last += 1;
             let number = presses.last;
-            presses.under_way.insert(number, UnderWay { looked: Some(looked), pressed });
+            presses.pending.insert(number, PendingClick { checked: Some(checked), pressed });
             number
         };
-        let awaited = Awaited { page: self, number };
-        let Some(sent) = self.system.press(&self.id, (number, time), (look, then), &events)? else {
+        let awaited = PendingClickGuard { page: self, number };
+        let Some(sent) = self.privileged.press(&self.id, (number, time), (check, then), &events)?
+        else {
             return Ok(None);
         };
         let answer = async {
-            let outcome: Outcome = sent.read().await.map_err(meaning)?;
+            let outcome: ScriptResult = sent.read().await.map_err(convert_error)?;
             match outcome.value() {
                 Err(EngineError::Script(failure)) if document_gone("", &failure.message) => {
                     Err(EngineError::DocumentGone)
@@ -95,13 +96,13 @@ impl FirefoxPage {
             }
         };
         let answer = answer.boxed().shared();
-        let looked = tokio::select! {
+        let checked = tokio::select! {
             biased;
-            looked = have_looked => looked.ok(),
-            // Nobody is there for it, or the document went before anything was pressed.
+            checked = check_received => checked.ok(),
+            // The frame script is not loaded, or the document was gone before the press.
             _ = answer.clone() => None,
         };
-        let Some((looked, pressing)) = looked else { return Ok(None) };
+        let Some((looked, pressing)) = checked else { return Ok(None) };
         if !pressing {
             return Ok(Some(Pressing { looked, press: None }));
         }
@@ -110,65 +111,66 @@ impl FirefoxPage {
             let _awaited = awaited;
             tokio::select! {
                 biased;
-                _ = have_pressed => {}
+                _ = press_received => {}
                 over = over => if let Err(error) = over {
-                    return Err(self.end_of(error).await);
+                    return Err(self.classify_error(error).await);
                 },
             }
-            self.all_told().await
+            self.wait_until_reported().await
         };
         let then = async move {
             match answer.await {
                 Ok(Value::String(answer)) => Ok(answer),
                 Ok(_) => Err(EngineError::DocumentGone),
-                Err(error) => Err(self.end_of(error).await),
+                Err(error) => Err(self.classify_error(error).await),
             }
         };
         let press = Press { over: pressed.boxed(), then: then.boxed() };
         Ok(Some(Pressing { looked, press: Some(press) }))
     }
 
-    /// Handles a report about a press between two calls.
-    pub fn press_goes_on(&self, number: u64, step: Step) {
+    /// Handles a report about a pending click.
+    pub fn click_progress(&self, number: u64, progress: ClickProgress) {
         let mut presses = lock(&self.presses);
-        match step {
-            Step::Looked { looked, pressing } => {
-                let looking =
-                    presses.under_way.get_mut(&number).and_then(|press| press.looked.take());
-                if let (Some(looking), Some(looked)) = (looking, looked) {
-                    let _ = looking.send((looked, pressing));
+        match progress {
+            ClickProgress::Checked { result, pressing } => {
+                let waiting =
+                    presses.pending.get_mut(&number).and_then(|press| press.checked.take());
+                if let (Some(waiting), Some(result)) = (waiting, result) {
+                    let _ = waiting.send((result, pressing));
                 }
             }
-            Step::Pressed {} => {
-                if let Some(press) = presses.under_way.remove(&number) {
+            ClickProgress::Pressed {} => {
+                if let Some(press) = presses.pending.remove(&number) {
                     let _ = press.pressed.send(());
                 }
             }
         }
     }
 
-    /// The frames at a point of the viewport, from the main frame inwards, each with the point in its own viewport. They
-    /// are found by our script, which runs in each document.
+    /// Returns the frames at a point of the viewport, from the main frame inwards, each with the point in its own
+    /// viewport. Troupe's script in each document finds them.
     async fn frames_at(&self, point: (f64, f64)) -> EngineResult<Vec<(FrameId, (f64, f64))>> {
         let mut frames = vec![(self.id.clone(), point)];
         while let Some((frame, (x, y))) = frames.last()
             && frames.len() <= MAX_DEPTH
-            && lock(&self.state).frames.are_several()
+            && lock(&self.state).frames.has_children()
         {
             let look = format!("globalThis.__troupe?.frameAt({x}, {y}) ?? []");
             let found = self.script(frame, World::Isolated, &look).await?.items();
             let [window, x, y] = found.as_slice() else { break };
             let Some(inner) = window.window() else { break };
-            let number =
-                |remote: &Remote| remote.json().map(|number| number.as_f64().unwrap_or_default());
+            let number = |remote: &RemoteValue| {
+                remote.json().map(|number| number.as_f64().unwrap_or_default())
+            };
             frames.push((inner.into(), (number(x)?, number(y)?)));
         }
         Ok(frames)
     }
 
-    /// The frame that input at a point of the viewport is sent to, and the point in its viewport: the outermost frame of the
-    /// process that has the innermost one. Input does not find its way into frames of other processes, and within a process
-    /// only that frame's coordinates are free of transforms.
+    /// Returns the frame to send input at a point of the viewport to, and the point in its viewport. It is the outermost
+    /// frame in the process of the innermost frame: Firefox does not forward synthesized input to other processes, and
+    /// within a process only the outermost frame's coordinates are free of CSS transforms.
     pub(super) async fn input_frame_at(
         &self,
         point: (f64, f64),
@@ -178,19 +180,20 @@ impl FirefoxPage {
         if frames.is_empty() {
             return Ok(innermost);
         }
-        let Some(sent) = self.system.tell(&format!("processRoot({})", json!(innermost.0)))? else {
+        let Some(sent) = self.privileged.post(&format!("processRoot({})", json!(innermost.0)))?
+        else {
             return Ok(innermost);
         };
-        let root = sent.read::<Outcome>().await.map_err(meaning)?.value()?;
+        let root = sent.read::<ScriptResult>().await.map_err(convert_error)?.value()?;
         let root = frames.into_iter().find(|(frame, _)| root.as_str() == Some(frame));
         Ok(root.unwrap_or(innermost))
     }
 
-    /// The innermost frame that has the focus.
+    /// Returns the innermost focused frame.
     pub(super) async fn focused_frame(&self) -> EngineResult<FrameId> {
         let mut frame = self.id.clone();
         for _ in 0..MAX_DEPTH {
-            if !lock(&self.state).frames.are_several() {
+            if !lock(&self.state).frames.has_children() {
                 break;
             }
             let inner = self.script(&frame, World::Isolated, FOCUSED_FRAME).await?;
@@ -200,8 +203,8 @@ impl FirefoxPage {
         Ok(frame)
     }
 
-    /// Makes the page consider itself active, because another page in its process may have become active since. The
-    /// focus stays in `focused`, the frame that has it. The command is not awaited.
+    /// Focuses the page's window: another page in its process may have got the focus. The focus stays in the frame
+    /// `focused`. Does not wait.
     pub(super) fn focus(&self, focused: &FrameId) {
         let _ = self.post_script(
             focused,
@@ -210,7 +213,7 @@ impl FirefoxPage {
         );
     }
 
-    /// Moves or drops the dragged data of the page. The drag stays in the frame where it began.
+    /// Moves or drops the dragged data. The drag stays in the frame where it began.
     pub(super) async fn drag(&self, step: &str, x: f64, y: f64) -> EngineResult<()> {
         let frames = self.frames_at((x, y)).await?;
         let Some((frame, (x, y))) = frames.last() else { return Err(EngineError::DocumentGone) };
@@ -224,38 +227,42 @@ impl FirefoxPage {
         }
     }
 
-    /// Moves and presses the pointer in the main frame; before, the page has the focus, in its frame `focused`.
-    pub(super) async fn point(&self, events: &[MouseEvent], focused: &FrameId) -> EngineResult<()> {
-        // Keys that are held meanwhile are BiDi's.
-        if let Some(seen) = self.as_seen_there(events) {
+    /// Focuses the page in its frame `focused`, and dispatches mouse events in the main frame.
+    pub(super) async fn dispatch_mouse(
+        &self,
+        events: &[MouseEvent],
+        focused: &FrameId,
+    ) -> EngineResult<()> {
+        // Only BiDi can hold modifier keys.
+        if let Some(events) = self.synthesized_events(events) {
             let in_front = *focused == self.id;
             if !in_front {
                 self.focus(focused);
             }
-            match self.system.point(&self.id, in_front, &seen).await {
-                Ok(true) => return self.all_told().await,
+            match self.privileged.point(&self.id, in_front, &events).await {
+                Ok(true) => return self.wait_until_reported().await,
                 Ok(false) => {}
-                Err(error) => return Err(self.end_of(error).await),
+                Err(error) => return Err(self.classify_error(error).await),
             }
         }
         self.focus(focused);
         self.perform(&self.id, actions::mouse(events, (0.0, 0.0))).await
     }
 
-    /// Sends input to the main frame without waiting for it.
-    pub(super) fn release_at_once(&self, events: &[MouseEvent]) {
-        if let Some(seen) = self.as_seen_there(events) {
-            let _ = self.system.tell(&format!("point({}, false, {seen})", json!(self.id)));
+    /// Sends the release of a button to the main frame. Does not wait.
+    pub(super) fn post_release(&self, events: &[MouseEvent]) {
+        if let Some(events) = self.synthesized_events(events) {
+            let _ = self.privileged.post(&format!("point({}, false, {events})", json!(self.id)));
         }
     }
 
-    /// The events in the browser's form, if no keys are held meanwhile.
-    fn as_seen_there(&self, events: &[MouseEvent]) -> Option<Value> {
+    /// Converts the events for `privileged.js`. Returns `None` if modifier keys are held.
+    fn synthesized_events(&self, events: &[MouseEvent]) -> Option<Value> {
         let mut held = lock(&self.state).held;
-        let mut seen = Vec::with_capacity(events.len());
+        let mut synthesized = Vec::with_capacity(events.len());
         for event in events {
             let mut add = |kind: &str, (x, y): (f64, f64), button: u8, held: u8, clicks: u32| {
-                seen.push(json!({
+                synthesized.push(json!({
                     "type": kind, "x": x, "y": y, "button": button, "buttons": held, "clickCount": clicks,
                 }));
             };
@@ -284,24 +291,24 @@ impl FirefoxPage {
             }
         }
         lock(&self.state).held = held;
-        Some(seen.into())
+        Some(synthesized.into())
     }
 
-    /// Does `actions` in `frame`.
+    /// Performs WebDriver actions in `frame`.
     pub(super) async fn perform(&self, frame: &FrameId, actions: Value) -> EngineResult<()> {
         self.run("input.performActions", json!({"context": frame, "actions": actions})).await?;
-        self.all_told().await
+        self.wait_until_reported().await
     }
 
-    /// Waits until everything that input has opened was reported.
-    async fn all_told(&self) -> EngineResult<()> {
-        self.dialog_drawn().await;
-        self.tabs.all_told().await;
+    /// Waits until all dialogs and tabs that input opened are reported.
+    async fn wait_until_reported(&self) -> EngineResult<()> {
+        self.wait_for_dialog().await;
+        self.tabs.wait_until_reported().await;
         Ok(())
     }
 }
 
-/// A button among those that are held.
+/// Returns the button's bit in `MouseEvent.buttons`.
 fn flag(button: MouseButton) -> u8 {
     match button {
         MouseButton::Left => 1,

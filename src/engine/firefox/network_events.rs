@@ -1,27 +1,27 @@
-//! Converts BiDi's network events into steps of requests.
+//! Converts BiDi's network events into page events and log events.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{events::parse, reasons};
+use super::{navigation_events::parse, network_errors};
 use crate::engine::{
     PageEvent, ResourceKind,
     network::{RequestEvent, ResourceType},
 };
 
-/// What every network event tells.
+/// The parameters of `network` events.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Step {
+pub(super) struct NetworkEvent {
     pub context: Option<Arc<str>>,
     pub navigation: Option<Arc<str>>,
     #[serde(default)]
     pub is_blocked: bool,
     redirect_count: u64,
-    pub request: Request,
-    response: Option<Response>,
+    pub request: BidiRequest,
+    response: Option<BidiResponse>,
     /// Milliseconds since 1970.
     timestamp: f64,
     error_text: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Step {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request {
+pub(super) struct BidiRequest {
     pub request: Arc<str>,
     pub url: String,
     pub method: String,
@@ -53,7 +53,7 @@ pub(super) struct HeaderValue {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Response {
+struct BidiResponse {
     status: u16,
     #[serde(default)]
     headers: Vec<Header>,
@@ -65,14 +65,14 @@ fn header<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
     found.map(|header| header.value.value.as_str())
 }
 
-impl Request {
+impl BidiRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 
-    /// The type of the request.
+    /// Returns the resource type of the request.
     pub fn kind(&self) -> ResourceType {
-        // Its URL is reported as that of its HTTP request.
+        // BiDi reports a WebSocket with the URL of its HTTP handshake.
         if self.header("upgrade").is_some_and(|to| to.eq_ignore_ascii_case("websocket")) {
             return ResourceType::WebSocket;
         }
@@ -97,7 +97,7 @@ impl Request {
             _ if self.header("accept") == Some("text/event-stream") => ResourceType::EventSource,
             (_, "xmlhttprequest") => ResourceType::Xhr,
             (_, "fetch") => ResourceType::Fetch,
-            // A request whose response nobody reads: a beacon.
+            // A beacon.
             _ if self.method == "POST" && self.header("sec-fetch-mode") == Some("no-cors") => {
                 ResourceType::Ping
             }
@@ -106,15 +106,14 @@ impl Request {
     }
 }
 
-/// The step of a request that `method` reports.
-pub(super) fn read(method: &str, params: &RawValue) -> Option<Step> {
-    let step: Step = parse(method, params)?;
-    // They cross no network.
-    (!step.request.url.starts_with("data:") || step.navigation.is_some()).then_some(step)
+/// Parses a network event. Returns `None` for `data:` URLs, which cross no network, except for documents.
+pub(super) fn parse_event(method: &str, params: &RawValue) -> Option<NetworkEvent> {
+    let event: NetworkEvent = parse(method, params)?;
+    (!event.request.url.starts_with("data:") || event.navigation.is_some()).then_some(event)
 }
 
-impl Step {
-    /// Whether another request under the same id follows it.
+impl NetworkEvent {
+    /// Returns whether it is a redirect: another request with the same id follows.
     fn is_redirected(&self) -> bool {
         self.response.as_ref().is_some_and(|response| {
             matches!(response.status, 301 | 302 | 303 | 307 | 308)
@@ -122,8 +121,8 @@ impl Step {
         })
     }
 
-    /// Converts the event for waits; `document` is the document in its frame.
-    pub fn waited_for(&self, method: &str, document: Option<Arc<str>>) -> Option<PageEvent> {
+    /// Converts the event for waits. `document` is the document in its frame.
+    pub fn page_event(&self, method: &str, document: Option<Arc<str>>) -> Option<PageEvent> {
         let id = self.request.request.clone();
         Some(match method {
             "network.beforeRequestSent" => PageEvent::RequestStarted {
@@ -151,8 +150,8 @@ impl Step {
         })
     }
 
-    /// Converts the event for the log; `redirected` is the status of the redirect that led to it.
-    pub fn logged(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
+    /// Converts the event for the log. `redirected` is the status of the redirect that led to it.
+    pub fn log_event(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
         if !self.request.url.starts_with("http") {
             return None;
         }
@@ -182,22 +181,23 @@ impl Step {
                 RequestEvent::Finished { id, clock, size: self.response.as_ref()?.bytes_received }
             }
             "network.fetchError" => {
-                let reason =
-                    reasons::known(self.error_text.as_deref().unwrap_or("net::ERR_FAILED"));
+                let reason = network_errors::chromium_name(
+                    self.error_text.as_deref().unwrap_or("net::ERR_FAILED"),
+                );
                 RequestEvent::Failed { id, clock, reason }
             }
             _ => return None,
         })
     }
 
-    /// Status of the redirect that it ends with.
-    pub fn redirect(&self, method: &str) -> Option<u16> {
+    /// Returns the status, if the response is a redirect.
+    pub fn redirect_status(&self, method: &str) -> Option<u16> {
         (method == "network.responseCompleted" && self.is_redirected())
             .then(|| self.response.as_ref().map(|response| response.status))
             .flatten()
     }
 
-    /// Whether the navigation that it belongs to is over with it.
+    /// Returns whether the request was aborted, which ends its navigation.
     pub fn is_aborted(&self) -> bool {
         self.error_text.as_deref() == Some("NS_BINDING_ABORTED")
     }
