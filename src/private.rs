@@ -1,4 +1,4 @@
-//! Files and folders that other users of the machine cannot use.
+//! Makes files and folders accessible only to the current user.
 
 use std::{io, path::Path};
 

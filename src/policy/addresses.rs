@@ -1,4 +1,4 @@
-//! Classifies an IP address as public, as this machine, or as private.
+//! Classifies IP addresses as public, loopback or private.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
     Public,
-    /// This machine.
+    /// The loopback addresses of this machine.
     Loopback,
     /// Every other address that is not routed on the public internet: private networks, link-local addresses (with
     /// the metadata services of clouds), multicast and reserved addresses.
@@ -45,10 +45,10 @@ const PRIVATE: &[IpNet] = &[
     v6(0, 0, 16),
 ];
 
-/// All that a socket takes for this machine, the unspecified address included.
+/// The addresses that a socket connects to this machine, including the unspecified address.
 const LOOPBACK: &[IpNet] = &[v4(127, 0, 0, 0, 8), v4(0, 0, 0, 0, 8)];
 
-/// Where `address` lies. One of IPv4 that is written as one of IPv6 lies where it leads.
+/// Classifies `address`. An IPv4-mapped IPv6 address is classified by its IPv4 address.
 pub fn space(address: IpAddr) -> Space {
     let address = address.to_canonical();
     let within = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&address));
@@ -61,7 +61,7 @@ pub fn space(address: IpAddr) -> Space {
     }
 }
 
-/// Whether a name means this machine whatever a name server says (RFC 6761).
+/// Returns whether a name always resolves to this machine (RFC 6761).
 pub fn is_local_name(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }

@@ -15,28 +15,28 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Where files go that have no other place: below the working folder.
+/// The default output folder, in the working directory.
 const DEFAULT_FOLDER: &str = "troupe-output";
-/// Names that are tried for a file whose own one is taken.
+/// Maximum number of names to try for a new file.
 const MOST_NAMES: u32 = 10_000;
 
-/// Where files go that tools write, and that pages download unless `--download-path` says otherwise.
+/// Returns the folder for files that tools write, and for downloads without `--download-path`.
 pub fn output_folder(config: &Config) -> PathBuf {
     let given = config.output_dir.as_deref();
-    // A client that starts servers in the root folder has no working folder to speak of.
+    // Some clients start servers in the root directory, which is not a useful working directory.
     match usable_working_directory(config) {
         Some(base) => base.join(given.unwrap_or(Path::new(DEFAULT_FOLDER))),
         None => std::env::temp_dir().join(given.map_or_else(users_folder, Path::to_path_buf)),
     }
 }
 
-/// Where the files go that pages download.
+/// Returns the folder for downloads.
 pub fn download_folder(config: &Config) -> PathBuf {
     let given = config.download_path.as_ref();
     given.map_or_else(|| output_folder(config), |path| config.working_directory.join(path))
 }
 
-/// A name of this user's own, for the temporary folder of all.
+/// Returns a folder name with the user name, for the shared temporary folder.
 fn users_folder() -> PathBuf {
     #[cfg(unix)]
     return format!("{DEFAULT_FOLDER}-{}", nix::unistd::getuid()).into();
@@ -44,7 +44,7 @@ fn users_folder() -> PathBuf {
     DEFAULT_FOLDER.into()
 }
 
-/// Makes the folder. In the OS's temporary one, where anybody can make one, it must be our own.
+/// Creates the folder. In the shared temporary folder, an existing one must belong to this user.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -61,10 +61,10 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Makes the file that a client names, below the output directory or at an absolute path in reach.
+/// Creates the file that a client names, in the output directory or at an accessible absolute path.
 ///
 /// # Errors
-/// If there is a file of that name: it is never overwritten, and the client expects to find the new one there.
+/// If the file exists: files are never overwritten.
 pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let path = resolve_output(config, name)?;
     match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -74,8 +74,8 @@ pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     }
 }
 
-/// Makes a new file below the output folder (or where an absolute path in reach says). A file that is there
-/// is never written over: the new one gets a number.
+/// Creates a new file in the output folder, or at an accessible absolute path. Files are never overwritten: if the name is
+/// taken, the new file gets a number.
 pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let path = resolve_output(config, name)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -101,7 +101,7 @@ pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     .retryable(false))
 }
 
-/// Where a file of this name would be written; its folder is made.
+/// Returns the path for a file of this name, and creates its folder.
 pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     let folder = output_folder(config);
     let path = plain(&folder.join(name));
@@ -109,7 +109,7 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
         return Err(refused(name, config));
     };
     let roots = roots(config);
-    // Before anything is made on the way to it, and again when it is known where the way leads.
+    // Checked before folders are created, and again when links are resolved.
     if !below(&path, &roots) {
         return Err(refused(name, config));
     }
@@ -133,7 +133,7 @@ pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
     let candidates: Vec<PathBuf> =
         bases.into_iter().chain([folder.clone()]).map(|base| plain(&base.join(name))).collect();
     for path in &candidates {
-        // A path outside is not looked up: even its absence would reveal something.
+        // A path outside is not accessed: even its absence would reveal something.
         if !below(path, &roots) {
             continue;
         }
@@ -154,7 +154,7 @@ pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
     Err(missing(name, &candidates))
 }
 
-/// Whether what there is of the way to `path` is in reach, links followed.
+/// Returns whether the existing part of `path` is accessible, with links resolved.
 fn leads_inside(path: &Path, roots: &[PathBuf]) -> bool {
     let existing = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
     existing.is_some_and(|existing| below(&existing, roots))
@@ -165,7 +165,7 @@ fn usable_working_directory(config: &Config) -> Option<&Path> {
     Some(config.working_directory.as_path()).filter(|folder| folder.parent().is_some())
 }
 
-/// The directories in reach, each as written and with links resolved.
+/// Returns the accessible directories, each as written and with links resolved.
 fn roots(config: &Config) -> Vec<PathBuf> {
     let mut folders = vec![output_folder(config)];
     if config.shares_working_directory() {
@@ -184,7 +184,7 @@ fn below(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// The path with its `.` and `..` carried out as they are written.
+/// Returns the path with `.` and `..` removed, without resolving links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -7,9 +7,9 @@ use base64::{
 };
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// A shorter piece occurs in other texts by chance.
+/// Minimum length of an encoded part. Shorter parts occur in other texts by chance.
 const SHORTEST_BASE64: usize = 4;
-/// As `encodeURIComponent` has it, and forms but for the space.
+/// The characters that `encodeURIComponent` escapes. Forms differ only in the space.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -27,9 +27,9 @@ const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').ad
 /// And in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 
-/// A text as it is written somewhere.
+/// An encoding of a text.
 pub(super) struct Form {
-    /// Empty for the plain one.
+    /// The name of the encoding; empty for the plain text.
     pub kind: String,
     pub text: String,
 }

@@ -1,10 +1,10 @@
-//! Replaces many texts in one pass over the text that holds them.
+//! Replaces many texts in one pass.
 
 use std::{cmp::Reverse, collections::HashSet};
 
 use aho_corasick::AhoCorasick;
 
-/// The longest text in the automaton, in bytes: its memory grows with the sum of its texts.
+/// Maximum length of a text in the automaton in bytes, because its memory grows with the total length.
 const LONGEST: usize = 1024;
 
 /// A text and its replacement.
@@ -12,7 +12,7 @@ const LONGEST: usize = 1024;
 pub(super) struct Replacement {
     pub find: String,
     pub with: String,
-    /// Replaced only if there is no letter or digit next to it.
+    /// Whether it is replaced only as a whole word.
     pub is_word: bool,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Replacer {
     /// `None` without replacements.
     automaton: Option<AhoCorasick>,
     replacements: Vec<Replacement>,
-    /// Those that are too long for the automaton, the longest first.
+    /// Replacements whose text is too long for the automaton, longest first.
     long: Vec<Replacement>,
 }
 
@@ -83,7 +83,7 @@ impl Replacer {
     }
 }
 
-/// Whether no letter or digit is next to `range`.
+/// Returns whether no letter or digit is next to `range`.
 fn stands_alone(text: &str, range: &std::ops::Range<usize>) -> bool {
     let beside = [text[..range.start].chars().next_back(), text[range.end..].chars().next()];
     beside.into_iter().flatten().all(|beside| !beside.is_alphanumeric())

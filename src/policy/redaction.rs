@@ -20,18 +20,18 @@ use super::{
 
 /// Replaces a text that is not written.
 pub const MASK: &str = "••••";
-/// Texts of a session that are remembered; the oldest go first.
+/// Maximum number of remembered texts of a session. The oldest are removed first.
 const MOST: usize = 100;
-/// A longer text is no password.
+/// Maximum length of a password.
 const LONGEST_OPEN: usize = 1000;
-/// A shorter one is masked only as a word of its own…
+/// Shorter texts are masked only as a whole word.
 const SHORTEST_WITHIN: usize = 6;
-/// …and one that is shorter still only where it is the whole of a text: every page has an `a` in it.
+/// Even shorter texts are masked only if they are a whole value, because every page contains an `a`.
 const SHORTEST_WORD: usize = 3;
 /// Headers, in lower case.
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
-/// The lists of a storage state whose values let others in.
+/// The lists of a storage state whose values can contain credentials.
 const STATE: &[&str] = &["cookies", "localStorage", "sessionStorage", "indexedDB"];
 
 /// The texts of one session that must not be written.
@@ -45,7 +45,7 @@ pub struct Secrets {
 #[derive(Debug, Default)]
 struct Texts {
     secret: Vec<String>,
-    /// Texts that were also typed into unprotected fields: masking them would hide nothing and confuse readers.
+    /// Texts that were also typed into unprotected fields. They are not masked.
     open: Vec<String>,
     /// Masks the current secrets; `None` until it is needed.
     masks: Option<Arc<Masks>>,
@@ -54,7 +54,7 @@ struct Texts {
 /// Masks the secrets of a session and those of its server in one pass.
 #[derive(Debug)]
 struct Masks {
-    /// Texts that are masked where they are the whole of a text, however short.
+    /// Short texts that are masked only as a whole value.
     whole: HashSet<String>,
     within: Replacer,
 }
@@ -82,12 +82,12 @@ impl Secrets {
         Self { texts: Mutex::default(), vault, revision: AtomicU64::new(0) }
     }
 
-    /// Those that the user has given us by name.
+    /// Returns the secrets of `--secrets`.
     pub fn vault(&self) -> &Vault {
         &self.vault
     }
 
-    /// Remembers a text, unless it was typed in the open, too.
+    /// Remembers a secret text, unless it was also typed into an unprotected field.
     pub fn add(&self, text: &str) {
         // A name is none, and the secret that it names is masked already.
         if self.vault.typed(text).is_ok_and(|typed| typed.is_secret) {
@@ -104,12 +104,12 @@ impl Secrets {
         }
     }
 
-    /// A number that grows whenever a text may be masked differently than before.
+    /// Returns a number that increases when the masks change.
     pub fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Remembers that a text is no secret.
+    /// Remembers that a text is not secret.
     pub fn add_open(&self, text: &str) {
         if text.len() > LONGEST_OPEN {
             return;
@@ -129,7 +129,7 @@ impl Secrets {
         self.texts.lock()
     }
 
-    /// The masks for the current secrets; `None` if only the server has secrets.
+    /// Returns the masks for the current secrets; `None` if only the server has secrets.
     fn masks(&self) -> Option<Arc<Masks>> {
         let mut texts = self.lock();
         if texts.secret.is_empty() {
@@ -140,7 +140,7 @@ impl Secrets {
         Some(texts.masks.insert(masks).clone())
     }
 
-    /// `text` with its secrets masked; `None` if it holds none.
+    /// Returns `text` with its secrets masked; `None` if it contains none.
     pub fn mask(&self, text: &str) -> Option<String> {
         self.mask_with(self.masks().as_deref(), text)
     }
@@ -155,7 +155,7 @@ impl Secrets {
         }
     }
 
-    /// Masks them in `text`.
+    /// Masks the secrets in `text`.
     pub fn mask_text(&self, text: &mut String) {
         if let Some(masked) = self.mask(text) {
             *text = masked;
@@ -174,7 +174,7 @@ impl Secrets {
         }
     }
 
-    /// Whether a text in `value` holds one.
+    /// Returns whether a text in `value` contains a secret.
     pub fn are_in(&self, value: &Value) -> bool {
         let masks = self.masks();
         if masks.is_none() && self.vault.is_empty() {
@@ -196,7 +196,7 @@ impl Secrets {
         }
     }
 
-    /// Whether nothing was typed in this session that is one.
+    /// Returns whether no secret was typed in this session.
     pub fn is_empty(&self) -> bool {
         self.lock().secret.is_empty()
     }
@@ -209,7 +209,7 @@ fn remember<T>(texts: &mut Vec<T>, text: T) {
     texts.push(text);
 }
 
-/// Masks the values of cookies, storages and headers that let others in.
+/// Masks the values of cookies, storage and headers that can contain credentials.
 pub fn mask_credentials(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -242,7 +242,7 @@ fn mask_item(item: &mut Value) {
     }
 }
 
-/// Changes every text in `value`, and no name of a field.
+/// Changes every text in `value`, but no field names.
 fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),

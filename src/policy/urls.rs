@@ -10,7 +10,7 @@ use crate::{
     error::{ErrorCode, TroupeError},
 };
 
-/// What forbids a URL.
+/// The rule that blocks a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Rule {
     Scheme(String),
@@ -21,7 +21,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// As `details.rule` has it.
+    /// Returns the value of `details.rule`.
     pub fn name(&self) -> String {
         match self {
             Self::Scheme(scheme) => format!("scheme:{scheme}"),
@@ -31,7 +31,7 @@ impl Rule {
         }
     }
 
-    /// What to do where it should be allowed.
+    /// Returns the suggestion how to allow it.
     fn way_out(&self) -> &'static str {
         match self {
             Self::Scheme(scheme) => match scheme.as_str() {
@@ -52,7 +52,7 @@ impl Rule {
         }
     }
 
-    /// The error of a call that navigates to `url`.
+    /// Returns the error of a call that navigates to `url`.
     pub fn error(&self, url: &str) -> TroupeError {
         TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{url}` is blocked: {self}"))
             .detail("rule", self.name())
@@ -82,7 +82,7 @@ impl fmt::Display for Rule {
 enum Pattern {
     Any,
     Host(Host<String>),
-    /// A domain and all below it: `*.example.com`.
+    /// A domain and all its subdomains: `*.example.com`.
     Below(String),
 }
 
@@ -113,9 +113,9 @@ impl Pattern {
     }
 }
 
-/// A host in the one form of it: lower case, punycode, addresses as such, without a last dot.
+/// Normalizes a host: lower case, punycode, parsed addresses, without a trailing dot.
 pub fn host(text: &str) -> Option<Host<String>> {
-    // An address of IPv6 may come without its brackets.
+    // IPv6 addresses can be written without brackets.
     if let Ok(IpAddr::V6(address)) = text.parse() {
         return Some(plain(Host::Ipv6(address)));
     }
@@ -136,7 +136,7 @@ fn plain(host: Host<String>) -> Host<String> {
     }
 }
 
-/// The address that a host is, where it is one.
+/// Returns the IP address of a host that is written as one.
 pub fn literal(host: &Host<String>) -> Option<IpAddr> {
     match host {
         Host::Domain(_) => None,
@@ -145,13 +145,13 @@ pub fn literal(host: &Host<String>) -> Option<IpAddr> {
     }
 }
 
-/// The host of a URL that goes over a network.
+/// Returns the host of a URL with a network scheme.
 pub fn host_of(url: &Url) -> Option<Host<String>> {
     let network = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp");
     url.host().filter(|_| network).map(|host| plain(host.to_owned()))
 }
 
-/// The rules of a server, read once.
+/// The URL rules of a server.
 #[derive(Debug, Clone)]
 pub struct UrlRules {
     allowed: Vec<(Pattern, String)>,
@@ -176,7 +176,7 @@ impl UrlRules {
         }
     }
 
-    /// Whether a client may ask for `url` at all. A private address may be asked for.
+    /// Checks whether a client can navigate to `url`. Private addresses are allowed here.
     pub fn asked(&self, url: &Url) -> Result<(), Rule> {
         let scheme = url.scheme();
         if REFUSED.contains(&scheme) && !(scheme == "file" && self.allow_files) {
@@ -185,7 +185,7 @@ impl UrlRules {
         host_of(url).map_or(Ok(()), |host| self.host(&host))
     }
 
-    /// Whether anybody may go to `host`, as far as its name tells.
+    /// Checks the name of `host`, before it is resolved.
     pub fn host(&self, host: &Host<String>) -> Result<(), Rule> {
         if let Some((_, text)) = self.blocked.iter().find(|(pattern, _)| pattern.fits(host)) {
             return Err(Rule::BlockedDomains(text.clone()));
@@ -215,13 +215,13 @@ impl UrlRules {
         Err(Rule::PrivateNetwork(address.to_string()))
     }
 
-    /// Whether private addresses are nothing special.
+    /// Returns whether private addresses are allowed.
     pub fn allow_private(&self) -> bool {
         self.allow_private
     }
 }
 
-/// Schemes that reach into the machine or the browser itself.
+/// The schemes that give access to the machine or the browser.
 const REFUSED: &[&str] = &["file", "view-source", "chrome", "devtools", "javascript"];
 
 #[cfg(test)]

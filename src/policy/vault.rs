@@ -13,7 +13,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// A shorter one occurs in other texts by chance.
+/// Minimum length of a secret. Shorter ones occur in other texts by chance.
 const SHORTEST: usize = 4;
 /// The secrets of a server.
 #[derive(Default)]
@@ -23,11 +23,11 @@ pub struct Vault {
     unmasks: Replacer,
 }
 
-/// A text to type, with the secrets that it names in the place of their names.
+/// A text to type, with the values of the secrets that it names.
 #[derive(Debug, PartialEq)]
 pub struct TypedSecret<'a> {
     pub text: Cow<'a, str>,
-    /// Whether it holds a secret.
+    /// Whether it contains a secret.
     pub is_secret: bool,
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Reads the file that the configuration names; empty where it names none.
+    /// Reads the file of the configuration. The vault is empty if there is none.
     pub fn open(config: &Config) -> Result<Self> {
         config.security.secrets.as_deref().map_or_else(|| Ok(Self::default()), Self::read)
     }
@@ -85,7 +85,7 @@ impl Vault {
         Self { masks: Replacer::new(masks), unmasks: Replacer::new(unmasks), secrets }
     }
 
-    /// The forms of the secrets, each with its placeholder.
+    /// Returns the encodings of the secrets, each with its placeholder.
     pub(super) fn replacements(&self) -> impl Iterator<Item = Replacement> {
         self.secrets.iter().flat_map(replacements)
     }
@@ -94,12 +94,12 @@ impl Vault {
         self.secrets.is_empty()
     }
 
-    /// The names of the secrets, in the order of the file.
+    /// Returns the names of the secrets, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(|secret| &*secret.name)
     }
 
-    /// Returns what is typed where a client gives `text`: the README has the rule.
+    /// Returns the text to type for the parameter `text`.
     ///
     /// # Errors
     /// If `text` is meant as the name of a secret, and no secret has it.
@@ -152,38 +152,38 @@ impl Vault {
             .suggestion(suggestion)
     }
 
-    /// The secret of this name.
+    /// Returns the secret with this name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.secrets.iter().find(|secret| secret.name == name).map(|secret| secret.value.as_str())
     }
 
-    /// The placeholder of the secret with this name or placeholder; `None` if there is none.
+    /// Returns the placeholder of the secret with this name or placeholder; `None` if there is none.
     pub fn placeholder(&self, name: &str) -> Option<String> {
         let bare = name.strip_prefix("<secret>").and_then(|rest| rest.strip_suffix("</secret>"));
         let name = bare.unwrap_or(name);
         self.value(name).map(|_| format!("<secret>{name}</secret>"))
     }
 
-    /// `text` with placeholders for the secrets in it; `None` if it holds no secret.
+    /// Returns `text` with placeholders for its secrets; `None` if it contains none.
     pub fn mask(&self, text: &str) -> Option<String> {
         self.masks.replace(text)
     }
 
-    /// Masks the secrets in every text of `value`, and in the names of fields: a page chooses those too.
+    /// Masks the secrets in every text of `value`, and in field names, which a page can choose.
     pub fn mask_json(&self, value: &mut Value) {
         if !self.is_empty() {
             replace(value, &|text| self.mask(text), &|name| self.mask(name));
         }
     }
 
-    /// Replaces the placeholders that `mask_json` has written by the secrets.
+    /// Replaces the placeholders of `mask_json` by the secrets.
     pub fn unmask_json(&self, value: &mut Value) {
         if !self.is_empty() {
             replace(value, &|text| self.unmask(text), &|name| self.unmask(name));
         }
     }
 
-    /// `text` with the secrets in place of their placeholders; `None` if it holds no placeholder.
+    /// Returns `text` with the secrets in place of their placeholders; `None` if it contains no placeholder.
     pub fn unmask(&self, text: &str) -> Option<String> {
         self.unmasks.replace(text)
     }
@@ -193,7 +193,7 @@ fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || "_-.".contains(character)
 }
 
-/// The name in the first placeholder of `text`, with the form that follows it (`NAME:base64`).
+/// Returns the name in the first placeholder of `text`, with its encoding (`NAME:base64`).
 fn named_in_placeholder(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("<secret>") {
@@ -221,7 +221,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, quoted.unwrap_or(value)))
 }
 
-/// The forms of a secret, each with the placeholder that names the secret, and the form unless it is the plain one.
+/// Returns the encodings of a secret, each with its placeholder, which names the secret and the encoding.
 fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replacement> {
     forms_of(value).into_iter().map(move |Form { kind, text }| {
         let kind = if kind.is_empty() { kind } else { format!(":{kind}") };
@@ -229,7 +229,7 @@ fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replace
     })
 }
 
-/// Changes every text in `value` by `text_to`, and the names of fields by `name_to`.
+/// Changes every text in `value` with `text_to`, and the field names with `name_to`.
 pub(super) fn replace(
     value: &mut Value,
     text_to: &impl Fn(&str) -> Option<String>,

@@ -6,21 +6,21 @@ use sha2::{Digest, Sha256};
 use super::{Store, delta, records::Record, time::now};
 use crate::{error::Result, offload};
 
-/// Whose cursor is moved.
+/// The owner of a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CursorOf {
-    /// The record's own.
+    /// A record.
     Record,
-    /// That of all the records of this session.
+    /// All records of this session.
     Session(String),
 }
 
 /// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
-    /// The content, as nothing was read before.
+    /// The whole content, because nothing was read before.
     Whole(String),
-    /// What changed since the last reading.
+    /// The changes since the last read.
     Changes(String),
 }
 

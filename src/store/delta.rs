@@ -1,4 +1,4 @@
-//! The difference between two texts, line by line, from which the second can be made from the first.
+//! The difference between two texts by line, in the unified format.
 
 use similar::{Algorithm, TextDiff};
 

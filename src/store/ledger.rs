@@ -21,14 +21,14 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Maximum number of sessions that have ended and whose end could not be written.
 const MOST_ENDED: usize = 64;
 
-/// The sessions that are open or have something unwritten. Clones share it.
+/// The sessions that are open or have unwritten changes. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Ledger(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
     by_id: HashMap<Arc<str>, Entry>,
-    /// Whether some entry has failed: the others need not be searched.
+    /// Whether the write of an entry has failed. Otherwise entries need not be searched.
     any_failed: bool,
 }
 
@@ -61,30 +61,30 @@ impl Ledger {
         self.0.lock()
     }
 
-    /// Enters a session that begins, or begins again.
+    /// Adds a session that begins or is resumed.
     pub fn begin(&self, row: Arc<NewSession>) {
         let mut entries = self.lock();
         let unwritten = &mut entries.by_id.entry(row.id.clone()).or_default().unwritten;
         (unwritten.row, unwritten.end) = (Some(row), None);
     }
 
-    /// The row of the open session `id`.
+    /// Returns the row of the open session `id`.
     pub fn row(&self, id: &str) -> Option<Arc<NewSession>> {
         self.lock().by_id.get(id)?.unwritten.row.clone()
     }
 
-    /// The newest state of the session `id`, if it is not in the record yet.
+    /// Returns the newest state of the session `id`, if it is not in the record yet.
     pub fn snapshot(&self, id: &str) -> Option<Arc<Snapshot>> {
         self.lock().by_id.get(id)?.unwritten.snapshot.clone()
     }
 
-    /// Replaces the state of the session `id`; whether a write must be queued.
+    /// Replaces the state of the session `id`. Returns whether a write must be queued.
     pub fn save(&self, id: &Arc<str>, state: NewState) -> bool {
         let snapshot = Arc::new(Snapshot { state, saved_at: now() });
         self.change(id, |unwritten| unwritten.snapshot = Some(snapshot))
     }
 
-    /// Notes the end of the session `id`; whether a write must be queued. A closed session keeps no state.
+    /// Records the end of the session `id`. Returns whether a write must be queued. A closed session has no saved state.
     pub fn end(&self, id: &Arc<str>, end: SessionState) -> bool {
         self.change(id, |unwritten| {
             unwritten.end = Some(end);
@@ -101,7 +101,7 @@ impl Ledger {
         !std::mem::replace(&mut entry.queued, true)
     }
 
-    /// The sessions whose last write failed and is due again. Each is marked as queued.
+    /// Returns the sessions whose last write failed and is due again. Each is marked as queued.
     pub fn due(&self) -> Vec<Arc<str>> {
         let mut entries = self.lock();
         if !entries.any_failed {
@@ -159,7 +159,7 @@ impl Ledger {
 }
 
 impl Unwritten {
-    /// Writes it as the session `id` of `server`.
+    /// Writes the data of the session `id` of `server`.
     pub fn write(&self, connection: &Connection, id: &str, server: &str) -> rusqlite::Result<()> {
         if let Some(row) = &self.row {
             ensure_row(connection, row, server)?;
@@ -179,7 +179,7 @@ impl Unwritten {
             }
         }
         let Some(end) = self.end else { return Ok(()) };
-        // A recoverable session belongs to no server. Another server may have resumed it since.
+        // A recoverable session belongs to no server. Another server may have resumed it in the meantime.
         let ended = connection.execute(
             "UPDATE sessions SET state = ?2, last_activity = ?3, server_id = iif(?4, '', server_id)
              WHERE session_id = ?1 AND server_id IN (?5, '')",
@@ -192,7 +192,7 @@ impl Unwritten {
     }
 }
 
-/// Inserts the row of an open session, unless it is there. The write that should have inserted it may have failed.
+/// Inserts the row of an open session, unless it exists. The write that should have inserted it may have failed.
 pub(super) fn ensure_row(
     connection: &Connection,
     row: &NewSession,

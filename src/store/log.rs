@@ -9,12 +9,12 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, hooks::Wal};
 
-/// Pages of the log that are worth moving: SQLite's own measure.
+/// Number of pages in the log that trigger a checkpoint, the default of SQLite.
 const PAGES: i32 = 1_000;
-/// At this many pages, the log has fallen behind: the writer checkpoints itself, and its callers wait.
+/// At this many pages, the writer runs the checkpoint itself, and its callers wait.
 const MOST_PAGES: i32 = 16 * PAGES;
 
-/// Lets the log that `writer` fills be emptied beside it, for as long as it is open.
+/// Starts a thread that checkpoints the log of `writer`, until that is closed.
 pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mover = Connection::open_with_flags(path, flags)?;
@@ -36,7 +36,7 @@ pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Re
 fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()> {
     let mut next = PAGES;
     writer.wal_hook(Some(move |log: &mut Wal, pages| {
-        // It has begun anew.
+        // SQLite has restarted the log.
         if pages < next - PAGES {
             next = PAGES;
         }
@@ -45,14 +45,14 @@ fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()>
             let _ = log.checkpoint();
         } else if pages >= next {
             next = pages + PAGES;
-            // Where it is full, it is being done.
+            // If the channel is full, a checkpoint is pending.
             let _: Result<(), TrySendError<()>> = nudge.try_send(());
         }
         Ok(())
     }))
 }
 
-/// Ends with the writer's connection, which holds the other end.
+/// Runs the checkpoints. Ends when the connection of the writer is closed, which drops the sender.
 fn empty(mover: &Connection, nudges: &Receiver<()>) {
     while nudges.recv().is_ok() {
         // A passive checkpoint does not block and is not blocked: pages in use stay for the next one.

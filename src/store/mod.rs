@@ -58,10 +58,10 @@ use crate::{
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum size of a record in memory, in bytes, whatever `--retention` allows.
 const MOST_IN_MEMORY: u64 = 64 * 1024 * 1024;
-/// How long somebody waits who wants everything on disk.
+/// How long `flush` waits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The record of a server; a cheap clone.
+/// The record of a server. Clones share it.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -90,7 +90,7 @@ impl Store {
         }
     }
 
-    /// One that forgets everything with the server, and records nothing but the state of sessions.
+    /// Opens a store in memory that contains only the state of sessions.
     pub fn none() -> Result<Self> {
         Self::in_memory(Place::None, &Config::default())
     }
@@ -129,7 +129,7 @@ impl Store {
         Ok(store.entered())
     }
 
-    /// Enters this server in the table of the servers that run.
+    /// Adds this server to the table of running servers.
     fn entered(self) -> Self {
         let (id, folder) = (self.0.server.id.clone(), self.0.server.folder.clone());
         self.0
@@ -138,12 +138,12 @@ impl Store {
         self
     }
 
-    /// Whether calls are recorded.
+    /// Returns whether calls are recorded.
     pub fn records(&self) -> bool {
         self.0.place != Place::None
     }
 
-    /// The file, where there is one.
+    /// Returns the path of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.place {
             Place::File(path) => Some(path),
@@ -151,7 +151,7 @@ impl Store {
         }
     }
 
-    /// Returns once everything that was queued before is on disk, or cannot be.
+    /// Waits until all earlier writes are on disk or have failed.
     pub async fn flush(&self) {
         let done = self.0.writer.barrier();
         if tokio::time::timeout(FLUSH_TIMEOUT, done).await.is_err() {
@@ -167,7 +167,7 @@ impl Store {
         self.0.server.leave();
     }
 
-    /// Asks the file a question.
+    /// Runs a query.
     async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -221,14 +221,14 @@ fn not_changed(why: &dyn std::fmt::Display) -> TroupeError {
     TroupeError::new(ErrorCode::InternalError, format!("the record could not be changed: {why}"))
 }
 
-/// Where a file is put that is in the way of a new one: beside it, under a name that is free.
+/// Renames a damaged file to an unused name in the same folder. Returns the new path.
 pub fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     let aside = (1..)
         .map(|number| PathBuf::from(format!("{}.damaged-{number}", path.display())))
         .find(|aside| !aside.exists())
         .unwrap_or_else(|| path.with_extension("damaged"));
     std::fs::rename(path, &aside)?;
-    // These have the data that was not checkpointed yet.
+    // The WAL files contain data that was not checkpointed yet.
     for end in ["-wal", "-shm"] {
         let (from, to) = (format!("{}{end}", path.display()), format!("{}{end}", aside.display()));
         match std::fs::rename(from, to) {

@@ -7,18 +7,18 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Where the record is.
+/// The location of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: calls are not recorded, and the state of sessions is kept as long as the server runs.
+    /// Calls are not recorded, and the state of sessions is in memory.
     None,
-    /// Gone with the server.
+    /// In memory, until the server ends.
     Memory,
     File(PathBuf),
 }
 
 impl Place {
-    /// What `--store` means; without it, the file in the OS's folder for an application's state.
+    /// Returns the location that `--store` selects. By default it is a file in the state folder of the operating system.
     pub fn of(config: &Config) -> Result<Self> {
         if !config.records() {
             return Ok(Self::None);
@@ -36,7 +36,7 @@ impl Place {
             Some(path) => {
                 Self::File(std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned()))
             }
-            // Without a home directory there is no such folder, and a file elsewhere would not be found again.
+            // Without a home directory there is no such folder. A file elsewhere would not be found again.
             None => {
                 state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db")))
             }

@@ -1,4 +1,4 @@
-//! Deletes calls and sessions on request, also while servers use the record.
+//! Deletes calls and sessions on request, even while servers use the record.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::{Store, not_changed, retention::give_room_back, unreadable};
 use crate::error::Result;
 
-/// Maximum number of calls that one transaction deletes: a server that writes waits no longer than for these.
+/// Maximum number of calls that one transaction deletes, which limits how long servers wait to write.
 const SLICE: usize = 100;
 
 /// Selects the sessions that a running server uses.
@@ -52,7 +52,7 @@ impl Store {
         changed.map_err(|error| not_changed(&error))
     }
 
-    /// Returns the free pages of the file to the disk.
+    /// Shrinks the file by its free pages.
     async fn shrink(&self) -> Result<()> {
         let mut free = self.change(free_pages).await?;
         while free > 0 {
@@ -60,7 +60,7 @@ impl Store {
                 give_room_back(connection).and_then(|()| free_pages(connection))
             });
             let left = left.await?;
-            // The file may have been made without incremental vacuum.
+            // The file may have been created without incremental vacuum.
             if left >= free {
                 break;
             }
@@ -90,7 +90,7 @@ fn free_pages(connection: &Connection) -> rusqlite::Result<u64> {
 fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Result<usize> {
     // The deleted text must not stay in unused parts of the file.
     connection.pragma_update(None, "secure_delete", true)?;
-    // A call outside of sessions belongs to its server.
+    // A call without a session belongs to its server.
     let slice = format!(
         "DELETE FROM requests WHERE rowid IN (
              SELECT requests.rowid FROM requests LEFT JOIN sessions USING (session_id)
@@ -101,7 +101,7 @@ fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Res
     connection.execute(&slice, params![session])
 }
 
-/// Deletes the sessions, and what belongs to no call and no session any more. Returns the number of deleted sessions, and
+/// Deletes the sessions, and the data that belongs to no call and no session. Returns the number of deleted sessions, and
 /// the number of those that are in use.
 fn delete_sessions(
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! Requests and their answers.
+//! The recorded calls and their results.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{NewSession, Store, ledger::ensure_row, servers, time::now};
 use crate::error::Result;
 
-/// A call, as it is written before it runs.
+/// A call that is about to run.
 #[derive(Debug, Clone)]
 pub struct NewRequest {
     pub ref_id: Arc<str>,
@@ -22,27 +22,27 @@ pub struct NewRequest {
     pub at: u64,
 }
 
-/// How a call was answered.
+/// The result of a call.
 #[derive(Debug, Clone, Default)]
 pub struct NewAnswer {
-    /// As it was sent, JSON: `{"content": […]}`, pictures named by their number.
+    /// The sent result as JSON: `{"content": […]}`. Images are replaced by their numbers.
     pub result: String,
-    /// The page afterwards.
+    /// The snapshot of the page after the call.
     pub page_snapshot: Option<Arc<str>>,
-    /// The complete text that was too long for one answer.
+    /// The complete text, if it was too long for one result.
     pub content: Option<Arc<str>>,
     /// The test ids of the elements that the call acted on, by their refs: JSON.
     pub test_ids: Option<String>,
-    /// Set where the call failed.
+    /// Set if the call failed.
     pub error_message: Option<String>,
-    /// The console messages of pages since the last answer.
+    /// The console messages of pages since the last result.
     pub console: Vec<Message>,
-    /// Messages in the answer that an earlier answer of the session had too. They belong to this call alone.
+    /// Messages in the result that an earlier result of the session had, too.
     pub repeated_console: Vec<Message>,
     pub pictures: Vec<Picture>,
 }
 
-/// A message in a page's console.
+/// A console message of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// `debug`, `info`, `warn` or `error`.
@@ -56,7 +56,7 @@ pub struct Message {
 }
 
 impl std::fmt::Display for Message {
-    /// With its level and its place, as people read it.
+    /// Returns the message with its level and location, as readable text.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "[{}] {}", self.level, self.text)?;
         let Some(url) = self.url.as_ref().filter(|url| !url.is_empty()) else { return Ok(()) };
@@ -69,7 +69,7 @@ impl std::fmt::Display for Message {
     }
 }
 
-/// The newest console messages, in their order, and the number of earlier ones that were left out.
+/// The newest console messages, in order, and the number of omitted earlier ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NewestMessages {
     pub messages: Vec<Message>,
@@ -83,12 +83,12 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// One that is written in base64; `None` where it is not.
+    /// Decodes an image from base64. Returns `None` if it is invalid.
     pub fn decoded(mime_type: &str, data: &str) -> Option<Self> {
         Some(Self { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.decode(data).ok()? })
     }
 
-    /// The picture in base64.
+    /// Returns the image in base64.
     pub fn encoded(&self) -> String {
         BASE64_STANDARD.encode(&self.data)
     }
@@ -104,15 +104,15 @@ pub struct Record {
     pub params: String,
     /// Milliseconds since 1970.
     pub at: u64,
-    /// None while it runs.
+    /// `None` while it runs.
     pub answer: Option<Answered>,
 }
 
-/// The answer of a call in the record.
+/// The result of a call in the record.
 #[derive(Debug, Clone)]
 pub struct Answered {
     pub success: bool,
-    /// None where its server died.
+    /// `None` if its server died.
     pub result: Option<String>,
     pub page_snapshot: Option<String>,
     pub content: Option<String>,
@@ -123,19 +123,19 @@ pub struct Answered {
 }
 
 impl Record {
-    /// Whether its answer shows the page.
+    /// Returns whether its result contains a page snapshot.
     pub fn shows_page(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.page_snapshot.is_some())
     }
 
-    /// About how many bytes `content` has to read.
+    /// Returns the approximate number of bytes that `content` reads.
     pub fn bytes(&self) -> usize {
         let Some(answer) = &self.answer else { return 0 };
         let texts = [&answer.content, &answer.page_snapshot, &answer.result];
         texts.into_iter().flatten().map(String::len).max().unwrap_or_default()
     }
 
-    /// The content for `get_content`: the text that the call read, or the page after the call.
+    /// Returns the content for `get_content`: the text that the call read, or the page after the call.
     pub fn content(&self) -> String {
         let Some(answer) = &self.answer else { return String::new() };
         if let Some(whole) = answer.content.as_ref().or(answer.page_snapshot.as_ref()) {
@@ -150,7 +150,7 @@ impl Record {
     }
 }
 
-/// The text parts of a result. Its images are read apart from it; any other part is named by its type.
+/// Returns the text parts of a result. Images are stored separately; other parts are replaced by their type.
 fn text_of(result: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
     let parts =
@@ -169,7 +169,7 @@ pub struct Summary {
     pub session_id: Option<String>,
     pub tool: String,
     pub at: u64,
-    /// None while it runs.
+    /// `None` while it runs.
     pub success: Option<bool>,
     pub answered_at: Option<u64>,
     pub has_snapshot: bool,
@@ -177,7 +177,7 @@ pub struct Summary {
     pub console_errors: u64,
 }
 
-/// Whose calls are listed: those of any of these sessions, and those of the connection that were in no session.
+/// The filter of a list: the calls of any of these sessions, and the calls of the connection without a session.
 #[derive(Debug, Clone, Default)]
 pub struct RecordFilter {
     pub sessions: Vec<String>,
@@ -194,7 +194,7 @@ const NEWEST: &str = "SELECT max(newest) FROM (
             ORDER BY asked.rowid DESC LIMIT 1) AS newest FROM json_each(?1))";
 
 impl Store {
-    /// Writes a call; the future is ready when it is on disk.
+    /// Writes a call. The future is ready when it is on disk.
     pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
         self.retry_sessions();
         let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
@@ -203,12 +203,12 @@ impl Store {
         })
     }
 
-    /// The row of the session of `request`, if that is open.
+    /// Returns the row of the session of `request`, if it is open.
     fn row_of(&self, request: &NewRequest) -> Option<Arc<NewSession>> {
         self.0.ledger.row(request.session_id.as_deref()?)
     }
 
-    /// Writes a call's answer, and the call as it is known by then; the future is ready when it is on disk.
+    /// Writes the result of a call, and the data of the call by then. The future is ready when it is on disk.
     pub fn answer(
         &self,
         request: Arc<NewRequest>,
@@ -226,7 +226,7 @@ impl Store {
         })
     }
 
-    /// The call `ref_id`.
+    /// Returns the call `ref_id`.
     pub async fn record(&self, ref_id: &str) -> Result<Option<Record>> {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
@@ -251,8 +251,8 @@ impl Store {
         .await
     }
 
-    /// The `refId`s of a session's calls, the oldest first. `record` reads each: all calls together may be too large for
-    /// memory.
+    /// Returns the `refId`s of the calls of a session, oldest first. `record` reads each call: all calls together may be too
+    /// large for memory.
     pub async fn history(&self, session: &str) -> Result<Vec<String>> {
         let session = session.to_owned();
         self.read(move |connection| {
@@ -264,7 +264,7 @@ impl Store {
         .await
     }
 
-    /// The pictures of a call's answer, in order.
+    /// Returns the images of the result of a call, in order.
     pub async fn pictures(&self, ref_id: &str) -> Result<Vec<Picture>> {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
@@ -280,7 +280,7 @@ impl Store {
         .await
     }
 
-    /// The calls that `filter` means, the newest first.
+    /// Returns the calls that `filter` selects, newest first.
     pub async fn requests(&self, filter: RecordFilter) -> Result<Vec<Summary>> {
         self.read(move |connection| {
             let sql = format!(
@@ -307,7 +307,7 @@ impl Store {
         .await
     }
 
-    /// The console messages of the call `ref_id`, whatever was read before: the newest that fit into `room` characters.
+    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters, whatever was read before.
     pub async fn console_of_record(
         &self,
         ref_id: &str,
@@ -317,7 +317,7 @@ impl Store {
         self.console("ref_id = ?1", ref_id, level, room).await
     }
 
-    /// The console messages of the calls of a session: the newest that fit into `room` characters.
+    /// Returns the newest console messages of the calls of a session that fit into `room` characters.
     pub async fn console_of_session(
         &self,
         session: &str,
@@ -507,7 +507,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-/// Where a message came from, in the words of seed 002.
+/// The source of a message, in the terms of seed 002.
 fn location(message: &Message) -> Option<Value> {
     message
         .url

@@ -12,22 +12,22 @@ const PAUSE: Duration = Duration::from_secs(60);
 const TRANSACTIONS: u32 = 64;
 /// Time between two updates of the stored states of sessions whose server has ended.
 const AGING: Duration = Duration::from_secs(600);
-/// A look is due after so large a part of the limit was written.
+/// A check is due after this part of the limit was written.
 const PART: u64 = 16;
-/// Saved states of sessions that are over may take this part of the limit before they are deleted in place of calls.
+/// Saved states of ended sessions can use this part of the limit before they are deleted instead of calls.
 const SNAPSHOTS: u64 = 4;
-/// Calls that are forgotten at once: a write in between waits no longer than for these.
+/// Maximum number of calls that are deleted at once, which limits how long a write waits.
 const SLICE: usize = 10;
-/// Pages of the file that are given back at once.
+/// Maximum number of file pages that are freed at once.
 const VACUUM_SLICE: usize = 500;
 
-/// Forgets a little after each write, as long as there is something to forget.
+/// Deletes a small part after each write, as long as there is something to delete.
 pub(super) struct Trimmer {
     retention: Retention,
     next: Instant,
     next_aging: Instant,
     transactions: u32,
-    /// Written since the last look.
+    /// Bytes written since the last check.
     bytes: u64,
 }
 
@@ -42,7 +42,7 @@ impl Trimmer {
         }
     }
 
-    /// Counts a transaction of `bytes` bytes; whether it is time to look.
+    /// Counts a transaction of `bytes` bytes. Returns whether a check is due.
     fn counts_as_due(&mut self, bytes: usize) -> bool {
         self.transactions += 1;
         self.bytes = self.bytes.saturating_add(bytes as u64);
@@ -68,11 +68,11 @@ impl Trimmer {
     }
 }
 
-/// Sessions that have ended, or whose server has, or that their client has released.
+/// The condition for sessions that have ended, whose server has ended, or that were released.
 const OVER: &str =
     "(sessions.state <> 'active' OR sessions.server_id NOT IN (SELECT server_id FROM servers))";
 
-/// Deletes a slice; whether there was something to delete.
+/// Deletes a slice. Returns whether there was something to delete.
 fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<bool> {
     let oldest = now().saturating_sub(retention.age);
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
@@ -85,7 +85,7 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
         gone = forget_snapshot(&transaction, retention)?;
     }
     if gone == 0 {
-        // They were written in the order of time: no other row is read.
+        // Calls are stored in the order of time, so no other row is read.
         let slice = format!(
             "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests ORDER BY rowid LIMIT {SLICE})
                  AND (?1 OR timestamp < ?2)"
@@ -101,7 +101,7 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
         params![oldest],
     )?;
     if gone == 0 && too_much {
-        // No call is left.
+        // No calls are left.
         let oldest = format!(
             "DELETE FROM sessions WHERE rowid IN
                  (SELECT rowid FROM sessions WHERE {OVER} ORDER BY last_activity LIMIT {SLICE})"
@@ -143,9 +143,9 @@ fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::R
     connection.execute(&oldest, [])
 }
 
-/// Gives a slice of the file's free pages back to the disk.
+/// Shrinks the file by a slice of its free pages.
 pub(super) fn give_room_back(connection: &Connection) -> rusqlite::Result<()> {
-    // Each page is a row that says nothing.
+    // The pragma returns an empty row for each page.
     let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_SLICE})"))?;
     let mut rows = vacuum.query([])?;
     while rows.next()?.is_some() {}

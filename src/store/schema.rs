@@ -1,4 +1,4 @@
-//! The tables, and opening a file that has them.
+//! The tables, their migrations, and opening the database file.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,12 +13,12 @@ use crate::{
     private,
 };
 
-/// How long one attempt to write waits for another server's; the writer goes on trying.
+/// How long one attempt to write waits for the write of another server. The writer then tries again.
 const BUSY: Duration = Duration::from_millis(250);
-/// How long the start waits for another server that makes the tables.
+/// How long the start waits for another server that creates the tables.
 const BUSY_AT_START: Duration = Duration::from_secs(2);
 
-/// Steps from one version of the tables to the next; the file's `user_version` counts those that were taken.
+/// The migrations of the tables. The `user_version` of the file counts those that were applied.
 /// Times are milliseconds since 1970.
 const MIGRATIONS: &[&str] = &[
     "
@@ -122,7 +122,7 @@ ALTER TABLE responses ADD COLUMN test_ids JSON;
 ",
 ];
 
-/// Why a file cannot be the record.
+/// Why a file cannot be used as the record.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Fault {
     #[error("the record {path} was made by a newer version of Troupe (its tables are version {found}, this one knows {known})", path = .path.display())]
@@ -138,7 +138,7 @@ impl Fault {
         Self::Unavailable { path: path.to_owned(), why: why.to_string() }
     }
 
-    /// What SQLite's word on `path` means for us.
+    /// Converts an SQLite error about `path`.
     fn of(path: &Path, error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => {
@@ -148,7 +148,7 @@ impl Fault {
         }
     }
 
-    /// What to type.
+    /// The suggestion for the user.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Newer { .. } => "use that version, or another file (--store PATH)",
@@ -168,13 +168,13 @@ impl From<Fault> for TroupeError {
     }
 }
 
-/// A file that has the tables of this version.
+/// An open file with the tables of this version.
 pub(super) struct Opened {
     pub connection: Connection,
     pub is_new: bool,
 }
 
-/// Opens the file at `path` for writing, makes it where it is not there, and brings its tables up to date.
+/// Opens the file at `path` for writing. Creates it if it does not exist, and applies missing migrations.
 pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
     let is_new = !path.exists();
     make_private(path).map_err(|error| Fault::unavailable(path, error))?;
@@ -191,7 +191,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
     Ok(Opened { connection, is_new })
 }
 
-/// Makes the file, readable for its user alone, unless it is there; what SQLite puts beside it takes its mode.
+/// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for the WAL files.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -207,7 +207,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The version of its tables, 0 for a file without tables. Rejects files that are not Troupe's.
+/// Returns the version of the tables, 0 for a file without tables. Rejects files of other programs.
 fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let found = number("PRAGMA user_version").map_err(|error| Fault::of(path, &error))?;
@@ -226,10 +226,10 @@ fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
     }
 }
 
-/// Settles what holds for the file and for the connection, and takes the migrations that it lacks.
+/// Sets the options of the file and of the connection, and applies missing migrations.
 fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
     if version == 0 {
-        // Possible only before the first table. Deleted data then frees its space.
+        // Possible only before the first table. Lets the file shrink after deletions.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses power.
@@ -247,7 +247,7 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
 /// Applies the missing migrations in one transaction.
 fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    // Another server may have taken them while this one waited.
+    // Another server may have applied them while this one waited.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
     for step in &MIGRATIONS[done..] {
@@ -257,7 +257,7 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
-/// Tables that are gone with the connection.
+/// Opens a database in memory, which ends with the connection.
 pub(super) fn open_in_memory() -> Result<Connection> {
     let open = || {
         let connection = Connection::open_in_memory()?;
@@ -272,7 +272,7 @@ pub(super) fn open_in_memory() -> Result<Connection> {
     })
 }
 
-/// A connection that changes nothing.
+/// Opens a read-only connection.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Fault> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

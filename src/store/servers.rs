@@ -1,5 +1,4 @@
-//! The servers that share a file. Each holds a lock as long as it lives, so that only the data of dead servers is
-//! changed.
+//! The servers that share a file. Each holds a lock while it runs, so that only the data of ended servers is changed.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,12 +11,12 @@ use rusqlite::{Connection, params};
 
 use super::{schema::Fault, sessions::store_states_left_behind, time::now};
 
-/// This server's place in the file.
+/// The registration of this server in the file.
 pub(super) struct Server {
     pub id: Arc<str>,
-    /// The folder of the locks; none if no other server uses the record.
+    /// The folder of the locks; `None` for a record in memory.
     pub folder: Option<PathBuf>,
-    /// Held until the server ends, however it does.
+    /// The lock. The system releases it when the process ends in any way.
     lock: Mutex<Option<File>>,
 }
 
@@ -26,7 +25,7 @@ impl Server {
         Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
     }
 
-    /// Takes a lock of its own. Call this before the server is added to the file.
+    /// Takes a lock for this server. Must be called before the server is added to the file.
     pub fn enter(record: &Path) -> Result<Self, Fault> {
         let folder = PathBuf::from(format!("{}-servers", record.display()));
         let mut server = Self::alone();
@@ -37,14 +36,14 @@ impl Server {
             file.lock()?;
             Ok(file)
         };
-        // Again where the last server took the folder away in between.
+        // Repeated if the last server removed the folder in between.
         let file = lock().or_else(|_| lock());
         let file = file.map_err(|error: std::io::Error| Fault::unavailable(record, error))?;
         *server.lock.lock() = Some(file);
         Ok(server)
     }
 
-    /// Gives the lock up.
+    /// Releases the lock.
     pub fn leave(&self) {
         let lock = self.lock.lock().take();
         if lock.is_some() {
@@ -52,7 +51,7 @@ impl Server {
         }
     }
 
-    /// Whether the server `id` lives.
+    /// Returns whether the server `id` is running.
     pub fn lives(&self, id: &str) -> bool {
         *self.id == *id || lives(self.folder.as_deref(), id)
     }
@@ -64,7 +63,7 @@ impl Drop for Server {
     }
 }
 
-/// An empty id is no server's: it marks a released session.
+/// An empty id marks a released session.
 fn lives(folder: Option<&Path>, id: &str) -> bool {
     let Some(folder) = folder.filter(|_| !id.is_empty()) else { return false };
     let Ok(file) = File::open(folder.join(id)) else { return false };
@@ -74,7 +73,7 @@ fn lives(folder: Option<&Path>, id: &str) -> bool {
 fn forget(folder: Option<&Path>, id: &str) {
     if let Some(folder) = folder {
         let _ = fs::remove_file(folder.join(id));
-        // Once the last one is gone.
+        // Succeeds only for the last server.
         let _ = fs::remove_dir(folder);
     }
 }
@@ -90,7 +89,7 @@ pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<
     Ok(())
 }
 
-/// Enters a server in the file, and closes what dead ones left open.
+/// Adds a server to the file, and closes what ended servers left open.
 pub(super) fn begin(
     connection: &Connection,
     id: &str,
@@ -108,13 +107,13 @@ pub(super) fn begin(
     store_states_left_behind(connection)
 }
 
-/// Takes a server out of the file.
+/// Removes a server from the file.
 pub(super) fn end(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     close(connection, id, "the server ended during the call")?;
     store_states_left_behind(connection)
 }
 
-/// Answers what `server` has left unanswered.
+/// Records an error for the calls that `server` left without a result.
 fn close(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO responses (ref_id, status, error_message, timestamp)

@@ -12,21 +12,21 @@ use serde_json::Value;
 use super::{Store, servers, time::now};
 use crate::error::Result;
 
-/// A session whose state is older than this may be resumed, but the world may have gone on.
+/// A saved state older than this is stale. It can be resumed, but web sites may have changed.
 const FRESH: u64 = 24 * 3_600_000;
 
-/// How it stands with a session.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
-    /// Its server lives.
+    /// Its server is running.
     Active,
     Closed,
     Expired,
     /// Its browser died and could not be replaced.
     Error,
-    /// Its server is gone; what it can be resumed from is less than 24 hours old.
+    /// Its server has ended. Its saved state is less than 24 hours old.
     Recoverable,
-    /// The same, older.
+    /// Its server has ended. Its saved state is older than that.
     Stale,
 }
 
@@ -50,7 +50,7 @@ impl SessionState {
     }
 }
 
-/// A session that begins, or begins again.
+/// A session that begins or is resumed.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub id: Arc<str>,
@@ -64,18 +64,18 @@ pub struct NewSession {
 #[derive(Debug, Clone)]
 pub struct SessionRow {
     pub id: String,
-    /// Milliseconds since 1970, as all times here.
+    /// Milliseconds since 1970, like all times here.
     pub created_at: u64,
     pub last_activity: u64,
     pub state: SessionState,
     pub metadata: Value,
-    /// When the state was saved from which it can be resumed.
+    /// When its state was last saved.
     pub saved_at: Option<u64>,
-    /// How many calls are in the record.
+    /// The number of its calls in the record.
     pub requests: u64,
-    /// Whether its client has released it, and its server may still run.
+    /// Whether its client has released it. Its server may still be running.
     pub is_released: bool,
-    /// The process that uses it; `None` for a session of this server, and where no running server uses it.
+    /// The process of another running server that uses it.
     pub used_by: Option<u32>,
 }
 
@@ -87,7 +87,7 @@ pub struct NewState {
 }
 
 impl NewState {
-    /// About how many bytes it takes in the record.
+    /// The approximate number of bytes in the record.
     fn bytes(&self) -> usize {
         self.state.len() + self.origins.iter().map(|origin| origin.bytes).sum::<usize>()
     }
@@ -98,12 +98,12 @@ impl NewState {
 pub struct NewOrigin {
     pub origin: String,
     pub hash: String,
-    /// About how many bytes `text` gives.
+    /// The approximate size of `text` in bytes.
     pub bytes: usize,
     pub text: OriginText,
 }
 
-/// A text that is made when it is first read.
+/// A text that is created when it is first read.
 pub type OriginText = Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>;
 
 /// The data that a session can be resumed from.
@@ -113,7 +113,7 @@ pub struct SavedState {
     pub saved_at: u64,
 }
 
-/// Which sessions are listed; every part that is given must fit.
+/// The filter of a list. A session must match every given field.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
     pub id: Option<String>,
@@ -122,11 +122,11 @@ pub struct SessionFilter {
     pub user: Option<String>,
     /// `workingFolder` of the metadata.
     pub working_folder: Option<String>,
-    /// Leaves out sessions whose saved state is empty: no cookies, no storage, and no page but `about:blank`.
+    /// Omits sessions whose saved state is empty: no cookies, no storage, and no page except `about:blank`.
     pub without_blank: bool,
 }
 
-/// Whether the saved state in `session_snapshots.state` is empty. One that cannot be read is not.
+/// The condition that the saved state in `session_snapshots.state` is empty. A state that cannot be read is not empty.
 const IS_BLANK: &str = "json_valid(session_snapshots.state)
      AND coalesce(json_array_length(session_snapshots.state, '$.cookies'), 0) = 0
      AND NOT EXISTS (SELECT 1 FROM json_each(session_snapshots.state, '$.pages')
@@ -145,7 +145,7 @@ impl SessionFilter {
 }
 
 impl Store {
-    /// Records a session that begins, or begins again on this server under its former id.
+    /// Records a session that begins, or is resumed on this server under the same id.
     pub fn session_begun(&self, session: NewSession) {
         let server = self.0.server.id.clone();
         let session = Arc::new(session);
@@ -164,7 +164,7 @@ impl Store {
         });
     }
 
-    /// Records the end of a session. A `Closed` one leaves nothing to resume it from. One that is `Recoverable` was
+    /// Records the end of a session. The saved state of a `Closed` session is deleted. A `Recoverable` session was
     /// released by its client. A session that ends with its server is not recorded as ended, so that it can be resumed.
     pub fn session_ended(&self, id: &str, state: SessionState) {
         let id: Arc<str> = id.into();
@@ -190,7 +190,7 @@ impl Store {
         });
     }
 
-    /// Writes again what could not be written about sessions.
+    /// Writes again the changes of sessions that could not be written.
     pub(super) fn retry_sessions(&self) {
         for id in self.0.ledger.due() {
             let bytes = self.0.ledger.snapshot(&id).map_or(0, |snapshot| snapshot.state.bytes());
@@ -198,7 +198,7 @@ impl Store {
         }
     }
 
-    /// Makes a session this server's that no living one has; false where another was faster, or it is closed.
+    /// Claims a session that no running server uses. Returns false if another server was faster, or the session is closed.
     pub async fn claim_session(&self, id: &str) -> Result<bool> {
         let store = self.clone();
         let id = id.to_owned();
@@ -230,8 +230,8 @@ impl Store {
         claimed.map_err(|error| super::not_changed(&error))
     }
 
-    /// Stores the state of the session `id`, and replaces the former one. No call waits for it; if several are
-    /// queued, only the newest is written.
+    /// Stores the state of the session `id`, and replaces the previous one. No call waits for it. If several are queued,
+    /// only the newest is written.
     pub fn save_state(&self, id: &str, state: NewState) {
         let id: Arc<str> = id.into();
         let bytes = state.bytes();
@@ -240,9 +240,9 @@ impl Store {
         }
     }
 
-    /// The saved state of the session `id`.
+    /// Returns the saved state of the session `id`.
     pub async fn saved_state(&self, id: &str) -> Result<Option<SavedState>> {
-        // Queued writes come first.
+        // Queued writes are completed first.
         self.flush().await;
         if let Some(snapshot) = self.0.ledger.snapshot(id) {
             return Ok(Some(SavedState {
@@ -263,7 +263,7 @@ impl Store {
         .await
     }
 
-    /// The storage of each origin of the session `id`, as it was saved with its state.
+    /// Returns the saved storage of each origin of the session `id`.
     pub async fn saved_origins(&self, id: &str) -> Result<Vec<String>> {
         self.flush().await;
         if let Some(snapshot) = self.0.ledger.snapshot(id) {
@@ -282,7 +282,7 @@ impl Store {
         .await
     }
 
-    /// The sessions that `filter` means, the newest first.
+    /// Returns the sessions that `filter` selects, newest first.
     pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRow>> {
         self.flush().await;
         let store = self.clone();

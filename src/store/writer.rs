@@ -1,4 +1,4 @@
-//! Writes to the record, on a thread of their own. Concurrent writes become one transaction. Callers wait only if
+//! Writes to the record, on a separate thread. Concurrent writes become one transaction. Callers wait only if
 //! they must, and for a limited time: if a file is locked, the disk full or slow, data is missing in the record, but
 //! the call succeeds.
 
@@ -22,25 +22,25 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Writes that wait at most; further ones are lost, and told of.
+/// Maximum number of queued writes. Further ones are lost, and a warning is logged.
 const QUEUE: usize = 10_000;
-/// Bytes of them.
+/// Maximum size of the queued writes in bytes.
 const QUEUED_BYTES: usize = 128 * 1024 * 1024;
-/// Writes of one transaction.
+/// Maximum number of writes in a transaction.
 const BATCH: usize = 512;
-/// How long a call waits for a disk that does not answer.
+/// How long a call waits for its write.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two attempts at a file that another process has locked.
+/// The pause between two attempts if another process has locked the file.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// May be done again, where the transaction that it was in failed.
+/// A write. It is repeated if its transaction fails.
 type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
 
 struct Job {
     work: Work,
     bytes: usize,
     done: Option<oneshot::Sender<()>>,
-    /// Is told whether the write was committed.
+    /// Called with whether the write was committed.
     settle: Option<Box<dyn FnOnce(bool) + Send>>,
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct State {
-    /// Writes that were handed in and are not done.
+    /// The number of writes that are queued or running.
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
-    /// The file cannot be written at the moment: callers do not wait for it.
+    /// Whether the file cannot be written at the moment. Then callers do not wait.
     behind: AtomicBool,
-    /// Writes that found no room.
+    /// The number of lost writes.
     lost: AtomicUsize,
 }
 
@@ -121,7 +121,7 @@ impl Writer {
         self.send(Job { settle: Some(Box::new(settle)), ..Job::new(bytes, work) });
     }
 
-    /// As `queue`; the future is ready when it is on disk, or when it is clear that this takes too long.
+    /// Like `queue`. The future is ready when the write is on disk, or after the timeout.
     pub fn write<W>(&self, bytes: usize, work: W) -> impl Future<Output = ()> + Send + use<W>
     where
         W: Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
@@ -136,9 +136,9 @@ impl Writer {
         }
     }
 
-    /// Ready when everything handed in before is on disk, or lost.
+    /// Waits until all earlier writes are on disk or lost.
     pub fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
-        // Mostly there is nothing, and no reason to wake the thread.
+        // Usually nothing is queued, and the thread need not be woken.
         let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
             let (done, written) = oneshot::channel();
             self.send(Job { done: Some(done), ..Job::new(0, |_| Ok(())) });
@@ -172,20 +172,20 @@ impl Writer {
     }
 }
 
-/// The state for writing.
+/// The state of the writer thread.
 struct Desk {
     connection: Connection,
-    /// Gone with the writer's owner.
+    /// Dropped with the owner of the writer.
     state: Weak<State>,
     trimmer: Trimmer,
     name: String,
-    /// Whether the last transaction failed: told once.
+    /// Whether the last transaction failed, so that only the first failure is logged.
     failing: bool,
-    /// The file is damaged: it is left as it is.
+    /// Whether the file is damaged. Then it is not changed.
     broken: bool,
 }
 
-/// The thread.
+/// Runs the writer thread.
 fn run(mut desk: Desk, queue: &Receiver<Job>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
@@ -222,7 +222,7 @@ impl Desk {
         }
     }
 
-    /// Writes the batch, however long another process holds the file; whether it was committed.
+    /// Writes the batch. Waits as long as another process locks the file. Returns whether the batch was committed.
     fn commit(&mut self, batch: &mut [Job]) -> bool {
         while !self.broken {
             match self.attempt(batch) {
@@ -237,7 +237,7 @@ impl Desk {
                     let code = error.sqlite_error_code();
                     self.tell(&error);
                     self.set_failing(true);
-                    // Whoever waits goes on without it.
+                    // Callers continue without waiting for the write.
                     batch.iter_mut().for_each(|job| drop(job.done.take()));
                     match code {
                         Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked)
@@ -255,14 +255,14 @@ impl Desk {
     }
 
     fn attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
-        // Dropped without a commit it is taken back.
+        // Dropping the transaction without a commit rolls it back.
         let transaction = rusqlite::Transaction::new_unchecked(
             &self.connection,
             rusqlite::TransactionBehavior::Immediate,
         )?;
         for job in batch {
             match (job.work)(&transaction) {
-                // One that contradicts the tables must not take the others with it.
+                // A write that violates a constraint must not fail the others.
                 Err(error) if error.sqlite_error_code() == Some(Sqlite::ConstraintViolation) => {
                     tracing::warn!(%error, "an entry does not fit into the record");
                 }
