@@ -1,15 +1,17 @@
 //! Keeps long computations off the async threads.
 //!
-//! The server has one worker thread on a small machine. While it parses 14 MB of JSON, no other session gets an answer.
+//! The server has one worker thread on a small machine. While it parses 14 MB of JSON, no other
+//! session gets an answer.
 
 use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// The size in bytes from which work moves to another thread. A move takes about as long as parsing this much.
+/// The size in bytes from which work moves to another thread. A move takes about as long as parsing
+/// this much.
 pub const LARGE: usize = 128 * 1024;
 
-/// Runs `work`, which processes about `bytes` bytes. If that is [`LARGE`], the other tasks of this thread move to another
-/// thread first.
+/// Runs `work`, which processes about `bytes` bytes. If that is [`LARGE`], the other tasks of this
+/// thread move to another thread first.
 pub fn in_place<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let can_move =
         || Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);

@@ -2,8 +2,9 @@
 
 use std::{io, path::Path};
 
-/// Removes all permissions of other users from a file or a folder. On Windows, administrators keep theirs, and new files
-/// in the folder inherit its permissions. On Unix, execute permission of the owner stays.
+/// Removes all permissions of other users from a file or a folder. On Windows, administrators keep
+/// theirs, and new files in the folder inherit its permissions. On Unix, execute permission of the
+/// owner stays.
 pub fn restrict(path: &Path) -> io::Result<()> {
     system::restrict(path)
 }
@@ -51,14 +52,16 @@ mod system {
 
     impl Drop for Allocated {
         fn drop(&mut self) {
-            // SAFETY: the pointer is from a call that asks its caller to free it so, and is freed once.
+            // SAFETY: the pointer is from a call that asks its caller to free it so, and is freed
+            // once.
             unsafe { LocalFree(self.0) };
         }
     }
 
     pub fn restrict(path: &Path) -> io::Result<()> {
         let user = current_user()?;
-        // This user, the system and administrators have full access; nothing is inherited from the folder above.
+        // This user, the system and administrators have full access; nothing is inherited from the
+        // folder above.
         let rules = format!("D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)");
         let rules: Vec<u16> = rules.encode_utf16().chain([0]).collect();
         let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
@@ -81,7 +84,8 @@ mod system {
     /// The security identifier of this process's user, such as `S-1-5-21-…`.
     pub fn current_user() -> io::Result<String> {
         let mut token: HANDLE = ptr::null_mut();
-        // SAFETY: the handle of the current process needs no closing; that of the token is owned from here on.
+        // SAFETY: the handle of the current process needs no closing; that of the token is owned
+        // from here on.
         let token = unsafe {
             check(OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token))?;
             OwnedHandle::from_raw_handle(token)
@@ -93,7 +97,8 @@ mod system {
         };
         // 64-bit numbers, so that the structure is aligned.
         let mut buffer = vec![0_u64; (size as usize).div_ceil(size_of::<u64>())];
-        // SAFETY: the buffer has at least `size` bytes. On success it begins with a TOKEN_USER, whose SID is in it too.
+        // SAFETY: the buffer has at least `size` bytes. On success it begins with a TOKEN_USER,
+        // whose SID is in it too.
         unsafe {
             let into = buffer.as_mut_ptr();
             check(GetTokenInformation(
@@ -129,7 +134,8 @@ mod tests {
         format!("{:o}", std::fs::metadata(path).unwrap().permissions().mode() & 0o777)
     }
 
-    /// The access control list of the file or folder, in the security descriptor definition language.
+    /// The access control list of the file or folder, in the security descriptor definition
+    /// language.
     #[cfg(windows)]
     fn permissions(path: &Path) -> String {
         use std::os::windows::ffi::OsStrExt;

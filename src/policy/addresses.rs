@@ -10,8 +10,8 @@ pub enum Space {
     Public,
     /// The loopback addresses of this machine.
     Loopback,
-    /// Every other address that is not routed on the public internet: private networks, link-local addresses (with
-    /// the metadata services of clouds), multicast and reserved addresses.
+    /// Every other address that is not routed on the public internet: private networks, link-local
+    /// addresses (with the metadata services of clouds), multicast and reserved addresses.
     Private,
 }
 

@@ -1,6 +1,6 @@
-//! The files that a client may read and write. Over stdio: those below the output directory, the download directory
-//! and the working directory. Over HTTP: only those below the output directory, because the client has no working
-//! directory on this machine.
+//! The files that a client may read and write. Over stdio: those below the output directory, the
+//! download directory and the working directory. Over HTTP: only those below the output directory,
+//! because the client has no working directory on this machine.
 //!
 //! Symbolic links are resolved before the check. This module does not interpret the files.
 
@@ -74,8 +74,8 @@ pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     }
 }
 
-/// Creates a new file in the output folder, or at an accessible absolute path. Files are never overwritten: if the name is
-/// taken, the new file gets a number.
+/// Creates a new file in the output folder, or at an accessible absolute path. Files are never
+/// overwritten: if the name is taken, the new file gets a number.
 pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let path = resolve_output(config, name)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -125,7 +125,8 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
 
 /// Returns the real path of a file that a client names for reading.
 ///
-/// A relative name is looked up in the working directory (stdio only), then in the output directory.
+/// A relative name is looked up in the working directory (stdio only), then in the output
+/// directory.
 pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
     let folder = output_folder(config);
     let roots = roots(config);

@@ -1,5 +1,5 @@
-//! The encodings in which pages and protocols write a text: URL-encoded, escaped for JSON or HTML, base64. Masking
-//! searches for a secret in all of them.
+//! The encodings in which pages and protocols write a text: URL-encoded, escaped for JSON or HTML,
+//! base64. Masking searches for a secret in all of them.
 
 use base64::{
     Engine,

@@ -4,7 +4,8 @@ use std::{cmp::Reverse, collections::HashSet};
 
 use aho_corasick::AhoCorasick;
 
-/// Maximum length of a text in the automaton in bytes, because its memory grows with the total length.
+/// Maximum length of a text in the automaton in bytes, because its memory grows with the total
+/// length.
 const LONGEST: usize = 1024;
 
 /// A text and its replacement.
@@ -27,7 +28,8 @@ pub(super) struct Replacer {
 }
 
 impl Replacer {
-    /// Compiles `replacements`. Of those with the same text, the first counts; empty texts are left out.
+    /// Compiles `replacements`. Of those with the same text, the first counts; empty texts are left
+    /// out.
     pub fn new(replacements: impl IntoIterator<Item = Replacement>) -> Self {
         let mut known = HashSet::new();
         let (mut long, short): (Vec<_>, Vec<_>) = replacements
@@ -48,8 +50,8 @@ impl Replacer {
         }
     }
 
-    /// Returns `text` with the replacements, or `None` if it contains none of the texts. Of overlapping texts, the
-    /// one that begins first is replaced, and of those the longest.
+    /// Returns `text` with the replacements, or `None` if it contains none of the texts. Of
+    /// overlapping texts, the one that begins first is replaced, and of those the longest.
     pub fn replace(&self, text: &str) -> Option<String> {
         let mut replaced: Option<String> = None;
         for Replacement { find, with, .. } in &self.long {

@@ -1,8 +1,8 @@
 //! The rules for clients and pages.
 //!
-//! `urls` and `addresses` decide which hosts are reachable (as pure logic; the code that connects calls them),
-//! `files` which files are accessible. `redaction` and `vault` mask values that must not be written, in each of
-//! their `forms`.
+//! `urls` and `addresses` decide which hosts are reachable (as pure logic; the code that connects
+//! calls them), `files` which files are accessible. `redaction` and `vault` mask values that must
+//! not be written, in each of their `forms`.
 
 pub mod addresses;
 pub mod files;

@@ -1,5 +1,5 @@
-//! Masks values that are never written in clear text: typed passwords, and, unless the user disables it,
-//! `Authorization` headers and cookies.
+//! Masks values that are never written in clear text: typed passwords, and, unless the user
+//! disables it, `Authorization` headers and cookies.
 
 use std::{
     collections::HashSet,
@@ -26,7 +26,8 @@ const MOST: usize = 100;
 const LONGEST_OPEN: usize = 1000;
 /// Shorter texts are masked only as a whole word.
 const SHORTEST_WITHIN: usize = 6;
-/// Even shorter texts are masked only if they are a whole value, because every page contains an `a`.
+/// Even shorter texts are masked only if they are a whole value, because every page contains an
+/// `a`.
 const SHORTEST_WORD: usize = 3;
 /// Headers, in lower case.
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];

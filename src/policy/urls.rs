@@ -1,4 +1,5 @@
-//! The hosts and addresses that pages may reach, as pure logic: this module does not resolve, connect or wait.
+//! The hosts and addresses that pages may reach, as pure logic: this module does not resolve,
+//! connect or wait.
 
 use std::{fmt, net::IpAddr};
 
@@ -195,8 +196,8 @@ impl UrlRules {
         if allowed { Ok(()) } else { Err(Rule::AllowedDomains) }
     }
 
-    /// Whether a page may go to `address`, which a host is or has; `asked` tells whether the client itself has
-    /// asked for it.
+    /// Whether a page may go to `address`, which a host is or has; `asked` tells whether the client
+    /// itself has asked for it.
     pub fn address(&self, address: IpAddr, asked: bool) -> Result<(), Rule> {
         let as_host = plain(match address {
             IpAddr::V4(address) => Host::Ipv4(address),
@@ -371,7 +372,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the spelling: one, two, three or four parts, each decimal, hexadecimal or octal.
+        /// Whatever the spelling: one, two, three or four parts, each decimal, hexadecimal or
+        /// octal.
         #[test]
         fn an_address_is_known_in_every_spelling(
             address in any::<u32>(),

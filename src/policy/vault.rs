@@ -1,4 +1,5 @@
-//! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that leaves the process.
+//! Secrets that an agent types by name (`--secrets`): read once, and masked in everything that
+//! leaves the process.
 
 use std::{borrow::Cow, path::Path};
 
@@ -118,8 +119,8 @@ impl Vault {
         }
     }
 
-    /// Whether a text that is no secret's name is written like one: as an environment variable of several words, or
-    /// almost as a name that there is.
+    /// Whether a text that is no secret's name is written like one: as an environment variable of
+    /// several words, or almost as a name that there is.
     fn is_meant_as_name(&self, text: &str) -> bool {
         let has_letter = text.chars().any(char::is_alphabetic);
         let is_name = has_letter && text.chars().all(is_name_character);
@@ -157,7 +158,8 @@ impl Vault {
         self.secrets.iter().find(|secret| secret.name == name).map(|secret| secret.value.as_str())
     }
 
-    /// Returns the placeholder of the secret with this name or placeholder; `None` if there is none.
+    /// Returns the placeholder of the secret with this name or placeholder; `None` if there is
+    /// none.
     pub fn placeholder(&self, name: &str) -> Option<String> {
         let bare = name.strip_prefix("<secret>").and_then(|rest| rest.strip_suffix("</secret>"));
         let name = bare.unwrap_or(name);
@@ -183,7 +185,8 @@ impl Vault {
         }
     }
 
-    /// Returns `text` with the secrets in place of their placeholders; `None` if it contains no placeholder.
+    /// Returns `text` with the secrets in place of their placeholders; `None` if it contains no
+    /// placeholder.
     pub fn unmask(&self, text: &str) -> Option<String> {
         self.unmasks.replace(text)
     }
@@ -208,8 +211,8 @@ fn named_in_placeholder(text: &str) -> Option<&str> {
     None
 }
 
-/// Name and value of a line `NAME=value`. Nothing in the value is expanded or escaped; quotes around all of it are left
-/// out.
+/// Name and value of a line `NAME=value`. Nothing in the value is expanded or escaped; quotes
+/// around all of it are left out.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim();
@@ -221,7 +224,8 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, quoted.unwrap_or(value)))
 }
 
-/// Returns the encodings of a secret, each with its placeholder, which names the secret and the encoding.
+/// Returns the encodings of a secret, each with its placeholder, which names the secret and the
+/// encoding.
 fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replacement> {
     forms_of(value).into_iter().map(move |Form { kind, text }| {
         let kind = if kind.is_empty() { kind } else { format!(":{kind}") };

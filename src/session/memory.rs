@@ -7,14 +7,15 @@ use std::{
 
 use sysinfo::{MemoryRefreshKind, System};
 
-/// Returns the bytes that are available without swapping, of the machine or of the control group. `None` if unknown.
+/// Returns the bytes that are available without swapping, of the machine or of the control group.
+/// `None` if unknown.
 pub fn available() -> Option<u64> {
     let machine = machine().map(|machine| machine.available_memory()).filter(|bytes| *bytes > 0);
     machine.into_iter().chain(of_group()).min()
 }
 
-/// Returns the maximum bytes of memory that this process may use: those of the machine, or the limit of the control group.
-/// `None` if unknown.
+/// Returns the maximum bytes of memory that this process may use: those of the machine, or the
+/// limit of the control group. `None` if unknown.
 pub(super) fn total() -> Option<u64> {
     let machine = machine()?;
     let total = Some(machine.total_memory()).filter(|bytes| *bytes > 0);
@@ -68,7 +69,8 @@ impl ResidentMemory {
     }
 }
 
-/// Returns the bytes that are left of the limit of the control group (v2), for example in a container.
+/// Returns the bytes that are left of the limit of the control group (v2), for example in a
+/// container.
 fn of_group() -> Option<u64> {
     let read = |name: &str| fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;

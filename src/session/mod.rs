@@ -1,4 +1,5 @@
-//! Sessions: isolated browser contexts with their pages, owners and expiry. Independent of the protocol and the tools.
+//! Sessions: isolated browser contexts with their pages, owners and expiry. Independent of the
+//! protocol and the tools.
 //!
 //! The folders, in the order of their imports (each uses only the ones before it):
 //! - `persistence` has the saved form of a session, and the cache of its last known state.

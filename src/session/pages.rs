@@ -23,7 +23,8 @@ pub struct Pages {
     clock: Arc<dyn Clock>,
     list: Mutex<PageList>,
     opening: Notify,
-    /// Held while Troupe opens a page: expected pages are recognized by the order in which they open.
+    /// Held while Troupe opens a page: expected pages are recognized by the order in which they
+    /// open.
     turn: AsyncMutex<()>,
 }
 
@@ -122,8 +123,8 @@ impl Pages {
         self.list().opened
     }
 
-    /// Removes the pages of a browser that is gone. The next pages get the numbers `again`. All others get numbers above
-    /// `opened`.
+    /// Removes the pages of a browser that is gone. The next pages get the numbers `again`. All
+    /// others get numbers above `opened`.
     pub fn reset(&self, again: impl IntoIterator<Item = usize>, opened: usize) {
         let mut list = self.list();
         list.open.clear();
@@ -133,8 +134,8 @@ impl Pages {
         list.opened = list.opened.max(opened);
     }
 
-    /// Returns the hidden page with the engine id `id`. If a page without an opener opened at the same moment and was taken
-    /// for it, the two are exchanged.
+    /// Returns the hidden page with the engine id `id`. If a page without an opener opened at the
+    /// same moment and was taken for it, the two are exchanged.
     fn hidden(&self, id: &str) -> Option<Arc<Page>> {
         let mut list = self.list();
         if let Some(page) = list.hidden.iter().find(|page| page.engine_id() == id) {

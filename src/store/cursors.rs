@@ -30,8 +30,8 @@ struct Cursor {
 }
 
 impl Store {
-    /// Reads what is new in `record`, and moves the cursor to its end. Returns the whole content if the changes would
-    /// be longer, or if the content of the last read is no longer known.
+    /// Reads what is new in `record`, and moves the cursor to its end. Returns the whole content if
+    /// the changes would be longer, or if the content of the last read is no longer known.
     pub async fn read_on(
         &self,
         record: &Record,

@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, TextDiff};
 
-/// The lines that went (`-`) and came (`+`), in hunks that say where (`@@ -from,count +from,count @@`); empty where
-/// nothing changed.
+/// The lines that went (`-`) and came (`+`), in hunks that say where
+/// (`@@ -from,count +from,count @@`); empty where nothing changed.
 pub fn delta(before: &str, after: &str) -> String {
     if before == after {
         return String::new();

@@ -1,5 +1,5 @@
-//! Changes of this server's sessions that are not in the record yet. A write can fail, for example on a full disk.
-//! Its data stays here and is written again with a later call.
+//! Changes of this server's sessions that are not in the record yet. A write can fail, for example
+//! on a full disk. Its data stays here and is written again with a later call.
 
 use std::{
     collections::HashMap,
@@ -84,7 +84,8 @@ impl Ledger {
         self.change(id, |unwritten| unwritten.snapshot = Some(snapshot))
     }
 
-    /// Records the end of the session `id`. Returns whether a write must be queued. A closed session has no saved state.
+    /// Records the end of the session `id`. Returns whether a write must be queued. A closed
+    /// session has no saved state.
     pub fn end(&self, id: &Arc<str>, end: SessionState) -> bool {
         self.change(id, |unwritten| {
             unwritten.end = Some(end);
@@ -118,7 +119,8 @@ impl Ledger {
         due
     }
 
-    /// Returns the data that a queued write of the session `id` must write. Later changes need another write.
+    /// Returns the data that a queued write of the session `id` must write. Later changes need
+    /// another write.
     pub fn read(&self, id: &str) -> Option<Unwritten> {
         let mut entries = self.lock();
         let entry = entries.by_id.get_mut(id)?;
@@ -179,7 +181,8 @@ impl Unwritten {
             }
         }
         let Some(end) = self.end else { return Ok(()) };
-        // A recoverable session belongs to no server. Another server may have resumed it in the meantime.
+        // A recoverable session belongs to no server. Another server may have resumed it in the
+        // meantime.
         let ended = connection.execute(
             "UPDATE sessions SET state = ?2, last_activity = ?3, server_id = iif(?4, '', server_id)
              WHERE session_id = ?1 AND server_id IN (?5, '')",
@@ -192,7 +195,8 @@ impl Unwritten {
     }
 }
 
-/// Inserts the row of an open session, unless it exists. The write that should have inserted it may have failed.
+/// Inserts the row of an open session, unless it exists. The write that should have inserted it may
+/// have failed.
 pub(super) fn ensure_row(
     connection: &Connection,
     row: &NewSession,

@@ -1,5 +1,6 @@
-//! Checkpoints SQLite's write-ahead log into the database file, on a separate thread. A checkpoint waits for the
-//! disk, which takes milliseconds. Otherwise the call whose write fills the log would wait for it.
+//! Checkpoints SQLite's write-ahead log into the database file, on a separate thread. A checkpoint
+//! waits for the disk, which takes milliseconds. Otherwise the call whose write fills the log would
+//! wait for it.
 
 use std::{
     path::Path,
@@ -55,7 +56,8 @@ fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()>
 /// Runs the checkpoints. Ends when the connection of the writer is closed, which drops the sender.
 fn empty(mover: &Connection, nudges: &Receiver<()>) {
     while nudges.recv().is_ok() {
-        // A passive checkpoint does not block and is not blocked: pages in use stay for the next one.
+        // A passive checkpoint does not block and is not blocked: pages in use stay for the next
+        // one.
         let moved = mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = moved {
             tracing::debug!(%error, "the record's log could not be emptied");

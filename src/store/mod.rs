@@ -1,11 +1,12 @@
-//! The record: every call and its answer, and the saved state of sessions, in an SQLite file. Uses `config` and
-//! `error`.
+//! The record: every call and its answer, and the saved state of sessions, in an SQLite file. Uses
+//! `config` and `error`.
 //!
-//! A single write runs on the caller's thread, concurrent writes are batched by one thread (`writer`). Readers have
-//! their own connection, so that no call waits for another's. `log` checkpoints in the background. `schema` opens a
-//! file and rejects files that are not Troupe's. `servers` tracks which servers share a file and which of them are
-//! alive. `sessions`, `records` and `cursors` have the queries. `retention` deletes the oldest data. If a write
-//! fails, the server logs a warning and calls go on.
+//! A single write runs on the caller's thread, concurrent writes are batched by one thread
+//! (`writer`). Readers have their own connection, so that no call waits for another's. `log`
+//! checkpoints in the background. `schema` opens a file and rejects files that are not Troupe's.
+//! `servers` tracks which servers share a file and which of them are alive. `sessions`, `records`
+//! and `cursors` have the queries. `retention` deletes the oldest data. If a write fails, the
+//! server logs a warning and calls go on.
 
 mod cursors;
 mod delta;
@@ -75,8 +76,9 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens the record that the configuration names. A file of a newer version or a damaged file is rejected. If a
-    /// file cannot be written, a warning is logged and the record is kept in memory.
+    /// Opens the record that the configuration names. A file of a newer version or a damaged file
+    /// is rejected. If a file cannot be written, a warning is logged and the record is kept in
+    /// memory.
     pub fn open(config: &Config) -> Result<Self> {
         let place = Place::of(config)?;
         let Place::File(path) = &place else { return Self::in_memory(place, config) };
@@ -181,8 +183,8 @@ impl Store {
         answer.map_err(|error| unreadable(&error))
     }
 
-    /// Runs `question` in a transaction of the writer, and returns the answer after the commit. The outer error is the
-    /// reason why no transaction with the question was committed.
+    /// Runs `question` in a transaction of the writer, and returns the answer after the commit. The
+    /// outer error is the reason why no transaction with the question was committed.
     async fn ask_writer<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -193,7 +195,8 @@ impl Store {
         let settled = answered.clone();
         let work = move |connection: &Connection| {
             let question = once.lock().take();
-            // A repeated transaction does not run the question again: the earlier answer must not be returned.
+            // A repeated transaction does not run the question again: the earlier answer must not
+            // be returned.
             let answer = question.map(|question| question(connection));
             *answered.lock() = answer;
             Ok(())
@@ -239,7 +242,8 @@ pub fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Checks the integrity of the file at `path`: `None` if it is intact, or the fault. Reads the whole file.
+/// Checks the integrity of the file at `path`: `None` if it is intact, or the fault. Reads the
+/// whole file.
 pub fn examine(path: &Path) -> Option<Fault> {
     schema::examine(path).err()
 }

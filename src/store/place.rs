@@ -18,7 +18,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the location that `--store` selects. By default it is a file in the state folder of the operating system.
+    /// Returns the location that `--store` selects. By default it is a file in the state folder of
+    /// the operating system.
     pub fn of(config: &Config) -> Result<Self> {
         if !config.records() {
             return Ok(Self::None);
@@ -36,7 +37,8 @@ impl Place {
             Some(path) => {
                 Self::File(std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned()))
             }
-            // Without a home directory there is no such folder. A file elsewhere would not be found again.
+            // Without a home directory there is no such folder. A file elsewhere would not be found
+            // again.
             None => {
                 state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db")))
             }

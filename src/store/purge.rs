@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 use super::{Store, not_changed, retention::give_room_back, unreadable};
 use crate::error::Result;
 
-/// Maximum number of calls that one transaction deletes, which limits how long servers wait to write.
+/// Maximum number of calls that one transaction deletes, which limits how long servers wait to
+/// write.
 const SLICE: usize = 100;
 
 /// Selects the sessions that a running server uses.
@@ -24,8 +25,9 @@ pub struct Purged {
 }
 
 impl Store {
-    /// Deletes the session `session` and its calls, or without it every session and call. Sessions that a running server
-    /// uses are kept. Fails if a deletion cannot be committed, for example on a full disk.
+    /// Deletes the session `session` and its calls, or without it every session and call. Sessions
+    /// that a running server uses are kept. Fails if a deletion cannot be committed, for example on
+    /// a full disk.
     pub async fn purge(&self, session: Option<&str>) -> Result<Purged> {
         let session = session.map(str::to_owned);
         let mut purged = Purged::default();
@@ -101,8 +103,8 @@ fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Res
     connection.execute(&slice, params![session])
 }
 
-/// Deletes the sessions, and the data that belongs to no call and no session. Returns the number of deleted sessions, and
-/// the number of those that are in use.
+/// Deletes the sessions, and the data that belongs to no call and no session. Returns the number of
+/// deleted sessions, and the number of those that are in use.
 fn delete_sessions(
     connection: &Connection,
     session: Option<&str>,

@@ -135,7 +135,8 @@ impl Record {
         texts.into_iter().flatten().map(String::len).max().unwrap_or_default()
     }
 
-    /// Returns the content for `get_content`: the text that the call read, or the page after the call.
+    /// Returns the content for `get_content`: the text that the call read, or the page after the
+    /// call.
     pub fn content(&self) -> String {
         let Some(answer) = &self.answer else { return String::new() };
         if let Some(whole) = answer.content.as_ref().or(answer.page_snapshot.as_ref()) {
@@ -150,7 +151,8 @@ impl Record {
     }
 }
 
-/// Returns the text parts of a result. Images are stored separately; other parts are replaced by their type.
+/// Returns the text parts of a result. Images are stored separately; other parts are replaced by
+/// their type.
 fn text_of(result: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
     let parts =
@@ -177,7 +179,8 @@ pub struct Summary {
     pub console_errors: u64,
 }
 
-/// The filter of a list: the calls of any of these sessions, and the calls of the connection without a session.
+/// The filter of a list: the calls of any of these sessions, and the calls of the connection
+/// without a session.
 #[derive(Debug, Clone, Default)]
 pub struct RecordFilter {
     pub sessions: Vec<String>,
@@ -185,8 +188,9 @@ pub struct RecordFilter {
     pub limit: u64,
 }
 
-/// Selects the last answered request of some sessions, or with `?2` the last one that has a page snapshot. Reads each
-/// session's requests backward through the index: sorting all of them would take longer the longer the record is.
+/// Selects the last answered request of some sessions, or with `?2` the last one that has a page
+/// snapshot. Reads each session's requests backward through the index: sorting all of them would
+/// take longer the longer the record is.
 const NEWEST: &str = "SELECT max(newest) FROM (
     SELECT (SELECT asked.rowid FROM requests AS asked WHERE asked.session_id = value
                 AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id
@@ -208,7 +212,8 @@ impl Store {
         self.0.ledger.row(request.session_id.as_deref()?)
     }
 
-    /// Writes the result of a call, and the data of the call by then. The future is ready when it is on disk.
+    /// Writes the result of a call, and the data of the call by then. The future is ready when it
+    /// is on disk.
     pub fn answer(
         &self,
         request: Arc<NewRequest>,
@@ -236,8 +241,8 @@ impl Store {
         .await
     }
 
-    /// Returns the last call that was answered in one of `sessions`; with `has_page`, the last one whose answer shows the
-    /// page.
+    /// Returns the last call that was answered in one of `sessions`; with `has_page`, the last one
+    /// whose answer shows the page.
     pub async fn newest_record(
         &self,
         sessions: Vec<String>,
@@ -251,8 +256,8 @@ impl Store {
         .await
     }
 
-    /// Returns the `refId`s of the calls of a session, oldest first. `record` reads each call: all calls together may be too
-    /// large for memory.
+    /// Returns the `refId`s of the calls of a session, oldest first. `record` reads each call: all
+    /// calls together may be too large for memory.
     pub async fn history(&self, session: &str) -> Result<Vec<String>> {
         let session = session.to_owned();
         self.read(move |connection| {
@@ -307,7 +312,8 @@ impl Store {
         .await
     }
 
-    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters, whatever was read before.
+    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters,
+    /// whatever was read before.
     pub async fn console_of_record(
         &self,
         ref_id: &str,
@@ -317,7 +323,8 @@ impl Store {
         self.console("ref_id = ?1", ref_id, level, room).await
     }
 
-    /// Returns the newest console messages of the calls of a session that fit into `room` characters.
+    /// Returns the newest console messages of the calls of a session that fit into `room`
+    /// characters.
     pub async fn console_of_session(
         &self,
         session: &str,
@@ -364,8 +371,8 @@ impl Store {
     }
 }
 
-/// Writes the call, or its new data, and the row of its session if that is missing. Does nothing for a session that
-/// is neither open nor in the record.
+/// Writes the call, or its new data, and the row of its session if that is missing. Does nothing
+/// for a session that is neither open nor in the record.
 fn write_request(
     connection: &Connection,
     request: &NewRequest,

@@ -7,14 +7,16 @@ use rusqlite::{Connection, params};
 use super::{sessions::store_states_left_behind, time::now};
 use crate::config::Retention;
 
-/// The pause between two checks if the last one deleted nothing, as a time or as a number of transactions.
+/// The pause between two checks if the last one deleted nothing, as a time or as a number of
+/// transactions.
 const PAUSE: Duration = Duration::from_secs(60);
 const TRANSACTIONS: u32 = 64;
 /// Time between two updates of the stored states of sessions whose server has ended.
 const AGING: Duration = Duration::from_secs(600);
 /// A check is due after this part of the limit was written.
 const PART: u64 = 16;
-/// Saved states of ended sessions can use this part of the limit before they are deleted instead of calls.
+/// Saved states of ended sessions can use this part of the limit before they are deleted instead of
+/// calls.
 const SNAPSHOTS: u64 = 4;
 /// Maximum number of calls that are deleted at once, which limits how long a write waits.
 const SLICE: usize = 10;
@@ -51,7 +53,8 @@ impl Trimmer {
             || Instant::now() >= self.next
     }
 
-    /// Deletes a part of what exceeds the limits, if a check is due after a transaction of `bytes` bytes.
+    /// Deletes a part of what exceeds the limits, if a check is due after a transaction of `bytes`
+    /// bytes.
     pub fn trim(&mut self, connection: &Connection, bytes: usize) -> rusqlite::Result<()> {
         if !self.counts_as_due(bytes) {
             return Ok(());
@@ -121,8 +124,8 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     Ok(true)
 }
 
-/// Deletes the oldest saved state of a session that is over, where such states take more than their part of the limit and
-/// would displace calls. Returns the number of deleted states.
+/// Deletes the oldest saved state of a session that is over, where such states take more than their
+/// part of the limit and would displace calls. Returns the number of deleted states.
 fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::Result<usize> {
     let sizes = format!(
         "SELECT coalesce(sum(octet_length(session_snapshots.state) + (

@@ -13,7 +13,8 @@ use crate::{
     private,
 };
 
-/// How long one attempt to write waits for the write of another server. The writer then tries again.
+/// How long one attempt to write waits for the write of another server. The writer then tries
+/// again.
 const BUSY: Duration = Duration::from_millis(250);
 /// How long the start waits for another server that creates the tables.
 const BUSY_AT_START: Duration = Duration::from_secs(2);
@@ -174,7 +175,8 @@ pub(super) struct Opened {
     pub is_new: bool,
 }
 
-/// Opens the file at `path` for writing. Creates it if it does not exist, and applies missing migrations.
+/// Opens the file at `path` for writing. Creates it if it does not exist, and applies missing
+/// migrations.
 pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
     let is_new = !path.exists();
     make_private(path).map_err(|error| Fault::unavailable(path, error))?;
@@ -191,7 +193,8 @@ pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
     Ok(Opened { connection, is_new })
 }
 
-/// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for the WAL files.
+/// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for
+/// the WAL files.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -232,7 +235,8 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
         // Possible only before the first table. Lets the file shrink after deletions.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses power.
+    // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses
+    // power.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);

@@ -1,4 +1,5 @@
-//! The servers that share a file. Each holds a lock while it runs, so that only the data of ended servers is changed.
+//! The servers that share a file. Each holds a lock while it runs, so that only the data of ended
+//! servers is changed.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -78,8 +79,9 @@ fn forget(folder: Option<&Path>, id: &str) {
     }
 }
 
-/// Inserts the row of this server, unless it is there. Each transaction that writes the server's id elsewhere does this
-/// first: the write at the start may have failed, and data of servers without a row counts as left behind.
+/// Inserts the row of this server, unless it is there. Each transaction that writes the server's id
+/// elsewhere does this first: the write at the start may have failed, and data of servers without a
+/// row counts as left behind.
 pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(

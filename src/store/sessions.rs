@@ -122,11 +122,13 @@ pub struct SessionFilter {
     pub user: Option<String>,
     /// `workingFolder` of the metadata.
     pub working_folder: Option<String>,
-    /// Omits sessions whose saved state is empty: no cookies, no storage, and no page except `about:blank`.
+    /// Omits sessions whose saved state is empty: no cookies, no storage, and no page except
+    /// `about:blank`.
     pub without_blank: bool,
 }
 
-/// The condition that the saved state in `session_snapshots.state` is empty. A state that cannot be read is not empty.
+/// The condition that the saved state in `session_snapshots.state` is empty. A state that cannot be
+/// read is not empty.
 const IS_BLANK: &str = "json_valid(session_snapshots.state)
      AND coalesce(json_array_length(session_snapshots.state, '$.cookies'), 0) = 0
      AND NOT EXISTS (SELECT 1 FROM json_each(session_snapshots.state, '$.pages')
@@ -164,8 +166,9 @@ impl Store {
         });
     }
 
-    /// Records the end of a session. The saved state of a `Closed` session is deleted. A `Recoverable` session was
-    /// released by its client. A session that ends with its server is not recorded as ended, so that it can be resumed.
+    /// Records the end of a session. The saved state of a `Closed` session is deleted. A
+    /// `Recoverable` session was released by its client. A session that ends with its server is not
+    /// recorded as ended, so that it can be resumed.
     pub fn session_ended(&self, id: &str, state: SessionState) {
         let id: Arc<str> = id.into();
         if self.0.ledger.end(&id, state) {
@@ -198,7 +201,8 @@ impl Store {
         }
     }
 
-    /// Claims a session that no running server uses. Returns false if another server was faster, or the session is closed.
+    /// Claims a session that no running server uses. Returns false if another server was faster, or
+    /// the session is closed.
     pub async fn claim_session(&self, id: &str) -> Result<bool> {
         let store = self.clone();
         let id = id.to_owned();
@@ -230,8 +234,8 @@ impl Store {
         claimed.map_err(|error| super::not_changed(&error))
     }
 
-    /// Stores the state of the session `id`, and replaces the previous one. No call waits for it. If several are queued,
-    /// only the newest is written.
+    /// Stores the state of the session `id`, and replaces the previous one. No call waits for it.
+    /// If several are queued, only the newest is written.
     pub fn save_state(&self, id: &str, state: NewState) {
         let id: Arc<str> = id.into();
         let bytes = state.bytes();
@@ -307,7 +311,8 @@ impl Store {
                     SessionState::Closed | SessionState::Expired | SessionState::Error => false,
                 };
                 if is_left_behind {
-                    // The stored state can be older than the time after which a saved state is stale.
+                    // The stored state can be older than the time after which a saved state is
+                    // stale.
                     state = left_behind(saved_at);
                 }
                 let is_elsewhere = state == SessionState::Active && *server != *store.0.server.id;
@@ -354,8 +359,8 @@ pub(super) fn write_origins(
     Ok(())
 }
 
-/// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of its saved state, or
-/// `closed` if it has none.
+/// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of
+/// its saved state, or `closed` if it has none.
 pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(
         "UPDATE sessions SET state = (

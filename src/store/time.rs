@@ -22,8 +22,8 @@ pub fn iso8601(millis: u64) -> String {
     )
 }
 
-/// The date of a day counted from 1970, in the calendar that counts years from March, so that the day that leap
-/// years add comes last.
+/// The date of a day counted from 1970, in the calendar that counts years from March, so that the
+/// day that leap years add comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

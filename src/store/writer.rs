@@ -1,6 +1,6 @@
-//! Writes to the record, on a separate thread. Concurrent writes become one transaction. Callers wait only if
-//! they must, and for a limited time: if a file is locked, the disk full or slow, data is missing in the record, but
-//! the call succeeds.
+//! Writes to the record, on a separate thread. Concurrent writes become one transaction. Callers
+//! wait only if they must, and for a limited time: if a file is locked, the disk full or slow, data
+//! is missing in the record, but the call succeeds.
 
 use std::{
     path::PathBuf,
@@ -111,7 +111,8 @@ impl Writer {
         self.send(Job::new(bytes, work));
     }
 
-    /// Queues a write of `bytes` bytes. `settle` is called once, with whether the write was committed.
+    /// Queues a write of `bytes` bytes. `settle` is called once, with whether the write was
+    /// committed.
     pub fn queue_and_settle(
         &self,
         bytes: usize,
@@ -222,7 +223,8 @@ impl Desk {
         }
     }
 
-    /// Writes the batch. Waits as long as another process locks the file. Returns whether the batch was committed.
+    /// Writes the batch. Waits as long as another process locks the file. Returns whether the batch
+    /// was committed.
     fn commit(&mut self, batch: &mut [Job]) -> bool {
         while !self.broken {
             match self.attempt(batch) {

@@ -1,5 +1,5 @@
-//! A minimal MCP client: requests, their responses and progress, pings, cancellation. Results stay unparsed JSON, so that
-//! no field is lost.
+//! A minimal MCP client: requests, their responses and progress, pings, cancellation. Results stay
+//! unparsed JSON, so that no field is lost.
 
 use std::{
     collections::HashMap,
@@ -204,8 +204,8 @@ impl Client {
         Ok(tools)
     }
 
-    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the call is canceled on the server.
-    /// Each progress notification restarts the timeout.
+    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the call is
+    /// canceled on the server. Each progress notification restarts the timeout.
     pub async fn call_tool(
         &self,
         name: &str,

@@ -54,8 +54,8 @@ impl Command {
         &self.words[0]
     }
 
-    /// Returns the words for a session. With HTTP and without the placeholder `{port}`, adds `--port`, which
-    /// @playwright/mcp expects.
+    /// Returns the words for a session. With HTTP and without the placeholder `{port}`, adds
+    /// `--port`, which @playwright/mcp expects.
     fn words_for(&self, place: &Place<'_>) -> Vec<OsString> {
         let port = place.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self

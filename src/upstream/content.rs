@@ -1,8 +1,9 @@
-//! Extracts the data for the record from an upstream result: the snapshot of the page, console messages, and the URLs of
-//! the pages. Reads the text of the result, and the files in the session's folder that the result links.
+//! Extracts the data for the record from an upstream result: the snapshot of the page, console
+//! messages, and the URLs of the pages. Reads the text of the result, and the files in the
+//! session's folder that the result links.
 //!
-//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. Nothing is extracted from other
-//! formats; their results are forwarded like all others.
+//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. Nothing is
+//! extracted from other formats; their results are forwarded like all others.
 
 use std::{
     collections::HashMap,
@@ -39,8 +40,9 @@ pub(super) struct Heard(HashMap<u64, usize>);
 const MAX_HEARD: usize = 10_000;
 
 impl Heard {
-    /// Moves the new messages of `found.listed` to `found.console`, and the others to `found.repeated`. If the list has more
-    /// equal messages than earlier results had, the additional ones are new.
+    /// Moves the new messages of `found.listed` to `found.console`, and the others to
+    /// `found.repeated`. If the list has more equal messages than earlier results had, the
+    /// additional ones are new.
     pub fn sort_out(&mut self, found: &mut Found) {
         let mut heard_before: HashMap<u64, usize> = HashMap::new();
         let mut new = Vec::new();
@@ -101,7 +103,8 @@ impl Files {
         tokio::fs::read_to_string(path).await
     }
 
-    /// Returns the text of a file, or `None` if it cannot be read. The record then has only the link.
+    /// Returns the text of a file, or `None` if it cannot be read. The record then has only the
+    /// link.
     async fn text(&self, link: &str) -> Option<String> {
         let read = self.read(link).await;
         if let Err(error) = &read {
@@ -111,7 +114,8 @@ impl Files {
     }
 }
 
-/// Extracts the data from `result`. `seen` is the number of the last console message, if messages are numbered.
+/// Extracts the data from `result`. `seen` is the number of the last console message, if messages
+/// are numbered.
 pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found {
     let mut found = Found::default();
     let texts =
@@ -129,7 +133,8 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                         body.lines().filter_map(|line| line.strip_prefix("- New console entries: "))
                     {
                         for message in logged_in_file(link, files).await {
-                            // A result that lists messages can also report the newest of them as events.
+                            // A result that lists messages can also report the newest of them as
+                            // events.
                             if !found.listed.iter().any(|known| is_same(known, &message)) {
                                 found.console.push(message);
                             }
@@ -188,7 +193,8 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// Returns the snapshot in a section: in a fence, in a linked file, or as plain text. Blank lines are part of it.
+/// Returns the snapshot in a section: in a fence, in a linked file, or as plain text. Blank lines
+/// are part of it.
 async fn snapshot(body: &str, files: &Files) -> Option<String> {
     let text = match fenced(body) {
         Some(content) => content,
@@ -245,7 +251,8 @@ enum Style {
 }
 
 impl Style {
-    /// Returns the part of `line` that begins a message after `last`; `None` if the line continues `last`.
+    /// Returns the part of `line` that begins a message after `last`; `None` if the line continues
+    /// `last`.
     fn begins<'a>(self, line: &'a str, last: Option<&Entry>) -> Option<&'a str> {
         match self {
             Self::Timed => {
@@ -543,7 +550,8 @@ mod tests {
             (ConsoleLevel::Info, "last", None, None),
         ];
         assert_eq!(told(&found), expected);
-        // The result of browser_console_messages has no times, and lists the errors of the page last.
+        // The result of browser_console_messages has no times, and lists the errors of the page
+        // last.
         let listed = "### Result\nTotal messages: 4 (Errors: 2, Warnings: 0)\nReturning 4 messages for level \"info\"\n\n[LOG] a\nb @ http://a/:3\n[LOG] last @ :0\nError: boom\n    at f (http://a/x.js:12:5)\nthrown text\n### Events\n- New console entries: out/console.log#L3-L4";
         let found = read(listed, &files, &mut 0);
         assert_eq!(told(&found), [expected[0], expected[3], expected[1], expected[2]]);

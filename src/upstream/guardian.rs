@@ -1,6 +1,6 @@
-//! A watchdog that ends upstream servers after `kill -9` of this process. A shell waits for the end of its stdin, and then
-//! ends the remaining process groups. Closing the pipes is not enough, because a child can ignore that. On Windows the job
-//! of each server does the same.
+//! A watchdog that ends upstream servers after `kill -9` of this process. A shell waits for the end
+//! of its stdin, and then ends the remaining process groups. Closing the pipes is not enough,
+//! because a child can ignore that. On Windows the job of each server does the same.
 
 #[cfg(unix)]
 pub(super) use unix::Guardian;
@@ -20,8 +20,8 @@ mod unix {
         sync::Arc,
     };
 
-    /// Reads which process groups start (`+ 12`) and end (`- 12`). At the end of the input, it sends SIGTERM to the remaining
-    /// groups, and SIGKILL a second later.
+    /// Reads which process groups start (`+ 12`) and end (`- 12`). At the end of the input, it
+    /// sends SIGTERM to the remaining groups, and SIGKILL a second later.
     const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 all=
@@ -162,7 +162,8 @@ for group in $all; do kill -s KILL -- "-$group"; done
 
 #[cfg(windows)]
 mod elsewhere {
-    /// Does nothing: Windows ends the processes of a [`Job`](crate::engine::job::Job) with this process.
+    /// Does nothing: Windows ends the processes of a [`Job`](crate::engine::job::Job) with this
+    /// process.
     #[derive(Debug, Clone, Default)]
     pub struct Guardian(());
 

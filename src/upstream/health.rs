@@ -1,5 +1,5 @@
-//! The supervision policy of seed 002: when a server counts as hung, when it is restarted, and when restarts pause.
-//! A pure state machine, without processes and clocks.
+//! The supervision policy of seed 002: when a server counts as hung, when it is restarted, and when
+//! restarts pause. A pure state machine, without processes and clocks.
 //!
 //! healthy → unhealthy → restarting → healthy, and after too many restarts, degraded → restarting.
 
@@ -192,7 +192,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any events: at most as many restarts in a window as the policy allows, and none before it is due.
+        /// For any events: at most as many restarts in a window as the policy allows, and none
+        /// before it is due.
         #[test]
         fn it_is_never_restarted_too_often_or_too_soon(
             policy in any_policy(),

@@ -25,7 +25,8 @@ const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 /// Maximum size of an event in bytes. Results with screenshots are large.
 const LONGEST: usize = 64 << 20;
-/// The pause between two attempts to reach a starting server, and between two streams of its notifications.
+/// The pause between two attempts to reach a starting server, and between two streams of its
+/// notifications.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(250);
 /// Timeout for ending the session.
@@ -41,7 +42,8 @@ pub(super) async fn listens(port: u16) {
     }
 }
 
-/// Transfers messages in both directions until the connection ends. The task ends with `gone` or `shut` of the client.
+/// Transfers messages in both directions until the connection ends. The task ends with `gone` or
+/// `shut` of the client.
 pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>, port: u16) {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -146,8 +148,8 @@ impl Link {
         Ok(())
     }
 
-    /// Receives the server's notifications if it has a stream for them; some servers assume that a client without one
-    /// has disconnected.
+    /// Receives the server's notifications if it has a stream for them; some servers assume that a
+    /// client without one has disconnected.
     async fn listen(&self) {
         loop {
             let streamed = async {

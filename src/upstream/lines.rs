@@ -12,7 +12,8 @@ pub(super) struct Line {
     pub cut: bool,
 }
 
-/// Reads the next line, without its line break and truncated to `longest` bytes. Returns `None` at the end.
+/// Reads the next line, without its line break and truncated to `longest` bytes. Returns `None` at
+/// the end.
 pub(super) async fn next_line(
     from: &mut (impl AsyncBufRead + Unpin),
     longest: usize,

@@ -1,5 +1,5 @@
-//! The ports of seed 003: the server of a session uses the port that the hash of the session's id selects, or the next
-//! free one.
+//! The ports of seed 003: the server of a session uses the port that the hash of the session's id
+//! selects, or the next free one.
 
 use std::{
     collections::HashSet,
@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 const BASE: u16 = 20_000;
 const SPAN: u16 = 20_000;
 
-/// Returns the first port to try for a session: 20000 plus the first two bytes of the SHA-256 of its id, modulo 20000.
+/// Returns the first port to try for a session: 20000 plus the first two bytes of the SHA-256 of
+/// its id, modulo 20000.
 pub(super) fn first_choice(session_id: &str) -> u16 {
     let hash = Sha256::digest(session_id.as_bytes());
     BASE + u16::from_be_bytes([hash[0], hash[1]]) % SPAN
@@ -64,7 +65,8 @@ impl Ports {
     }
 }
 
-/// Returns whether a server could listen on the port, on both the IPv4 and the IPv6 loopback address.
+/// Returns whether a server could listen on the port, on both the IPv4 and the IPv6 loopback
+/// address.
 fn is_free(port: u16) -> bool {
     let can_bind = |address: SocketAddr| match TcpListener::bind(address) {
         Ok(_) => true,

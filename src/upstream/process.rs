@@ -1,4 +1,5 @@
-//! The process of a server and its child processes, which end together: a process group, on Windows a job.
+//! The process of a server and its child processes, which end together: a process group, on Windows
+//! a job.
 
 use std::{
     collections::VecDeque,
@@ -28,7 +29,8 @@ const KEPT_LINES: usize = 10;
 const LINES_A_SECOND: u32 = 50;
 /// How long to wait for the end of a killed group.
 const AFTER_KILL: Duration = Duration::from_secs(1);
-/// How long to wait for the last output of an ended server; its child processes may keep the pipe open for longer.
+/// How long to wait for the last output of an ended server; its child processes may keep the pipe
+/// open for longer.
 const LAST_LINES: Duration = Duration::from_millis(500);
 /// Intervals of polling for the end of a group, for which there is no notification.
 const FIRST_POLL: Duration = Duration::from_millis(5);
@@ -54,8 +56,8 @@ pub(super) struct Pipes {
     pub output: ChildStdout,
 }
 
-/// Starts `command` as the leader of a process group. Its stderr is logged with `name`, and so is its stdout if it is not
-/// `piped`.
+/// Starts `command` as the leader of a process group. Its stderr is logged with `name`, and so is
+/// its stdout if it is not `piped`.
 pub(super) fn start(
     mut command: Command,
     name: &str,
@@ -145,8 +147,9 @@ impl Process {
         }
     }
 
-    /// Ends the process group. It can end normally while `asked` runs, for at most `patience`. Then it gets SIGTERM, and
-    /// after `term` SIGKILL. `asked` returns true if it asked the server itself to end, not only its child processes.
+    /// Ends the process group. It can end normally while `asked` runs, for at most `patience`. Then
+    /// it gets SIGTERM, and after `term` SIGKILL. `asked` returns true if it asked the server
+    /// itself to end, not only its child processes.
     pub async fn end(&self, asked: impl Future<Output = bool>, patience: Duration, term: Duration) {
         let by_itself = async {
             if asked.await || !self.has_group() {
@@ -242,7 +245,8 @@ fn group(pid: u32) -> Option<nix::unistd::Pid> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // After the process was reaped and its group has ended, the id can belong to another process.
+        // After the process was reaped and its group has ended, the id can belong to another
+        // process.
         if !self.exited.is_cancelled() || self.has_group() {
             self.signal(Signal::Kill);
         }
@@ -250,7 +254,8 @@ impl Drop for Process {
     }
 }
 
-/// Logs the output of a server that is not protocol messages. Lines over the limit are counted and not logged.
+/// Logs the output of a server that is not protocol messages. Lines over the limit are counted and
+/// not logged.
 async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut pipe = BufReader::new(pipe);
     let (mut since, mut logged, mut left_out) = (Instant::now(), 0_u32, 0_u64);

@@ -1,5 +1,6 @@
-//! Reads and restores state with the tools of a server: URLs of pages, cookies and storage. A table has the tools of each
-//! supported family of servers. For other servers nothing is saved, and `session_resume` reports that.
+//! Reads and restores state with the tools of a server: URLs of pages, cookies and storage. A table
+//! has the tools of each supported family of servers. For other servers nothing is saved, and
+//! `session_resume` reports that.
 
 use std::{path::Path, time::Duration};
 

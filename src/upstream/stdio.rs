@@ -17,7 +17,8 @@ use super::{
 /// Maximum length of a line in bytes. Results with screenshots are large.
 const LONGEST: usize = 64 << 20;
 
-/// Transfers messages in both directions until the connection ends. Both tasks end with `gone` of the client.
+/// Transfers messages in both directions until the connection ends. Both tasks end with `gone` of
+/// the client.
 pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pipes: Pipes) {
     let Pipes { input, output } = pipes;
     let writing = client.clone();

@@ -1,5 +1,5 @@
-//! Supervises the server of a session: starts it at the first call, monitors it, restarts it by the rules of `health`,
-//! restores its state, and ends it.
+//! Supervises the server of a session: starts it at the first call, monitors it, restarts it by the
+//! rules of `health`, restores its state, and ends it.
 
 use std::{
     convert::Infallible,
@@ -216,8 +216,8 @@ impl Upstream {
         }
     }
 
-    /// Supervises the server from its first call on. Runs concurrently with everything else, and is dropped with the
-    /// session.
+    /// Supervises the server from its first call on. Runs concurrently with everything else, and is
+    /// dropped with the session.
     pub async fn supervise(&self) -> Infallible {
         let _ = self.wanted.subscribe().wait_for(|wanted| *wanted).await;
         let begun = Instant::now();
@@ -323,7 +323,8 @@ impl Upstream {
                         tracing::warn!(session = &*self.id, "the upstream server did not answer a ping");
                     }
                     if !listed {
-                        // The server was busy: list again. A server that hangs is detected by its pings.
+                        // The server was busy: list again. A server that hangs is detected by its
+                        // pings.
                         client.list_changed.notify_one();
                     }
                     return if answered { Event::Answered } else { Event::Missed };

@@ -63,8 +63,8 @@ impl Running {
         self.process.last_words().await
     }
 
-    /// Ends the server and its child processes. It can clean up while `asked` runs. Then the connection is closed, which
-    /// ends a server over stdio.
+    /// Ends the server and its child processes. It can clean up while `asked` runs. Then the
+    /// connection is closed, which ends a server over stdio.
     pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
         let asked = async {
             asked.await;
@@ -83,8 +83,8 @@ struct Spare {
     running: Running,
 }
 
-/// The attempts to start a server without a session: to list the tools, or to check whether a server can be started
-/// again.
+/// The attempts to start a server without a session: to list the tools, or to check whether a
+/// server can be started again.
 #[derive(Clone)]
 enum Trial {
     NotRunning,
@@ -190,13 +190,15 @@ impl Upstreams {
         self.tools.subscribe()
     }
 
-    /// Returns the server's tools. If no server has listed them yet, starts one, which then serves a session without a
-    /// running server, or the next new session. Waits until the start succeeds or all attempts have failed.
+    /// Returns the server's tools. If no server has listed them yet, starts one, which then serves
+    /// a session without a running server, or the next new session. Waits until the start succeeds
+    /// or all attempts have failed.
     pub async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
         self.tools_once(|trial| !matches!(trial, Trial::Running { .. })).await
     }
 
-    /// Like `tools`, but waits for the first attempt only. Further attempts continue in the background.
+    /// Like `tools`, but waits for the first attempt only. Further attempts continue in the
+    /// background.
     pub async fn tools_of_first_attempt(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
         self.tools_once(has_outcome).await
     }
@@ -212,8 +214,8 @@ impl Upstreams {
         }
     }
 
-    /// Returns whether a new session can be served. If the last start of a server failed, this is the outcome of the
-    /// newest attempt to start one.
+    /// Returns whether a new session can be served. If the last start of a server failed, this is
+    /// the outcome of the newest attempt to start one.
     pub async fn admit(self: &Arc<Self>) -> Result<()> {
         match self.failure() {
             None => Ok(()),
@@ -253,7 +255,8 @@ impl Upstreams {
         }
     }
 
-    /// Tries to start a server until that succeeds, with the restart policy of the servers of sessions.
+    /// Tries to start a server until that succeeds, with the restart policy of the servers of
+    /// sessions.
     async fn run_trial(shared: Weak<Self>) {
         let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else {
             return;
@@ -304,7 +307,8 @@ impl Upstreams {
         }
     }
 
-    /// Starts a server that lists its tools, for a session without a running server or the next new session.
+    /// Starts a server that lists its tools, for a session without a running server or the next new
+    /// session.
     async fn start_spare(&self) -> Result<()> {
         let sleeping = self.sleeping();
         let id = sleeping.clone().unwrap_or_else(new_id);
@@ -485,7 +489,8 @@ impl Upstreams {
 
     /// Prevents starts without a session, and ends the spare server.
     pub async fn end_spare(&self) {
-        // An attempt that is canceled kills its process. One that has just succeeded leaves a spare server.
+        // An attempt that is canceled kills its process. One that has just succeeded leaves a spare
+        // server.
         self.stopping.cancel();
         self.attempts.close();
         self.attempts.wait().await;
@@ -512,7 +517,8 @@ fn new_id() -> Arc<str> {
     uuid::Uuid::new_v4().to_string().into()
 }
 
-/// Creates a folder that only its owner can read, because the storage of sessions is written there temporarily.
+/// Creates a folder that only its owner can read, because the storage of sessions is written there
+/// temporarily.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     if let Some(root) = folder.parent() {
         if let Some(output) = root.parent() {

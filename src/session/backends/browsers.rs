@@ -1,6 +1,6 @@
-//! The backend of sessions in Troupe's own browsers. Each session has a context in a browser of the `pool`, and gets
-//! another when its browser dies. A session with the default options gets a context that was created in advance, if
-//! there is one.
+//! The backend of sessions in Troupe's own browsers. Each session has a context in a browser of the
+//! `pool`, and gets another when its browser dies. A session with the default options gets a
+//! context that was created in advance, if there is one.
 
 use std::{
     collections::VecDeque,
@@ -30,7 +30,8 @@ use crate::{
     upstream::Replayed,
 };
 
-/// After this many crashes within this time (in milliseconds), sessions are not restored automatically for a while.
+/// After this many crashes within this time (in milliseconds), sessions are not restored
+/// automatically for a while.
 const MAX_CRASHES: usize = 3;
 const CRASH_WINDOW: Millis = 60_000;
 /// How long the end of a session waits for its context to close.
@@ -46,8 +47,9 @@ impl<B: ?Sized> Default for CrashHistory<B> {
 }
 
 impl<B: ?Sized> CrashHistory<B> {
-    /// Records a crash of `browser`. Repeated reports about a shared browser count once; with `is_dedicated`, each counts.
-    /// After too many crashes, returns when the next start may be tried.
+    /// Records a crash of `browser`. Repeated reports about a shared browser count once; with
+    /// `is_dedicated`, each counts. After too many crashes, returns when the next start may be
+    /// tried.
     fn record(&self, browser: &Arc<B>, is_dedicated: bool, now: Millis) -> Option<Millis> {
         let mut deaths = self.0.lock();
         if is_dedicated
@@ -163,7 +165,8 @@ impl Browsers {
     }
 }
 
-/// Returns the configuration of the pool. WebKit has no pool: each session has its own browser process.
+/// Returns the configuration of the pool. WebKit has no pool: each session has its own browser
+/// process.
 fn pool_of(config: &Config) -> PoolConfig {
     match config.browser {
         BrowserKind::Webkit => PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
@@ -407,7 +410,8 @@ async fn close_context(context: &dyn Context) {
     }
 }
 
-/// Returns the token that is canceled when the browser process of this session is gone. `None` if sessions share it.
+/// Returns the token that is canceled when the browser process of this session is gone. `None` if
+/// sessions share it.
 fn own_process(session: &Session) -> Option<CancellationToken> {
     session.context.lock().as_ref().and_then(|context| context.gone())
 }

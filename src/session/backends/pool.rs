@@ -1,5 +1,5 @@
-//! The running browsers. The configuration sets their number. A new session goes to the browser with the fewest
-//! sessions.
+//! The running browsers. The configuration sets their number. A new session goes to the browser
+//! with the fewest sessions.
 
 use std::{
     sync::{
@@ -87,7 +87,8 @@ impl BrowserPool {
         Ok(())
     }
 
-    /// Leases the browser with the fewest sessions. Starts a new one if each has a session and the maximum is not reached.
+    /// Leases the browser with the fewest sessions. Starts a new one if each has a session and the
+    /// maximum is not reached.
     pub async fn lease(&self) -> Result<BrowserLease> {
         let mut running = self.running.lock().await;
         self.remove_dead(&mut running);
@@ -168,7 +169,8 @@ impl BrowserPool {
         self.failure.lock().clone()
     }
 
-    /// Ends a lease. A browser without sessions is closed after the idle timeout, down to the minimum number.
+    /// Ends a lease. A browser without sessions is closed after the idle timeout, down to the
+    /// minimum number.
     pub async fn release(self: &Arc<Self>, lease: BrowserLease) {
         let mut running = self.running.lock().await;
         let member = running.iter_mut().find(|member| Arc::ptr_eq(&member.leases, &lease.leases));

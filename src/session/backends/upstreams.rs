@@ -1,5 +1,5 @@
-//! The backend of sessions that each have an upstream server. The saved state has the same format as with Troupe's own
-//! browsers, so that each backend can resume the sessions of the other.
+//! The backend of sessions that each have an upstream server. The saved state has the same format
+//! as with Troupe's own browsers, so that each backend can resume the sessions of the other.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The clients of sessions.
 //!
-//! A session that a client created is released when the last client that uses it has disconnected, and suspended when
-//! all of them are idle. An implicit session has an owner: while the owner is attached, no other client can use the
-//! session, whether it is open or suspended.
+//! A session that a client created is released when the last client that uses it has disconnected,
+//! and suspended when all of them are idle. An implicit session has an owner: while the owner is
+//! attached, no other client can use the session, whether it is open or suspended.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,8 +23,8 @@ impl Default for ConnectionId {
     }
 }
 
-/// The clients of each session. Sessions of stateless clients and of the JSON API are not included: they end at their
-/// expiry.
+/// The clients of each session. Sessions of stateless clients and of the JSON API are not included:
+/// they end at their expiry.
 #[derive(Default)]
 pub(super) struct SessionClients(Mutex<HashMap<Arc<str>, AttachedClients>>);
 
@@ -55,7 +55,8 @@ impl SessionClients {
         self.0.lock()
     }
 
-    /// Adds the first client of `session`, which created or resumed it. From now on the session is bound to its clients.
+    /// Adds the first client of `session`, which created or resumed it. From now on the session is
+    /// bound to its clients.
     pub fn begin(&self, session: &Arc<str>, connection: &ConnectionId) {
         let mut sessions = self.lock();
         let attached = sessions.entry(session.clone()).or_default();
@@ -91,7 +92,8 @@ impl SessionClients {
         moved.flatten().collect()
     }
 
-    /// Removes `connection`. Returns the open sessions that have no clients, or only idle clients now.
+    /// Removes `connection`. Returns the open sessions that have no clients, or only idle clients
+    /// now.
     pub fn leave(&self, connection: &ConnectionId) -> Vec<Arc<str>> {
         let mut left = Vec::new();
         self.lock().retain(|session, attached| {
@@ -149,7 +151,8 @@ impl SessionOwners {
         self.0.lock()
     }
 
-    /// Makes `session` the implicit session of `connection`. Returns false if another connection owns it.
+    /// Makes `session` the implicit session of `connection`. Returns false if another connection
+    /// owns it.
     pub fn claim(&self, session: &Arc<str>, connection: &ConnectionId) -> bool {
         let mut owners = self.lock();
         if owners.get(session).is_some_and(|owner| owner != connection) {

@@ -106,8 +106,9 @@ pub struct AdmittedSession {
 }
 
 impl AdmittedSession {
-    /// Lets the next call of the session run concurrently with this one. The number of such calls is limited: at the limit,
-    /// this waits, and so does the next call. The call counts until the result is dropped.
+    /// Lets the next call of the session run concurrently with this one. The number of such calls
+    /// is limited: at the limit, this waits, and so does the next call. The call counts until the
+    /// result is dropped.
     pub async fn let_next_run(self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         self.session.waits.clone().acquire_owned().await.ok()
@@ -136,13 +137,14 @@ impl Connection {
         known.named.iter().chain(own).map(|id| id.to_string()).collect()
     }
 
-    /// Creates the connection of a single request, until it is attached. It has no implicit session.
+    /// Creates the connection of a single request, until it is attached. It has no implicit
+    /// session.
     pub fn stateless() -> Self {
         Self { stateless: AtomicBool::new(true), ..Self::default() }
     }
 
-    /// Creates the connection of a program that monitors the server. It has no implicit session, and can access all
-    /// sessions.
+    /// Creates the connection of a program that monitors the server. It has no implicit session,
+    /// and can access all sessions.
     pub fn monitor() -> Self {
         Self { sees_all: true, ..Self::stateless() }
     }
@@ -190,8 +192,8 @@ impl Connection {
         self.order.arrive()
     }
 
-    /// Returns the session of a call: `requested`, or else the only open session that the client created, or else its
-    /// implicit session.
+    /// Returns the session of a call: `requested`, or else the only open session that the client
+    /// created, or else its implicit session.
     async fn resolve(
         &self,
         manager: &Arc<SessionManager>,
@@ -203,7 +205,8 @@ impl Connection {
         let (open, last) = self.created(manager);
         match (&*open, last.map(|last| manager.get(&last))) {
             ([only], _) => self.session(manager, only).await,
-            // The client should learn that its session has expired, and not continue in an empty one.
+            // The client should learn that its session has expired, and not continue in an empty
+            // one.
             ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
             ([], _) => self.implicit_session(manager).await,
             (several, _) => Err(TroupeError::new(
@@ -218,11 +221,12 @@ impl Connection {
         }
     }
 
-    /// Finds the sessions that a call uses and waits for its turn in each of them. The first is the call's session, which
-    /// must be open (see `resolve`). Those of `others` that are not open are omitted.
+    /// Finds the sessions that a call uses and waits for its turn in each of them. The first is the
+    /// call's session, which must be open (see `resolve`). Those of `others` that are not open are
+    /// omitted.
     ///
-    /// The call enters all queues atomically, so that two calls never wait for each other. Then it drops `turn`, and the
-    /// next call of the client can enter its queues.
+    /// The call enters all queues atomically, so that two calls never wait for each other. Then it
+    /// drops `turn`, and the next call of the client can enter its queues.
     pub async fn admit(
         &self,
         manager: &Arc<SessionManager>,
@@ -269,8 +273,8 @@ impl Connection {
         Ok(admitted)
     }
 
-    /// Admits a running call to the further session `id`, if no other call uses or awaits it. Does not wait: the other call
-    /// could be waiting for this one.
+    /// Admits a running call to the further session `id`, if no other call uses or awaits it. Does
+    /// not wait: the other call could be waiting for this one.
     pub async fn admit_late(
         &self,
         manager: &Arc<SessionManager>,
@@ -298,7 +302,8 @@ impl Connection {
         }
     }
 
-    /// Records that this client created or resumed `session`. Returns false if the session has ended.
+    /// Records that this client created or resumed `session`. Returns false if the session has
+    /// ended.
     pub fn add_created(&self, manager: &Arc<SessionManager>, session: &Arc<Session>) -> bool {
         {
             let mut known = lock(&self.sessions);
@@ -321,7 +326,8 @@ impl Connection {
         true
     }
 
-    /// Records that this client uses `session`, if the client is attached. Returns false if the session has ended.
+    /// Records that this client uses `session`, if the client is attached. Returns false if the
+    /// session has ended.
     fn add_user(&self, manager: &SessionManager, session: &Session) -> bool {
         let known = lock(&self.sessions);
         let _holding = manager.clients_lock.lock();
@@ -354,8 +360,9 @@ impl Connection {
         known.created.extend(created.map(|resumed| resumed.session.id.clone()));
     }
 
-    /// Makes the session `id` the suspended implicit session of this client, as it was on an earlier server. The next call
-    /// resumes it. Does nothing if the session is open here or belongs to another client.
+    /// Makes the session `id` the suspended implicit session of this client, as it was on an
+    /// earlier server. The next call resumes it. Does nothing if the session is open here or
+    /// belongs to another client.
     pub fn adopt_implicit(&self, manager: &SessionManager, id: &str) {
         let id: Arc<str> = id.into();
         if manager.find(&id).is_some() || !manager.owners.claim(&id, &self.id) {
@@ -378,7 +385,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Resumes the session `id`, and waits until it is ready. From then on it counts as created by this client.
+    /// Resumes the session `id`, and waits until it is ready. From then on it counts as created by
+    /// this client.
     pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
         let is_own = lock(&self.sessions).is_own(id);
         if is_own || manager.clients.suspension(id).is_some() {
@@ -420,7 +428,8 @@ impl Connection {
     pub async fn session(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
         if self.is_suspended(id) {
             let own = self.implicit_session(manager).await?;
-            // A session that could not be resumed was replaced by another, which this call did not name.
+            // A session that could not be resumed was replaced by another, which this call did not
+            // name.
             return if *own.id == *id { Ok(own) } else { manager.get(id) };
         }
         self.check_access(manager, id)?;
@@ -450,17 +459,20 @@ impl Connection {
         self.can_access(manager, id).then(|| manager.find(id))?
     }
 
-    /// Returns whether this client can access the session `id`: all but the implicit sessions of other clients.
+    /// Returns whether this client can access the session `id`: all but the implicit sessions of
+    /// other clients.
     pub fn can_access(&self, manager: &SessionManager, id: &str) -> bool {
         self.sees_all || !manager.owners.are_others(id, &self.id)
     }
 
-    /// Checks that this client can access the session `id`. Otherwise the error says that it does not exist.
+    /// Checks that this client can access the session `id`. Otherwise the error says that it does
+    /// not exist.
     pub fn check_access(&self, manager: &SessionManager, id: &str) -> Result<()> {
         if self.can_access(manager, id) { Ok(()) } else { Err(unknown(id)) }
     }
 
-    /// Returns the open sessions that this client created, and the session that it created last. Forgets all others.
+    /// Returns the open sessions that this client created, and the session that it created last.
+    /// Forgets all others.
     pub(super) fn created(&self, manager: &SessionManager) -> (Vec<Arc<str>>, Option<Arc<str>>) {
         let mut known = lock(&self.sessions);
         let last = known.created.last().cloned();
@@ -481,7 +493,8 @@ impl Connection {
         lock(&self.sessions).suspended.as_deref() == Some(id)
     }
 
-    /// Returns the implicit session. Resumes it if it is suspended, and creates it if there is none.
+    /// Returns the implicit session. Resumes it if it is suspended, and creates it if there is
+    /// none.
     pub(super) async fn implicit_session(
         &self,
         manager: &Arc<SessionManager>,
@@ -553,9 +566,9 @@ impl Connection {
         Ok(own)
     }
 
-    /// Suspends the client's sessions unless the client has returned by now: its implicit session, and those that it
-    /// created and that no other client uses. The next call resumes them. Without persistent sessions, those that it
-    /// created stay open until they expire.
+    /// Suspends the client's sessions unless the client has returned by now: its implicit session,
+    /// and those that it created and that no other client uses. The next call resumes them. Without
+    /// persistent sessions, those that it created stay open until they expire.
     pub async fn suspend(&self, manager: &Arc<SessionManager>) {
         let _turn = self.suspending.lock().await;
         let ending = {
@@ -581,8 +594,8 @@ impl Connection {
         !self.stateless.load(Ordering::Acquire)
     }
 
-    /// Ends the sessions that end with the client: its implicit session, and those that it created and that no other client
-    /// uses.
+    /// Ends the sessions that end with the client: its implicit session, and those that it created
+    /// and that no other client uses.
     pub async fn end(&self, manager: &Arc<SessionManager>) {
         let own = {
             let mut known = lock(&self.sessions);
@@ -687,7 +700,8 @@ mod tests {
         let id = session_of(&client, &manager).await.id.clone();
         client.end(&manager).await;
         assert!(manager.list().is_empty());
-        // Canceled as soon as the session is open: before `resume` is polled again, and right after that.
+        // Canceled as soon as the session is open: before `resume` is polled again, and right after
+        // that.
         for is_polled in [false, true] {
             let mut resume = Box::pin(other.resume(&manager, &id));
             loop {

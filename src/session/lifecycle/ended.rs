@@ -1,4 +1,5 @@
-//! Remembers a limited number of ended sessions for an hour, so that errors can say why a session ended.
+//! Remembers a limited number of ended sessions for an hour, so that errors can say why a session
+//! ended.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -61,7 +62,8 @@ fn missing(id: &str, what: String, reason: &str) -> TroupeError {
         .session(id)
 }
 
-/// Returns the error of a call with the id of a session that never existed, or that is not accessible.
+/// Returns the error of a call with the id of a session that never existed, or that is not
+/// accessible.
 pub(super) fn unknown(id: &str) -> TroupeError {
     missing(id, format!("there is no session `{id}`"), UNKNOWN)
 }
@@ -107,7 +109,8 @@ impl EndedSessions {
         }
     }
 
-    /// Returns the token that is canceled when the end of the session `id` is complete. `None` if it has not ended here.
+    /// Returns the token that is canceled when the end of the session `id` is complete. `None` if
+    /// it has not ended here.
     pub fn gone(&self, id: &str) -> Option<CancellationToken> {
         self.last(id).map(|ended| ended.gone.clone())
     }

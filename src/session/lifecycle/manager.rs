@@ -43,8 +43,9 @@ use crate::{
 const MEMORY_POLL: Duration = Duration::from_millis(100);
 /// The default of `--max-sessions` over stdio.
 const MAX_OVER_STDIO: usize = 10;
-/// Bytes of memory for each session, for the default limit over a network: a page of usual size with its share of the
-/// browser (`docs/internals/performance.md`). `--min-free-memory` protects against larger pages.
+/// Bytes of memory for each session, for the default limit over a network: a page of usual size
+/// with its share of the browser (`docs/internals/performance.md`). `--min-free-memory` protects
+/// against larger pages.
 const SESSION_MEMORY: u64 = 64 << 20;
 /// The same with `--upstream`, where each session has its own server process and browser.
 const UPSTREAM_SESSION_MEMORY: u64 = 300 << 20;
@@ -108,8 +109,9 @@ pub struct SessionManager {
     state: Mutex<SessionTable>,
     pub(super) owners: SessionOwners,
     pub(super) clients: SessionClients,
-    /// Held while a client begins to use a session, and while a session that was abandoned begins to end. So a returning
-    /// client finds its session either open (and it stays open) or suspended.
+    /// Held while a client begins to use a session, and while a session that was abandoned begins
+    /// to end. So a returning client finds its session either open (and it stays open) or
+    /// suspended.
     pub(super) clients_lock: Mutex<()>,
     limit: SessionLimit,
     pub(super) slots: Arc<Semaphore>,
@@ -117,7 +119,8 @@ pub struct SessionManager {
     waiting: AtomicUsize,
     /// Locked while a session is resumed, so that no session is resumed twice.
     pub(super) resuming: SessionLocks,
-    /// Held while a call enters the queues of its sessions, so that all calls enter several queues in the same order.
+    /// Held while a call enters the queues of its sessions, so that all calls enter several queues
+    /// in the same order.
     pub(super) admission: Mutex<()>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -203,7 +206,8 @@ impl SessionManager {
         self.backend.clone().start().await
     }
 
-    /// Starts the browser in the background. A failure is reported by the first call that needs the browser.
+    /// Starts the browser in the background. A failure is reported by the first call that needs the
+    /// browser.
     pub fn prepare(self: &Arc<Self>) {
         let manager = self.clone();
         self.tasks.spawn(async move {
@@ -250,7 +254,8 @@ impl SessionManager {
         Ok(session)
     }
 
-    /// Ends `session` in the background, unless a client or a call uses it. Idle clients may return to it.
+    /// Ends `session` in the background, unless a client or a call uses it. Idle clients may return
+    /// to it.
     pub(super) fn release_unused(self: &Arc<Self>, session: &Arc<Session>) {
         let ending = {
             let _holding = self.clients_lock.lock();
@@ -408,8 +413,8 @@ impl SessionManager {
         session
     }
 
-    /// Removes a session that could not be created. Callers that wait for it get the error, and no other caller finds
-    /// it.
+    /// Removes a session that could not be created. Callers that wait for it get the error, and no
+    /// other caller finds it.
     async fn remove_failed(&self, session: &Session, error: TroupeError) {
         self.state().sessions.remove(&session.id);
         // It can be resumed if it has a saved state from before.
@@ -453,8 +458,8 @@ impl SessionManager {
         self.state().sessions.get(id).filter(|session| !session.is_due()).cloned()
     }
 
-    /// Begins to end the sessions that no client uses after `leave` has removed a client. `leave` returns their ids. Idle
-    /// clients may return to them.
+    /// Begins to end the sessions that no client uses after `leave` has removed a client. `leave`
+    /// returns their ids. Idle clients may return to them.
     pub(super) fn release(
         &self,
         leave: impl FnOnce(&SessionClients) -> Vec<Arc<str>>,
@@ -503,7 +508,8 @@ impl SessionManager {
         resumed
     }
 
-    /// Records that the session `id` expired while it was suspended. Returns the error for its calls.
+    /// Records that the session `id` expired while it was suspended. Returns the error for its
+    /// calls.
     fn expire_suspended(&self, id: &str) -> TroupeError {
         let gone = CancellationToken::new();
         gone.cancel();
@@ -539,14 +545,16 @@ impl SessionManager {
         sessions
     }
 
-    /// If the session `id` has expired or is ending, waits until it has ended. Its state is saved by then.
+    /// If the session `id` has expired or is ending, waits until it has ended. Its state is saved
+    /// by then.
     pub(super) async fn wait_for_end(&self, id: &str) {
         if let Some(gone) = self.end_token(id) {
             gone.cancelled().await;
         }
     }
 
-    /// Returns the token that is canceled when the end of the session `id` is complete, if it has expired or is ending.
+    /// Returns the token that is canceled when the end of the session `id` is complete, if it has
+    /// expired or is ending.
     pub(super) fn end_token(&self, id: &str) -> Option<CancellationToken> {
         let state = self.state();
         let due = state.sessions.get(id).filter(|session| session.is_due());
@@ -571,8 +579,8 @@ impl SessionManager {
         }
     }
 
-    /// Ends `session`, closes its context and frees its slot. Returns false if it had ended before. An end that has begun
-    /// completes even if this future is dropped.
+    /// Ends `session`, closes its context and frees its slot. Returns false if it had ended before.
+    /// An end that has begun completes even if this future is dropped.
     pub(super) async fn end(self: &Arc<Self>, session: &Arc<Session>, reason: EndReason) -> bool {
         let Some(ending) = self.begin_end(session, reason) else { return false };
         let manager = self.clone();
@@ -590,7 +598,8 @@ impl SessionManager {
         futures_util::future::join_all(ends.collect::<Vec<_>>()).await;
     }
 
-    /// Aborts the calls of `session`, and removes it from the lists. Returns `None` if it had ended before.
+    /// Aborts the calls of `session`, and removes it from the lists. Returns `None` if it had ended
+    /// before.
     pub(super) fn begin_end(
         &self,
         session: &Arc<Session>,
@@ -632,8 +641,9 @@ impl SessionManager {
             }
             EndReason::Released if self.config.persistent_sessions => {
                 session.save_at_end().await;
-                // A session that ends with its server stays `active` in the store: the next server detects that this
-                // one is gone. Over stdio, a session with nothing to resume is not kept.
+                // A session that ends with its server stays `active` in the store: the next server
+                // detects that this one is gone. Over stdio, a session with nothing to resume is
+                // not kept.
                 if !self.stop.is_cancelled() {
                     self.store.session_ended(&session.id, SessionState::Recoverable);
                 } else if self.config.transport == Transport::Stdio

@@ -1,4 +1,5 @@
-//! The life of a session: its creation, its calls, its end and its resumption; and the clients that use it.
+//! The life of a session: its creation, its calls, its end and its resumption; and the clients that
+//! use it.
 
 mod backend;
 mod clients;

@@ -1,5 +1,5 @@
-//! Restores a session from its saved state: first cookies, then storage, before scripts of pages can read it, then the
-//! pages with their form data.
+//! Restores a session from its saved state: first cookies, then storage, before scripts of pages
+//! can read it, then the pages with their form data.
 
 use std::sync::Arc;
 
@@ -66,7 +66,8 @@ impl Session {
 static BLANK: SavedPage =
     SavedPage { number: 1, url: String::new(), session_storage: Vec::new(), frames: Vec::new() };
 
-/// Returns the storage to write from each page: sessionStorage from its page, everything else from the first page.
+/// Returns the storage to write from each page: sessionStorage from its page, everything else from
+/// the first page.
 fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<StorageWrite> {
     let mut writings = Vec::with_capacity(pages.len());
     for (at, (page, saved)) in pages.iter().enumerate() {

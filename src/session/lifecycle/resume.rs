@@ -1,4 +1,5 @@
-//! Lists and resumes sessions that are not open: those of earlier servers, and those that expired or were suspended.
+//! Lists and resumes sessions that are not open: those of earlier servers, and those that expired
+//! or were suspended.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -40,7 +41,8 @@ fn is_resumable(row: &SessionRow) -> bool {
     matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
-/// Waits until a resumed session can be used. Calls to an implicit session (`own`) wait for it themselves.
+/// Waits until a resumed session can be used. Calls to an implicit session (`own`) wait for it
+/// themselves.
 async fn wait_ready(session: &Session, own: bool) -> Result<()> {
     if own {
         return Ok(());
@@ -69,10 +71,11 @@ impl SessionManager {
         .to_string()
     }
 
-    /// Resumes the session `id` under its id, and waits until it can be used. An open session is not changed.
+    /// Resumes the session `id` under its id, and waits until it can be used. An open session is
+    /// not changed.
     ///
-    /// `hold` records who uses the session, and returns false if the session has ended. If the future is dropped before
-    /// that, the session ends again, unless another client uses it.
+    /// `hold` records who uses the session, and returns false if the session has ended. If the
+    /// future is dropped before that, the session ends again, unless another client uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
@@ -164,8 +167,9 @@ impl SessionManager {
         resumed
     }
 
-    /// Claims and opens the session of `row`. Runs in a task, so that a canceled caller leaves no session that is claimed
-    /// but not open. Dropping the result ends the session, unless a client uses it.
+    /// Claims and opens the session of `row`. Runs in a task, so that a canceled caller leaves no
+    /// session that is claimed but not open. Dropping the result ends the session, unless a client
+    /// uses it.
     async fn open_saved(
         self: &Arc<Self>,
         row: SessionRow,
@@ -207,7 +211,8 @@ impl SessionManager {
         Ok(self.register(slot, identity, StateCache::from_saved(saved), origin))
     }
 
-    /// Returns the saved state of a session that is not open. `missing` is the error if there is no such session.
+    /// Returns the saved state of a session that is not open. `missing` is the error if there is no
+    /// such session.
     async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let Some(row) = self.store.sessions(filter).await?.into_iter().next() else {
@@ -239,7 +244,8 @@ impl SessionManager {
         Ok((row, saved))
     }
 
-    /// Returns the error for a session that another running server uses. It names the process and its working directory.
+    /// Returns the error for a session that another running server uses. It names the process and
+    /// its working directory.
     fn in_use_error(&self, row: &SessionRow) -> TroupeError {
         let folder = row.metadata["workingFolder"].as_str().unwrap_or_default();
         let slot = match folder == self.working_folder() {
@@ -264,7 +270,8 @@ impl SessionManager {
         SavedSession::read(&saved.map(|saved| saved.state).unwrap_or_default(), &origins, &vault)
     }
 
-    /// Returns `error`. If it says that a session does not exist, but the session can be resumed, the result says so.
+    /// Returns `error`. If it says that a session does not exist, but the session can be resumed,
+    /// the result says so.
     pub async fn add_resume_hint(&self, error: TroupeError) -> TroupeError {
         let unknown = error.code == ErrorCode::SessionNotFound
             && error.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
@@ -285,12 +292,13 @@ impl SessionManager {
         }
     }
 
-    /// Deletes the saved state of a session that was not closed and is not in use by a running server. Returns false
-    /// if there is none.
+    /// Deletes the saved state of a session that was not closed and is not in use by a running
+    /// server. Returns false if there is none.
     pub(super) async fn delete_saved(&self, id: &str) -> bool {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let rows = self.store.sessions(filter).await.unwrap_or_default();
-        // An active session that is not open here belongs to another server, or its client has disconnected or is idle.
+        // An active session that is not open here belongs to another server, or its client has
+        // disconnected or is idle.
         let left = |row: &SessionRow| {
             matches!(
                 row.state,
@@ -304,9 +312,9 @@ impl SessionManager {
         true
     }
 
-    /// Returns the most recent sessions of this user and working directory that are not open here and that `is_visible`
-    /// admits: those in `state`, or without `state` those that can be resumed. Over stdio, the latter are fewer, and empty
-    /// sessions are omitted.
+    /// Returns the most recent sessions of this user and working directory that are not open here
+    /// and that `is_visible` admits: those in `state`, or without `state` those that can be
+    /// resumed. Over stdio, the latter are fewer, and empty sessions are omitted.
     pub async fn resumable_sessions(
         &self,
         state: Option<SessionState>,
@@ -316,7 +324,8 @@ impl SessionManager {
             // Sessions that are not open here are not active.
             return Ok(Vec::new());
         }
-        // Over stdio, the list has all sessions of earlier servers. A client over HTTP sees only those that it has used.
+        // Over stdio, the list has all sessions of earlier servers. A client over HTTP sees only
+        // those that it has used.
         let is_short = state.is_none() && self.config.transport == Transport::Stdio;
         let filter =
             SessionFilter { without_blank: is_short, ..self.of_same_user_and_directory(state) };

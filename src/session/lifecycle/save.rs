@@ -1,5 +1,5 @@
-//! Saves the state of a session after its calls: in memory, in case its browser dies, and in the store, in case the
-//! server dies. No call waits for it.
+//! Saves the state of a session after its calls: in memory, in case its browser dies, and in the
+//! store, in case the server dies. No call waits for it.
 
 use std::{
     collections::BTreeSet,
@@ -27,8 +27,8 @@ use crate::{
 const QUIET_TIME: Duration = Duration::from_millis(120);
 /// The maximum time from the end of a call to the save.
 const MAX_DELAY: Duration = Duration::from_millis(600);
-/// The first pause before the state is read again, if something did not answer in time. Each further pause is twice as
-/// long.
+/// The first pause before the state is read again, if something did not answer in time. Each
+/// further pause is twice as long.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 /// The longest such pause. A page may be busy or show a dialog forever.
 const MAX_RETRY: Duration = Duration::from_secs(15);
@@ -44,8 +44,8 @@ const DATABASES_PAUSE: u32 = 20;
 const EMPTY_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Saves the state after each call, and again if something was too slow to be read, until the future is dropped. Runs
-    /// concurrently with the calls.
+    /// Saves the state after each call, and again if something was too slow to be read, until the
+    /// future is dropped. Runs concurrently with the calls.
     pub(super) async fn save_after_calls(&self) {
         let mut calls = self.cache.calls.subscribe();
         // If something is missing, it is read again without a further call.
@@ -86,7 +86,8 @@ impl Session {
         }
     }
 
-    /// Returns the last saved state, with the current URLs of the pages, which are known without a query.
+    /// Returns the last saved state, with the current URLs of the pages, which are known without a
+    /// query.
     pub(in crate::session) fn last_known(&self) -> Option<Arc<SavedSession>> {
         let last = self.cache.last()?;
         let mut pages = Vec::new();
@@ -110,8 +111,8 @@ impl Session {
         Some(Arc::new(SavedSession { pages, opened: self.pages.opened(), ..(*last).clone() }))
     }
 
-    /// Stores the initial state of a new session, so that it can be restored if its browser dies before the first
-    /// save.
+    /// Stores the initial state of a new session, so that it can be restored if its browser dies
+    /// before the first save.
     pub(in crate::session) fn record_initial_state(&self, state: StorageState) {
         let StorageState { cookies, origins } = state;
         let (own, context) = (self.expires_at().is_none(), self.options().without_proxy());
@@ -162,8 +163,8 @@ impl Session {
         self.cache.state().written = written;
     }
 
-    /// Returns an origin for the store. If it has changed, its text is created here, off the async threads. The store would
-    /// create it while other sessions wait to write.
+    /// Returns an origin for the store. If it has changed, its text is created here, off the async
+    /// threads. The store would create it while other sessions wait to write.
     fn new_origin(&self, state: &OriginState, hash: u64, changed: bool) -> NewOrigin {
         let bytes = state.bytes();
         let (origin, secrets, state) = (state.origin.clone(), self.secrets.clone(), state.clone());
@@ -175,7 +176,8 @@ impl Session {
         NewOrigin { origin, hash: format!("{hash:016x}"), bytes, text }
     }
 
-    /// Returns the state in the format of Playwright's `storageState`, with the sessionStorage of the current page.
+    /// Returns the state in the format of Playwright's `storageState`, with the sessionStorage of
+    /// the current page.
     pub async fn storage_state(&self) -> Result<StorageState> {
         let cookies = self.cookies(&[]).await?;
         Box::pin(self.worker.save_state(self, true)).await;
@@ -199,8 +201,8 @@ impl Session {
         Ok(StorageState { cookies, origins })
     }
 
-    /// Reads and saves everything. Returns false if something did not answer in time. If the browser is gone, what it
-    /// reported while ending is ignored.
+    /// Reads and saves everything. Returns false if something did not answer in time. If the
+    /// browser is gone, what it reported while ending is ignored.
     pub(in crate::session) async fn save_current_state(&self, thorough: bool) -> bool {
         let _turn = self.cache.turn.lock().await;
         let (due, slow) = {
@@ -218,12 +220,13 @@ impl Session {
                 return seen;
             }
         }
-        // Everything else is saved first. If a page did not answer that, its databases are not read either.
+        // Everything else is saved first. If a page did not answer that, its databases are not read
+        // either.
         self.read_pages(None).await && self.read_pages(Some(DATABASES_TIMEOUT)).await
     }
 
-    /// Reads the pages and saves the result. `databases` is the timeout for reading their databases, which are omitted
-    /// without it.
+    /// Reads the pages and saves the result. `databases` is the timeout for reading their
+    /// databases, which are omitted without it.
     async fn read_pages(&self, databases: Option<Duration>) -> bool {
         let changes = self.cache.changes.load(Ordering::Acquire);
         let pages = self.pages.all();
@@ -250,7 +253,8 @@ impl Session {
                 let late = kept.iter().any(|kept| kept.late);
                 let reading = kept.iter().map(|kept| kept.reading).max().unwrap_or_default();
                 let reading = if late { timeout } else { reading };
-                // The first late read is repeated with more time. After a second one, the databases pause for a while.
+                // The first late read is repeated with more time. After a second one, the databases
+                // pause for a while.
                 let repeat = late && !state.slow_databases;
                 state.slow_databases = reading > SLOW_DATABASES;
                 state.databases_due = Some(

@@ -62,7 +62,8 @@ pub(super) struct SessionIdentity {
     pub id: Arc<str>,
     /// Milliseconds since 1970.
     pub created_at: Millis,
-    /// When its lifetime starts; a resumed session gets a new one. `None` for an implicit session, which has no expiry.
+    /// When its lifetime starts; a resumed session gets a new one. `None` for an implicit session,
+    /// which has no expiry.
     pub lives_from: Option<Millis>,
     pub options: ContextConfig,
 }
@@ -114,17 +115,17 @@ pub struct AttachedWorker {
 /// Runs one session in its backend.
 #[async_trait]
 pub trait SessionWorker: Send + Sync {
-    /// Creates `session`, and restores it when its browser dies, until this future is dropped. Returns the error if the
-    /// session cannot be created.
+    /// Creates `session`, and restores it when its browser dies, until this future is dropped.
+    /// Returns the error if the session cannot be created.
     async fn run_session(&self, session: &Arc<Session>, origin: SessionOrigin) -> TroupeError;
 
-    /// Starts what the first call needs. Returns what was restored of a resumed session; `None` means everything that was
-    /// saved.
+    /// Starts what the first call needs. Returns what was restored of a resumed session; `None`
+    /// means everything that was saved.
     async fn activate(&self) -> Result<Option<Replayed>>;
 
-    /// Reads the state of the session, and saves it in the cache and in the store. A `thorough` read includes
-    /// everything; other reads omit data that is slow to read and was read recently. Returns false if something did not
-    /// answer in time.
+    /// Reads the state of the session, and saves it in the cache and in the store. A `thorough`
+    /// read includes everything; other reads omit data that is slow to read and was read recently.
+    /// Returns false if something did not answer in time.
     async fn save_state(&self, session: &Session, thorough: bool) -> bool;
 
     /// Returns the pages of the session, in the order in which they were opened.
@@ -184,7 +185,8 @@ pub struct Session {
     pub secrets: Arc<Secrets>,
     /// A notice to add to the result of the next call.
     notice: Mutex<Option<String>>,
-    /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the session ends.
+    /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the
+    /// session ends.
     news: Revision,
     /// Its slot of `--max-sessions`.
     pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
@@ -398,8 +400,8 @@ impl Session {
         matches!(&*self.readiness.borrow(), Readiness::Ready(gone) if !gone.is_cancelled())
     }
 
-    /// Counts a call that uses the session without its browser, until the result is dropped. With idle expiry, the session
-    /// does not expire in that time.
+    /// Counts a call that uses the session without its browser, until the result is dropped. With
+    /// idle expiry, the session does not expire in that time.
     pub fn start_use(&self) -> ActiveCall<'_> {
         ActiveCall::new(self)
     }
@@ -447,7 +449,8 @@ impl Session {
         self.pages.get(None).ok().flatten()
     }
 
-    /// Makes `id` the current page. It is not brought to the front: background pages render and behave as if focused.
+    /// Makes `id` the current page. It is not brought to the front: background pages render and
+    /// behave as if focused.
     pub async fn select_page(&self, id: &str) -> Result<()> {
         let page = self.page(Some(id)).await?;
         self.pages.select(&page.id);
@@ -459,8 +462,8 @@ impl Session {
         self.pages.opened()
     }
 
-    /// Returns the pages that opened after the first `before`. Waits for the `asked` pages that a page is opening, at most
-    /// as long as for requests.
+    /// Returns the pages that opened after the first `before`. Waits for the `asked` pages that a
+    /// page is opening, at most as long as for requests.
     pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
         if asked > 0 {
             let _ = tokio::time::timeout(
@@ -498,7 +501,8 @@ impl Session {
         &self.news
     }
 
-    /// Calls `listener` with each event from now on. The last one is the end of the session; then this returns.
+    /// Calls `listener` with each event from now on. The last one is the end of the session; then
+    /// this returns.
     pub async fn listen(self: Arc<Self>, listener: impl Fn(SessionEvent)) {
         let mut events = self.pages.shared.events.subscribe();
         loop {
@@ -549,7 +553,8 @@ impl Session {
         Ok(passed)
     }
 
-    /// Returns what its upstream server restored at its latest start. `None` if the session has no such server.
+    /// Returns what its upstream server restored at its latest start. `None` if the session has no
+    /// such server.
     pub async fn replayed(&self) -> Option<Replayed> {
         self.worker.activate().await.ok().flatten()
     }

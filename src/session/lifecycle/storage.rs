@@ -45,7 +45,8 @@ impl Session {
         self.open_context()?.set_network(rules.clone()).await.map_err(engine_error)
     }
 
-    /// Returns the cookies that a request to one of `urls` would have, or all cookies if `urls` is empty.
+    /// Returns the cookies that a request to one of `urls` would have, or all cookies if `urls` is
+    /// empty.
     pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
         let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
         cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));
@@ -85,8 +86,8 @@ impl Session {
         page.forget_history().await
     }
 
-    /// Replaces all cookies and storage of the session by `state`, and reloads the current page. Other pages show the new
-    /// state after a reload.
+    /// Replaces all cookies and storage of the session by `state`, and reloads the current page.
+    /// Other pages show the new state after a reload.
     ///
     /// # Errors
     /// If the browser rejects the state. Then the previous state is restored.
@@ -132,8 +133,9 @@ impl Session {
             .await
     }
 
-    /// Writes storage. Only a document of an origin can write its storage: each page visits an empty page of each origin,
-    /// and ends at `about:blank`. No requests are sent to the servers, except in a browser that cannot mock responses.
+    /// Writes storage. Only a document of an origin can write its storage: each page visits an
+    /// empty page of each origin, and ends at `about:blank`. No requests are sent to the servers,
+    /// except in a browser that cannot mock responses.
     pub(super) async fn write_storage(
         &self,
         writings: Vec<StorageWrite>,

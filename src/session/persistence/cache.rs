@@ -161,7 +161,8 @@ impl StateCache {
         self.calls.send_modify(|calls| *calls += 1);
     }
 
-    /// Records the begin or end of a call that may change the storage of its page and then navigate away.
+    /// Records the begin or end of a call that may change the storage of its page and then navigate
+    /// away.
     pub fn mark_storage_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }

@@ -39,7 +39,8 @@ impl CookieParameter {
 
     /// Checks the cookies of a storage state, which a browser wrote.
     pub fn check_saved(given: Vec<Self>) -> Result<Vec<Cookie>> {
-        // Firefox reports `None` for a cookie without the attribute. Other browsers reject `None` without `secure`.
+        // Firefox reports `None` for a cookie without the attribute. Other browsers reject `None`
+        // without `secure`.
         let without_default = |cookie: Self| match (cookie.same_site, cookie.secure) {
             (Some(SameSite::None), None | Some(false)) => Self { same_site: None, ..cookie },
             _ => cookie,

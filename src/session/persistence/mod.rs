@@ -1,4 +1,5 @@
-//! The saved form of a session, Playwright's storage state, and the cache of a session's last known state.
+//! The saved form of a session, Playwright's storage state, and the cache of a session's last known
+//! state.
 
 mod cache;
 mod cookies;

@@ -17,7 +17,8 @@ use crate::{
 
 /// The version of the format. Newer versions are rejected.
 const VERSION: u32 = 1;
-/// After a crash, numbers of refs continue at the next multiple of these, because the last numbers may not have been saved.
+/// After a crash, numbers of refs continue at the next multiple of these, because the last numbers
+/// may not have been saved.
 const ELEMENT_STEP: u64 = 10_000;
 const FRAME_STEP: u64 = 100;
 
@@ -118,8 +119,9 @@ impl SavedSession {
         Ok(saved)
     }
 
-    /// Returns the stored text. The server's secrets are replaced by their names. Fields with a typed password are omitted,
-    /// even if they show it as plain text. A password in a URL or in storage is masked, and restored masked.
+    /// Returns the stored text. The server's secrets are replaced by their names. Fields with a
+    /// typed password are omitted, even if they show it as plain text. A password in a URL or in
+    /// storage is masked, and restored masked.
     pub fn text(&self, secrets: &Secrets) -> String {
         // Plain structs of strings and numbers: this cannot fail.
         if secrets.vault().is_empty() && secrets.is_empty() {
@@ -137,7 +139,8 @@ impl SavedSession {
         saved.to_string()
     }
 
-    /// Returns whether there is nothing to resume: all pages are at `about:blank`, and there are no cookies and no storage.
+    /// Returns whether there is nothing to resume: all pages are at `about:blank`, and there are no
+    /// cookies and no storage.
     pub fn is_blank(&self) -> bool {
         self.cookies.is_empty()
             && self.origins.iter().all(OriginState::is_empty)
