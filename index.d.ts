@@ -694,14 +694,14 @@ export interface SessionInfo {
   state: string
   /** Milliseconds since 1970. */
   createdAt: number
-  /** Milliseconds since 1970; absent where the session lives as long as its connection. */
+  /** Milliseconds since 1970. Absent if the session lives as long as its connection. */
   expiresAt?: number
-  /** Milliseconds since 1970 when it was saved last, if it is not active. */
+  /** When it was last saved, in milliseconds since 1970. Only for sessions that are not active. */
   savedAt?: number
   pages: {
     pageId: string
     url: string
-    /** Until it is led elsewhere. */
+    /** True until the page navigates. */
     crashed?: boolean
   }[]
 }
@@ -773,11 +773,11 @@ export interface RestoreStateArguments {
 export interface RestoreStateResult {
   success: boolean
   message: string
-  /** What is told of a page in a list. */
+  /** A page in a list. */
   page: {
     pageId: string
     url: string
-    /** Until it is led elsewhere. */
+    /** True until the page navigates. */
     crashed?: boolean
   }
 }
@@ -817,7 +817,7 @@ export interface SetCookiesArguments {
     httpOnly?: boolean
     secure?: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
-    /** The top-level site of a partitioned one */
+    /** The top-level site of a partitioned cookie */
     partitionKey?: string
     _crHasCrossSiteAncestor?: boolean
   }[]
@@ -918,7 +918,7 @@ export interface PagesResult {
   pages: {
     pageId: string
     url: string
-    /** Until it is led elsewhere. */
+    /** True until the page navigates. */
     crashed?: boolean
   }[]
   /** The page that calls without a `pageId` mean. */
@@ -1021,14 +1021,14 @@ export interface ActionResult {
   newPage?: {
     pageId: string
     url: string
-    /** Until it is led elsewhere. */
+    /** True until the page navigates. */
     crashed?: boolean
   }
   /** Further ones. */
   newPages?: {
     pageId: string
     url: string
-    /** Until it is led elsewhere. */
+    /** True until the page navigates. */
     crashed?: boolean
   }[]
   /** A download that has begun or ended. */
