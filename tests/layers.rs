@@ -408,8 +408,9 @@ fn the_folders_of_page_use_only_lower_ones() {
         };
         let allowed = |used: &str| used == folder || may.contains(&used);
         for path in absolute_paths(code, module).iter().filter(|path| path.len() > 1) {
-            // A name that the handle exports is imported from its folder instead.
-            if path[0] == "page" && path[1] != "Page" && !allowed(&path[1]) {
+            // Names that `page` re-exports are imported from their folder. A comma at the end gives "".
+            let used = path[1].as_str();
+            if path[0] == "page" && !["", "Page"].contains(&used) && !allowed(used) {
                 wrong.push(format!("{name} imports `{}`", path.join("::")));
             }
         }
