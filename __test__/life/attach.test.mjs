@@ -137,7 +137,7 @@ describe('attached to a running browser', { skip: process.platform !== 'linux' }
       assert.equal(json?.errorCode, 'BROWSER_CRASHED', text)
       const next = await server.call('navigate', { url: 'about:blank' })
       assert.equal(next.json.errorCode, 'BROWSER_ERROR', next.text)
-      assert.match(next.json.message, /no browser answers at `http/)
+      assert.match(next.json.message, /no browser responds at `http/)
     }
   )
 

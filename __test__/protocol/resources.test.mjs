@@ -97,7 +97,7 @@ describe('resources', { timeout: 60_000 }, () => {
       const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
       assert.ok(!(await listed()).includes(log))
       const { error } = await server.request('resources/read', { uri: log })
-      assert.match(error?.message ?? '', /keeping a log of requests cannot be done/)
+      assert.match(error?.message ?? '', /the request log is not supported/)
     }
   )
 

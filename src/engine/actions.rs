@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{KeyEvent, Modifiers, MouseButton, MouseEvent};
 
-/// `(name, WebDriver’s character for it)`
+/// Keys and their WebDriver code points.
 const KEYS: &[(&str, char)] = &[
     ("Alt", '\u{e00a}'),
     ("ArrowDown", '\u{e015}'),
@@ -48,7 +48,7 @@ fn key(name: &str) -> String {
         .map_or_else(|| name.to_owned(), |(_, code)| code.to_string())
 }
 
-/// WebDriver's number of a button, which is also DOM's.
+/// Returns the number of a button in WebDriver and in DOM events.
 pub(super) fn button(button: MouseButton) -> u8 {
     match button {
         MouseButton::Left => 0,
@@ -57,15 +57,15 @@ pub(super) fn button(button: MouseButton) -> u8 {
     }
 }
 
-/// Where an event is, if it is somewhere.
-pub(super) fn place(event: &MouseEvent) -> (f64, f64) {
+/// Returns the coordinates of an event.
+pub(super) fn position(event: &MouseEvent) -> (f64, f64) {
     let (MouseEvent::Move { x, y, .. }
     | MouseEvent::Down { x, y, .. }
     | MouseEvent::Up { x, y, .. }) = *event;
     (x, y)
 }
 
-/// The actions for `events` in a frame whose corner is at `corner` of the page's viewport.
+/// Returns the actions for `events` in a frame whose top left corner is at `corner` of the page's viewport.
 pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {
     let (mut pointer, mut keys): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     let pause = || json!({"type": "pause", "duration": 0});
@@ -102,14 +102,14 @@ pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {
     let mouse = json!({
         "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": pointer,
     });
-    // A source that only pauses would cost as much as one that does something.
+    // A source with only pauses takes as much time as one with actions.
     if keys.iter().all(|action| action["type"] == "pause") {
         return json!([mouse]);
     }
     json!([{"type": "key", "id": "keyboard", "actions": keys}, mouse])
 }
 
-/// The action for a turn of the wheel `id` at a point of a frame's viewport.
+/// Returns the action that turns the wheel `id` at a point of a frame's viewport.
 pub(super) fn wheel(id: &str, (x, y): (f64, f64), by: (f64, f64)) -> Value {
     let [x, y, right, down] = [x, y, by.0, by.1].map(|length| length.round() as i64);
     let scroll = json!({
@@ -118,22 +118,24 @@ pub(super) fn wheel(id: &str, (x, y): (f64, f64), by: (f64, f64)) -> Value {
     json!([{"type": "wheel", "id": id, "actions": [scroll]}])
 }
 
-/// A part of what is typed.
-pub(super) enum Typed {
-    /// Actions of keys.
+/// A part of a keyboard input.
+pub(super) enum KeyboardInput {
+    /// Key actions.
     Keys(Value),
-    /// Text that no key makes.
+    /// Text that has no keys.
     Text(String),
 }
 
-/// The parts of `events`, in their order.
-pub(super) fn keyboard(events: &[KeyEvent]) -> Vec<Typed> {
+/// Converts `events` into parts, in order.
+pub(super) fn keyboard(events: &[KeyEvent]) -> Vec<KeyboardInput> {
     let mut parts = Vec::new();
     let mut actions: Vec<Value> = Vec::new();
-    let flush = |actions: &mut Vec<Value>, parts: &mut Vec<Typed>| {
+    let flush = |actions: &mut Vec<Value>, parts: &mut Vec<KeyboardInput>| {
         if !actions.is_empty() {
             let actions = std::mem::take(actions);
-            parts.push(Typed::Keys(json!([{"type": "key", "id": "keyboard", "actions": actions}])));
+            parts.push(KeyboardInput::Keys(
+                json!([{"type": "key", "id": "keyboard", "actions": actions}]),
+            ));
         }
     };
     for event in events {
@@ -147,8 +149,8 @@ pub(super) fn keyboard(events: &[KeyEvent]) -> Vec<Typed> {
             KeyEvent::Insert { text } => {
                 flush(&mut actions, &mut parts);
                 match parts.last_mut() {
-                    Some(Typed::Text(before)) => before.push_str(text),
-                    _ => parts.push(Typed::Text(text.clone())),
+                    Some(KeyboardInput::Text(before)) => before.push_str(text),
+                    _ => parts.push(KeyboardInput::Text(text.clone())),
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// How much a message in the console wants to be read.
+/// The severity of a console message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleLevel {
     Debug,
@@ -29,13 +29,13 @@ pub struct ConsoleMessage {
     pub text: String,
     /// Milliseconds since 1970.
     pub at: u64,
-    /// Where it came from; lines and columns count from 1.
+    /// The source location. Lines and columns count from 1.
     pub url: Option<String>,
     pub line: Option<u64>,
     pub column: Option<u64>,
 }
 
-/// Where something was called from, the innermost call first.
+/// A call stack, the innermost call first.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StackTrace {
@@ -53,7 +53,7 @@ struct CallFrame {
 }
 
 impl StackTrace {
-    /// A message that was logged there.
+    /// Returns a console message that was logged at this location.
     pub fn message(self, level: ConsoleLevel, text: String, at: u64) -> ConsoleMessage {
         let top = self.call_frames.into_iter().next();
         ConsoleMessage {

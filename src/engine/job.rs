@@ -18,8 +18,7 @@ use windows_sys::Win32::{
     System::Threading::{OpenProcess, PROCESS_TERMINATE, TerminateProcess},
 };
 
-/// A process and the processes that it starts. Windows ends all of them when the job is dropped, and when this process
-/// ends in whatever way.
+/// A process and the processes that it starts. Windows ends all of them when the job is dropped or this process ends.
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
 
@@ -59,11 +58,11 @@ impl Job {
     pub fn terminate(&self) {
         // SAFETY: the handle is open.
         if let Err(error) = check(unsafe { TerminateJobObject(self.handle(), 1) }) {
-            tracing::warn!(%error, "the processes of a job could not be ended");
+            tracing::warn!(%error, "cannot end the processes of a job");
         }
     }
 
-    /// Whether a process of the job runs. True if the system does not say.
+    /// Whether a process of the job is running. True if the query fails.
     pub fn is_running(&self) -> bool {
         let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         // SAFETY: the pointer and the size are those of the structure that the information class names. The last
@@ -98,7 +97,7 @@ pub fn kill(pid: u32) {
         }
     };
     if let Err(error) = killed {
-        tracing::debug!(%error, pid, "a process could not be ended");
+        tracing::debug!(%error, pid, "cannot end a process");
     }
 }
 
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn terminating_a_job_ends_the_process_and_what_it_has_started() {
+    async fn terminating_a_job_ends_the_process_and_its_child_processes() {
         let mut child = two_shells();
         let job = Job::of(&child).unwrap();
         wait_until_ready(&mut child);

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Browser, Capabilities, Context, ContextObserver, ContextOptions, Engine, EngineError,
     EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent,
-    PageObserver, Shot, World,
+    PageObserver, ScreenshotOptions, World,
     network::{Cookie, NetworkRules},
 };
 use crate::config::Viewport;
@@ -132,7 +132,7 @@ impl MemoryPage {
 
     fn unsupported<T>() -> EngineResult<T> {
         Err(EngineError::Unsupported {
-            what: "a page in memory has no content; this",
+            what: "access to the content of a page",
             instead: "use a real browser",
         })
     }
@@ -187,15 +187,15 @@ impl Page for MemoryPage {
         Ok(String::new())
     }
 
-    async fn forget_history(&self) -> EngineResult<()> {
+    async fn clear_history(&self) -> EngineResult<()> {
         Ok(())
     }
 
     fn stop_loading(&self) {}
 
-    fn stop_script(&self) {}
+    fn terminate_script(&self) {}
 
-    async fn catch_up(&self) {}
+    async fn flush_events(&self) {}
 
     async fn mouse(&self, _events: &[MouseEvent]) -> EngineResult<()> {
         Self::unsupported()
@@ -221,7 +221,7 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
-    fn give_up_drag(&self, _x: f64, _y: f64) {}
+    fn cancel_drag(&self, _x: f64, _y: f64) {}
 
     async fn set_files(
         &self,
@@ -240,11 +240,11 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
-    async fn travel(&self, _entries: i64) -> EngineResult<bool> {
+    async fn traverse_history(&self, _entries: i64) -> EngineResult<bool> {
         Self::unsupported()
     }
 
-    async fn screenshot(&self, _shot: Shot) -> EngineResult<String> {
+    async fn screenshot(&self, _shot: ScreenshotOptions) -> EngineResult<String> {
         Self::unsupported()
     }
 

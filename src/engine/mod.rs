@@ -1,12 +1,11 @@
 //! Browsers behind traits. Only the modules below use the protocol of a specific browser.
 //!
-//! An engine implements primitives: contexts, navigation, trusted input, evaluation, pictures, dialogs, cookies.
+//! An engine implements primitives: contexts, navigation, trusted input, evaluation, screenshots, dialogs, cookies.
 //! The page layer implements targets, waits and snapshots on top of them, the same for every browser. The engine
-//! reports [`PageEvent`]s in the order in which they happened, and before the answer to any later call. Uses
+//! reports [`PageEvent`]s in the order in which they happened, and before it returns from any later call. Uses
 //! `error` and `config` only.
 
 mod actions;
-mod arrivals;
 pub mod chromium;
 pub mod connection;
 mod console;
@@ -18,6 +17,7 @@ pub mod job;
 pub mod memory;
 pub mod network;
 pub mod network_policy;
+mod page_registry;
 mod process;
 #[cfg(unix)]
 mod process_watchdog;
@@ -44,7 +44,7 @@ use crate::{
     error::{ErrorCode, TroupeError},
 };
 
-/// What went wrong below; the layer that knows the target and the session words the message.
+/// An error of an engine. The layers above add the target and the session to the message.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
     #[error("the browser is gone")]
@@ -53,7 +53,7 @@ pub enum EngineError {
     PageGone,
     #[error("the page has crashed")]
     PageCrashed,
-    /// The document that a script ran in went away (a navigation).
+    /// The document in which a script ran was replaced by a navigation.
     #[error("the document is gone")]
     DocumentGone,
     #[error("the browser could not be started: {reason}")]
@@ -62,10 +62,10 @@ pub enum EngineError {
     Script(ScriptFailure),
     #[error("{0}")]
     Refused(String),
-    /// A setting of the context that the browser does not know.
+    /// A setting of the context that the browser does not support.
     #[error("the browser does not know the {name} `{value}`")]
     UnknownSetting { name: &'static str, value: String },
-    #[error("{what} cannot be done in this browser")]
+    #[error("{what} is not supported in this browser")]
     Unsupported { what: &'static str, instead: &'static str },
     #[error("no answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
@@ -76,7 +76,7 @@ pub enum EngineError {
 #[error("{message}")]
 pub struct ScriptFailure {
     pub message: String,
-    /// From 1, in the script as it was given.
+    /// The line in the caller's script, from 1.
     pub line: u64,
     pub column: u64,
     /// The class of the exception (`TypeError`), if it was an object.
@@ -85,12 +85,12 @@ pub struct ScriptFailure {
 
 pub type EngineResult<T> = Result<T, EngineError>;
 
-/// A frame of a page, by the browser's own id.
+/// The browser's id of a frame.
 pub type FrameId = Arc<str>;
-/// A document in a frame, by the browser's own id: a new one for each navigation but those within a document.
+/// The browser's id of a document in a frame. Each navigation to another document has a new id.
 pub type DocumentId = Arc<str>;
 
-/// Where a script runs.
+/// The JavaScript world in which a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum World {
     /// The page's own globals.
@@ -108,7 +108,7 @@ pub enum ResourceKind {
     Other,
 }
 
-/// A JavaScript dialog that holds up its page.
+/// A JavaScript dialog that blocks its page.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dialog {
@@ -120,7 +120,7 @@ pub struct Dialog {
     pub default_value: Option<String>,
 }
 
-/// A download that a page began.
+/// A download that a page has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadStart {
     pub id: Arc<str>,
@@ -128,12 +128,12 @@ pub struct DownloadStart {
     pub suggested_filename: String,
 }
 
-/// A file chooser that a page opened; the browser shows none.
+/// A file chooser that a page has opened and that the browser does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChooser {
     pub frame: FrameId,
-    /// The engine's own id of the file input. `None`: a script called the File System Access API
-    /// (`showOpenFilePicker()`), whose choosers the browser cancels: no files can be given to them.
+    /// The engine's id of the file input. `None`: a script called the File System Access API (`showOpenFilePicker()`).
+    /// The browser cancels such a chooser, so it cannot get files.
     pub input: Option<i64>,
     pub multiple: bool,
 }
@@ -148,13 +148,13 @@ pub enum PageEvent {
     FrameDetached {
         frame: FrameId,
     },
-    /// A navigation to another document was asked for or has begun; no document yet.
+    /// A navigation to another document was requested or has started, and its document is not committed yet.
     NavigationRequested {
         frame: FrameId,
-        /// The document that it leads to, if it has begun and the browser reports that.
+        /// The id of its document, if the navigation has started and the browser reports it.
         document: Option<DocumentId>,
     },
-    /// One will begin in the next turn of the page's event loop (a form that is sent).
+    /// A navigation will start in the next tick of the page's event loop (a form submission).
     NavigationScheduled {
         frame: FrameId,
     },
@@ -199,17 +199,17 @@ pub enum PageEvent {
         document: DocumentId,
         status: u16,
     },
-    /// The head of a fetch's answer is there; `length` is how long its body says it is, as it is sent.
-    AnswerBegun {
+    /// The headers of a fetch response have arrived. `length` is its `content-length`.
+    ResponseStarted {
         id: Arc<str>,
         length: Option<u64>,
     },
-    /// So many bytes more of a request's answer, as they were sent.
-    AnswerReceived {
+    /// More encoded bytes of a response have arrived.
+    ResponseData {
         id: Arc<str>,
         bytes: u64,
     },
-    /// The end of a response. For a fetch whose response nobody reads, it may never be reported.
+    /// The end of a response. It may never be reported for a fetch whose response no script reads.
     RequestEnded {
         id: Arc<str>,
     },
@@ -220,7 +220,7 @@ pub enum PageEvent {
     DialogClosed,
     FileChooserOpened(FileChooser),
     DownloadStarted(DownloadStart),
-    /// Where the browser has put it, or why it has not.
+    /// The path of the file, or why the download failed.
     DownloadEnded {
         id: Arc<str>,
         file: Result<PathBuf, String>,
@@ -229,18 +229,18 @@ pub enum PageEvent {
     Closed,
 }
 
-/// Takes the events of one page. Called on the engine's reading task: it must not block.
+/// Handles the events of one page. Called on the engine's reading task: it must not block.
 pub trait PageObserver: Send + Sync {
     fn event(&self, event: PageEvent);
 }
 
-/// Learns of the pages of a context as they open. Called on the engine's reading task: it must not block.
+/// Gets the pages of a context when they open. Called on the engine's reading task: it must not block.
 pub trait ContextObserver: Send + Sync {
     /// `opener` is the engine's id of the page that opened this one.
     fn page_opened(&self, page: Arc<dyn Page>, opener: Option<&str>) -> Arc<dyn PageObserver>;
 }
 
-/// A call of our script in a page.
+/// A call of a function of Troupe's script in a page.
 #[derive(Debug, Clone, Serialize)]
 pub struct ScriptCall {
     pub name: &'static str,
@@ -248,7 +248,7 @@ pub struct ScriptCall {
 }
 
 impl MouseEvent {
-    /// Moves to a point and clicks there `times` times.
+    /// Returns the events that move to a point and click there `times` times.
     pub fn clicks(
         (x, y): (f64, f64),
         button: MouseButton,
@@ -264,27 +264,28 @@ impl MouseEvent {
     }
 }
 
-/// What [`Page::press_between`] has begun.
-pub struct Pressing<'a> {
-    /// The first call's answer, as JSON.
-    pub looked: String,
-    /// Where it has said to press.
-    pub press: Option<Press<'a>>,
+/// The result of [`Page::click_between_calls`].
+pub struct CombinedClick<'a> {
+    /// The result of the first call, as JSON.
+    pub first_answer: String,
+    /// `None` if that result has no point to click at.
+    pub click: Option<ClickInProgress<'a>>,
 }
 
-/// A press that is under way.
-pub struct Press<'a> {
-    pub over: BoxFuture<'a, EngineResult<()>>,
-    /// The second call's answer, as JSON.
-    pub then: BoxFuture<'a, EngineResult<String>>,
+/// A click in progress.
+pub struct ClickInProgress<'a> {
+    /// Completes when the browser has handled the click.
+    pub done: BoxFuture<'a, EngineResult<()>>,
+    /// The result of the second call, as JSON.
+    pub second_answer: BoxFuture<'a, EngineResult<String>>,
 }
 
-/// How a navigation that was asked for by URL began.
+/// The start of a navigation to a URL.
 #[derive(Debug, Clone)]
 pub enum NavigationStart {
     /// `document` has been committed, or is about to be.
     Document(DocumentId),
-    /// Within the present document (`#hash`).
+    /// Within the current document (`#hash`).
     SameDocument,
     Download,
     /// `net::ERR_…`
@@ -311,7 +312,7 @@ pub enum MouseEvent {
     Up { x: f64, y: f64, button: MouseButton, clicks: u32, modifiers: Modifiers },
 }
 
-/// One key stroke's half, in the words of UI Events.
+/// A key event, with the values of UI Events.
 #[derive(Debug, Clone)]
 pub enum KeyEvent {
     Down {
@@ -329,7 +330,7 @@ pub enum KeyEvent {
         location: u32,
         modifiers: Modifiers,
     },
-    /// Text that no key of the keyboard makes.
+    /// Text that has no key on the keyboard.
     Insert {
         text: String,
     },
@@ -341,9 +342,9 @@ pub enum ImageFormat {
     Jpeg,
 }
 
-/// The area of a screenshot. Lengths are CSS pixels.
+/// The format and the area of a screenshot.
 #[derive(Debug, Clone, Copy)]
-pub struct Shot {
+pub struct ScreenshotOptions {
     pub format: ImageFormat,
     pub quality: Option<u8>,
     /// Includes the area outside of the viewport.
@@ -366,14 +367,14 @@ pub struct Area {
 pub struct ContextOptions {
     pub config: ContextConfig,
     pub init_scripts: Vec<String>,
-    /// Runs in the isolated world of each document before the page's own scripts.
+    /// The script that runs in the isolated world of each document before the page's own scripts.
     pub prelude: &'static str,
-    /// Asked where its pages may go; `None`: wherever they like.
+    /// The policy for its connections. `None`: all connections are allowed.
     pub network_policy: Option<Arc<dyn NetworkPolicy>>,
 }
 
 impl ContextOptions {
-    /// Reads the files that `config` names.
+    /// Reads the files in `config`.
     pub async fn read(config: ContextConfig, prelude: &'static str) -> Result<Self, TroupeError> {
         let mut init_scripts = Vec::with_capacity(config.init_scripts.len());
         for path in &config.init_scripts {
@@ -394,11 +395,11 @@ impl ContextOptions {
 pub struct Capabilities {
     /// Requests can be mocked ([`NetworkRules::mocks`]).
     pub mocks: bool,
-    /// The content of closed shadow roots is available ([`Page::hand_over_roots`]).
+    /// The content of closed shadow roots is available ([`Page::pass_closed_roots`]).
     pub closed_shadow_roots: bool,
     /// A page answers script calls while it handles input.
     pub calls_during_input: bool,
-    /// A click and the script calls before and after it take one round trip ([`Page::press_between`]).
+    /// A click and the script calls before and after it take one round trip ([`Page::click_between_calls`]).
     pub combined_clicks: bool,
 }
 
@@ -407,9 +408,9 @@ pub struct Capabilities {
 pub trait Browser: Send + Sync {
     /// Product and version (`HeadlessChrome/156.0`).
     fn version(&self) -> &str;
-    /// The browser's process, where it is ours.
+    /// The id of the browser's process, if Troupe started it.
     fn pid(&self) -> Option<u32>;
-    /// Cancelled when the browser is gone.
+    /// A token that is canceled when the browser has gone.
     fn gone(&self) -> CancellationToken;
     async fn new_context(
         &self,
@@ -423,12 +424,12 @@ pub trait Browser: Send + Sync {
 /// An isolated set of cookies, storage and pages.
 #[async_trait]
 pub trait Context: Send + Sync {
-    /// Opens a page; the observer has heard of it by then.
+    /// Opens a page. The observer gets the page before this returns.
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
     fn capabilities(&self) -> Capabilities;
-    /// Gives its pages this viewport, also future ones. Present pages in Chromium: see [`Page::set_viewport`].
+    /// Sets the viewport of its present and future pages. In Chromium, present pages need [`Page::set_viewport`].
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()>;
-    /// Puts `rules` in place of the former ones, for all its pages, frames and workers, present and future.
+    /// Replaces the rules for all its present and future pages, frames and workers.
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
     async fn cookies(&self) -> EngineResult<Vec<Cookie>>;
     async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()>;
@@ -436,34 +437,34 @@ pub trait Context: Send + Sync {
     fn gone(&self) -> Option<CancellationToken> {
         None
     }
-    /// Closes its pages and forgets its data.
+    /// Closes its pages and deletes its data.
     async fn close(&self) -> EngineResult<()>;
 }
 
 /// A tab.
 #[async_trait]
 pub trait Page: Send + Sync {
-    /// The engine's own id.
+    /// The engine's id of the page.
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;
     fn capabilities(&self) -> Capabilities;
-    /// Has each request of its context put to the gate, where there is one, from now on.
+    /// Intercepts each request of its context from now on, so that the network policy can check it.
     async fn intercept_requests(&self) {}
-    /// Answers when the new document is committed, or the attempt is over.
+    /// Navigates to `url`. Returns when the document is committed or the navigation has failed.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
-    /// As [`Self::navigate`], in place of the present entry of its history: where a browser cannot forget entries.
+    /// Navigates to `url` and replaces the current entry of the history. For browsers that cannot clear the history.
     async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
         self.navigate(url).await
     }
-    /// Evaluates `expression`, awaits a promise, gives a copy of the value (`undefined` as null).
+    /// Evaluates `expression`, awaits its promise, and returns a copy of the value (`undefined` as null).
     async fn evaluate(
         &self,
         frame: &FrameId,
         world: World,
         expression: &str,
     ) -> EngineResult<Value>;
-    /// Calls the function `name` of our script with `arguments` (JSON) in the isolated world, awaits its promise and
-    /// returns its string; null if the document does not have our script.
+    /// Calls the function `name` of Troupe's script with `arguments` (JSON) in the isolated world, awaits its promise and
+    /// returns its string. Returns null if the document does not have the script.
     async fn call_script(
         &self,
         frame: &FrameId,
@@ -473,86 +474,86 @@ pub trait Page: Send + Sync {
         let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
         self.evaluate(frame, World::Isolated, &call).await
     }
-    /// The frame inside the element with this ref.
+    /// Returns the frame inside the element with this ref.
     async fn content_frame(
         &self,
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>>;
-    /// Looks for closed shadow roots of the elements in the array that `hosts` gives in the isolated world, and
-    /// calls the function that `take` gives there with each host and its root. Returns whether it found any.
-    async fn hand_over_roots(
+    /// Finds the closed shadow roots of elements, and calls a function with each host and its root. `hosts` and `take`
+    /// are expressions for the array of hosts and for the function, in the isolated world. Returns whether it found any.
+    async fn pass_closed_roots(
         &self,
         _frame: &FrameId,
         _hosts: &str,
         _take: &str,
     ) -> EngineResult<bool> {
         Err(EngineError::Unsupported {
-            what: "looking into closed shadow roots",
+            what: "access to closed shadow roots",
             instead: "use another --browser",
         })
     }
-    /// The title, known to the browser itself: also while the page is held up.
+    /// Returns the title. Works also while the page is blocked.
     async fn title(&self) -> EngineResult<String>;
-    /// Forgets the entries of its history but the present one.
-    async fn forget_history(&self) -> EngineResult<()>;
-    /// Gives up what loads; told at once, not awaited: later calls come after it.
+    /// Removes all entries of the history except the current one.
+    async fn clear_history(&self) -> EngineResult<()>;
+    /// Stops loading. Sent at once and not awaited. Later calls run after it.
     fn stop_loading(&self);
-    /// Ends the script that runs; told at once, not awaited.
-    fn stop_script(&self);
-    /// Returns when everything that the browser itself has told so far is taken in.
-    async fn catch_up(&self);
-    /// Real pointer input, written together, awaited together. The pages's viewport, CSS pixels.
+    /// Terminates the running script. Sent at once and not awaited.
+    fn terminate_script(&self);
+    /// Returns when all events that the browser has sent so far are handled.
+    async fn flush_events(&self);
+    /// Dispatches trusted pointer events as one batch. Coordinates are CSS pixels in the page's viewport.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
-    /// Turns the mouse wheel at a point of the page's viewport, by CSS pixels to the right and down.
+    /// Turns the mouse wheel at a point of the page's viewport. `by` is in CSS pixels, to the right and down.
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
     /// Calls Troupe's script in the main frame, presses the left button at the point in its answer (`press: {x, y}`),
     /// and calls the script again, all in one round trip. Returns `None` if the engine does not support this. Clicks
     /// the given number of times, and not at all after the deadline.
-    async fn press_between(
+    async fn click_between_calls(
         &self,
         _look: &ScriptCall,
         _clicks: (u32, Duration),
         _then: &ScriptCall,
-    ) -> EngineResult<Option<Pressing<'_>>> {
+    ) -> EngineResult<Option<CombinedClick<'_>>> {
         Ok(None)
     }
-    /// Real key input, written together, awaited together.
+    /// Dispatches trusted key events as one batch.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
-    /// Whether drags of the browser's own are handed to us instead of the desktop.
+    /// Turns drag interception on or off: the browser reports native drags to Troupe instead of the desktop.
     async fn intercept_drags(&self, on: bool) -> EngineResult<()>;
-    /// Moves the data of an intercepted drag over a point; `enters` at the first.
+    /// Dispatches `dragover` of an intercepted drag at a point, after `dragenter` if `enters`.
     async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()>;
-    /// Drops it there.
+    /// Drops the intercepted drag at a point.
     async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()>;
     /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if it is down. The
     /// command is sent at once and not awaited, because later input comes after it.
-    fn give_up_drag(&self, x: f64, y: f64);
-    /// Puts files into the input with this ref.
+    fn cancel_drag(&self, x: f64, y: f64);
+    /// Selects files in the input with this ref.
     async fn set_files(
         &self,
         frame: &FrameId,
         reference: &str,
         files: &[PathBuf],
     ) -> EngineResult<()>;
-    /// Puts files into the input whose chooser opened.
+    /// Selects files in a file chooser.
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()>;
-    /// Gives the page this viewport, unless [`Context::set_viewport`] has done it.
+    /// Sets the viewport, if [`Context::set_viewport`] does not apply to present pages.
     async fn set_viewport(&self, _size: Viewport) -> EngineResult<()> {
         Ok(())
     }
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
     /// Moves by the given number of entries in the page's history. Returns false if there is no such entry.
-    async fn travel(&self, entries: i64) -> EngineResult<bool>;
-    /// A picture, base64.
-    async fn screenshot(&self, shot: Shot) -> EngineResult<String>;
-    /// The page as it would be printed, a PDF in base64.
+    async fn traverse_history(&self, entries: i64) -> EngineResult<bool>;
+    /// Takes a screenshot. Returns the image in base64.
+    async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String>;
+    /// Prints the page. Returns a PDF in base64.
     async fn pdf(&self) -> EngineResult<String>;
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
     async fn close(&self) -> EngineResult<()>;
 }
 
-/// An expression for the element with a ref in the isolated world. Null if the ref is stale.
+/// Returns an expression for the element with a ref in the isolated world. Its value is null if the ref is stale.
 fn element_expression(reference: &str) -> String {
     format!("__troupe.element({})", Value::from(reference))
 }
@@ -567,20 +568,20 @@ pub enum Log {
 /// Fails if `browser` does not report this kind of log.
 pub fn check_log(browser: BrowserKind, log: Log) -> EngineResult<()> {
     match (browser, log) {
-        // Its driver reports neither.
+        // The driver reports neither.
         (BrowserKind::Webkit, Log::Requests) => Err(EngineError::Unsupported {
-            what: "keeping a log of requests",
-            instead: "use --browser chromium or firefox; `evaluate` with performance.getEntriesByType('resource') tells what was loaded",
+            what: "the request log",
+            instead: "use --browser chromium or firefox, or `evaluate` performance.getEntriesByType('resource')",
         }),
         (BrowserKind::Webkit, Log::Console) => Err(EngineError::Unsupported {
-            what: "keeping what pages write to their console",
+            what: "the console log",
             instead: "use --browser chromium or firefox",
         }),
         _ => Ok(()),
     }
 }
 
-/// The engine for the browser that the configuration names.
+/// Returns the engine for the configured browser.
 pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
     match config.browser {
         BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::MsEdge => {

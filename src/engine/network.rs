@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{FrameId, url_pattern::UrlPattern};
 use crate::offload;
 
-/// What a request is for, in CDP's words, lower case.
+/// The type of a requested resource, as in CDP, in lower case.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -35,7 +35,7 @@ pub enum ResourceType {
 }
 
 impl ResourceType {
-    /// The type that CDP names; the rare ones that have no word here are `other`.
+    /// Parses CDP's name of a type. Types that are not listed here are `other`.
     pub fn named(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let value = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(&name);
@@ -64,52 +64,53 @@ impl ResourceType {
     }
 }
 
-/// An answer that stands for the network's.
+/// A mocked response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mock {
     pub url: UrlPattern,
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// Base64, as browsers take it.
+    /// Base64, as the protocols require.
     pub body: String,
 }
 
 impl Mock {
-    /// An answer to requests to `url`.
+    /// Creates a response for requests that match `url`.
     pub fn new(url: UrlPattern, status: u16, headers: Vec<(String, String)>, body: &[u8]) -> Self {
         let body = offload::in_place(body.len(), || STANDARD.encode(body));
         Self { url, status, headers, body }
     }
 }
 
-/// How slow the network is. `None` is without limit.
+/// The speed of the network. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Throttling {
     /// Bytes a second.
     pub download: Option<f64>,
     /// Bytes a second.
     pub upload: Option<f64>,
-    /// Milliseconds from a request to the head of its answer, at least.
+    /// Minimum time from a request to the headers of its response, in milliseconds.
     pub latency: f64,
 }
 
-/// What holds for every request of a context: of its pages, their frames and its workers.
+/// The rules for all requests of a context: those of its pages, frames and workers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NetworkRules {
     pub blocked: Vec<ResourceType>,
-    /// The first that fits answers; also what would be blocked.
+    /// The first matching mock applies, also to requests that are blocked.
     pub mocks: Vec<Arc<Mock>>,
     pub offline: bool,
     pub throttling: Throttling,
 }
 
 impl NetworkRules {
+    /// Returns the mock for `url`, if one matches.
     pub fn mock_for(&self, url: &str) -> Option<&Arc<Mock>> {
         self.mocks.iter().find(|mock| mock.url.fits(url))
     }
 }
 
-/// The kind of worker that a request was made by.
+/// The kind of worker that made a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -147,14 +148,14 @@ pub enum RequestEvent {
         id: Arc<str>,
         status: u16,
     },
-    /// Answered by a mock; may come before it is sent.
+    /// A mock responds to the request. May be reported before `Sent`.
     Mocked {
         id: Arc<str>,
     },
     Finished {
         id: Arc<str>,
         clock: f64,
-        /// Bytes over the network, head and body as they were encoded.
+        /// Encoded size of headers and body in bytes.
         size: Option<u64>,
     },
     Failed {
@@ -179,19 +180,19 @@ pub enum SameSite {
 pub struct Cookie {
     pub name: String,
     pub value: String,
-    /// With a leading dot also for the hosts below it.
+    /// With a leading dot, the cookie is also sent to subdomains.
     pub domain: String,
     pub path: String,
-    /// Seconds since 1970; -1 where it ends with the session.
+    /// Seconds since 1970. -1 for a session cookie.
     pub expires: f64,
     pub http_only: bool,
     pub secure: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_site: Option<SameSite>,
-    /// Of a partitioned one (CHIPS): the site of the top-level page.
+    /// The top-level site of a partitioned cookie (CHIPS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<String>,
-    /// Of a partitioned one: whether it was set in a frame below another site's. Chromium's own.
+    /// Whether a partitioned cookie was set in a frame with a cross-site ancestor. Only in Chromium.
     #[serde(default, rename = "_crHasCrossSiteAncestor", skip_serializing_if = "Option::is_none")]
     pub has_cross_site_ancestor: Option<bool>,
 }
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_named_as_they_are_written() {
+    fn resource_types_have_cdps_names_in_lower_case() {
         for name in ["Document", "XHR", "WebSocket", "TextTrack", "EventSource", "Prefetch"] {
             assert_eq!(ResourceType::named(name).as_str(), name.to_ascii_lowercase());
         }
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_goes_where_its_domain_path_and_scheme_allow() {
+    fn a_cookie_is_sent_to_urls_that_match_its_domain_path_and_scheme() {
         let cookie = |domain: &str, path: &str, secure| Cookie {
             name: "n".into(),
             value: "v".into(),

@@ -1,8 +1,8 @@
-//! A browser's process and its folder: starts, watches and ends the process, and removes folders of servers that
-//! died.
+//! A browser's process and its folder: starts, supervises and ends the process, and removes the folders of servers that
+//! crashed.
 //!
-//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`, the next start
-//! finds the lock free and removes the folder.
+//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`, the next start finds
+//! the folder unlocked and removes it.
 
 use std::{
     collections::VecDeque,
@@ -25,57 +25,60 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Wire;
+use super::connection::BrowserConnection;
 use crate::config::own_variables;
 
-/// How long a browser may take to end by itself; all of a server's end must fit in 2 s.
+/// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2 s.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1000);
-/// How long a browser may take to print where it listens.
+/// Maximum time for a browser to print its address.
 const START_TIMEOUT: Duration = Duration::from_secs(45);
-/// Lines of its stderr that a failed start is explained with.
-const KEPT_LINES: usize = 20;
+/// Maximum number of stderr lines that are kept for the error of a failed start.
+const MAX_LINES: usize = 20;
 
-/// A browser's process that runs, or has run.
-pub struct Running {
+/// The process of a browser.
+pub struct RunningBrowser {
     pub pid: Option<u32>,
     pub stderr: Stderr,
-    pub ending: Ending,
+    pub ending: BrowserShutdown,
 }
 
-/// How a browser ends.
-pub struct Ending {
-    whose: Whose,
+/// Ends a browser, and reports its end.
+pub struct BrowserShutdown {
+    owner: ProcessOwner,
     exited: CancellationToken,
 }
 
-enum Whose {
-    /// Its supervisor is asked once; it answers when the process is gone and its folder is removed.
-    Ours(Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>),
-    SomebodyElses,
+enum ProcessOwner {
+    /// Troupe started the process. The sender asks the supervisor to end it; the supervisor replies when the process has
+    /// exited and its folder is removed.
+    Troupe(Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>),
+    /// Another program started the process.
+    External,
 }
 
-impl Ending {
-    /// That of a browser which somebody else has started: for us it is over with the connection.
+impl BrowserShutdown {
+    /// For a browser that another program started. It counts as ended when the connection closes.
     pub fn of_connection(closed: CancellationToken) -> Self {
-        Self { whose: Whose::SomebodyElses, exited: closed }
+        Self { owner: ProcessOwner::External, exited: closed }
     }
 
-    /// Cancelled when it is over.
+    /// A token that is canceled when the browser has ended.
     pub fn exited(&self) -> &CancellationToken {
         &self.exited
     }
 
-    /// Ends a browser of ours, which `ask` asks to end by itself; from another one we `leave`.
-    pub async fn close(&self, ask: impl FnOnce(), leave: impl Future<Output = ()>) {
-        let end = match &self.whose {
-            Whose::Ours(end) => end.lock().take(),
-            Whose::SomebodyElses => {
-                leave.await;
+    /// Ends a browser that Troupe started: calls `request_exit`, and kills the browser after a timeout. Only disconnects
+    /// from a browser that another program started.
+    pub async fn close(&self, request_exit: impl FnOnce(), disconnect: impl Future<Output = ()>) {
+        let end = match &self.owner {
+            ProcessOwner::Troupe(end) => end.lock().take(),
+            ProcessOwner::External => {
+                disconnect.await;
                 None
             }
         };
         let Some(end) = end else { return self.exited.cancelled().await };
-        ask();
+        request_exit();
         let (done, ended) = oneshot::channel();
         if end.send(done).is_ok() {
             let _ = ended.await;
@@ -83,8 +86,9 @@ impl Ending {
     }
 }
 
-impl Running {
-    /// Waits for the line on stderr that contains `prefix` and returns the address after it, or why there is none.
+impl RunningBrowser {
+    /// Waits for the line on stderr that contains `prefix` and returns the address after it. The error describes why there
+    /// is none.
     pub async fn address(&self, prefix: &str) -> Result<String, String> {
         let address =
             |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
@@ -97,25 +101,25 @@ impl Running {
         }
     }
 
-    /// Closes `wire` when the browser ends, also if another process keeps its socket open.
-    pub fn close_on_exit(&self, wire: &Wire) {
-        let (exited, wire) = (self.ending.exited().clone(), wire.clone());
+    /// Closes `connection` when the browser ends, also if another process keeps its socket open.
+    pub fn close_on_exit(&self, connection: &BrowserConnection) {
+        let (exited, connection) = (self.ending.exited().clone(), connection.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = exited.cancelled() => wire.close(),
-                () = wire.closed().cancelled_owned() => {}
+                () = exited.cancelled() => connection.close(),
+                () = connection.closed().cancelled_owned() => {}
             }
         });
     }
 }
 
-/// Asks the process to end.
+/// Sends SIGTERM to the process.
 #[cfg(target_os = "linux")]
 pub fn terminate(pid: u32) {
     signal(pid, nix::sys::signal::Signal::SIGTERM);
 }
 
-/// Ends the process at once.
+/// Sends SIGKILL to the process.
 #[cfg(unix)]
 pub fn kill(pid: u32) {
     signal(pid, nix::sys::signal::Signal::SIGKILL);
@@ -132,12 +136,12 @@ fn signal(pid: u32, signal: nix::sys::signal::Signal) {
 #[cfg(windows)]
 pub use super::job::kill;
 
-/// Starts `command` as a browser whose folder is `folder`; `gone` is called when the process has ended.
+/// Starts a browser with its folder. Calls `gone` when the process has exited.
 pub fn start(
     mut command: Command,
-    folder: Folder,
+    folder: BrowserFolder,
     gone: impl FnOnce() + Send + 'static,
-) -> io::Result<Running> {
+) -> io::Result<RunningBrowser> {
     for name in own_variables() {
         command.env_remove(name);
     }
@@ -147,21 +151,21 @@ pub fn start(
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // A Ctrl-C in the terminal is for the server, which ends the browser normally.
+    // Ctrl-C in the terminal must not reach the browser: the server ends it normally.
     #[cfg(unix)]
     command.process_group(0);
-    // Without it a console program opens a console window.
+    // Prevents a console window.
     #[cfg(windows)]
     command.creation_flags(windows_sys::Win32::System::Threading::CREATE_NO_WINDOW);
     #[cfg(target_os = "linux")]
-    die_with_parent(&mut command);
+    end_with_parent(&mut command);
     let child = spawn(command)?;
     let guard = TreeGuard::of(&child)?;
     Ok(supervise(child, guard, folder, gone))
 }
 
 /// Ends the processes that a browser has started: when it is dropped, and when this process ends. On Linux the kernel
-/// ends the browser ([`die_with_parent`]), and its processes end with it.
+/// ends the browser ([`end_with_parent`]), and its processes end with it.
 struct TreeGuard {
     #[cfg(windows)]
     _job: super::job::Job,
@@ -193,14 +197,14 @@ impl TreeGuard {
     fn end(self) {}
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type SpawnTask = Box<dyn FnOnce() + Send>;
 
 /// Spawns `command` on a thread that ends with this process. The kernel kills a browser when the thread that spawned it
-/// ends ([`die_with_parent`]), and threads of a runtime end while it runs: `block_in_place` makes a worker one that
+/// ends ([`end_with_parent`]), and threads of a runtime end while it runs: `block_in_place` makes a worker one that
 /// ends when it is idle.
 fn spawn(mut command: Command) -> io::Result<Child> {
-    static SPAWNER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
+    static SPAWNER: LazyLock<io::Result<mpsc::Sender<SpawnTask>>> = LazyLock::new(|| {
+        let (sender, jobs) = mpsc::channel::<SpawnTask>();
         let run =
             move || jobs.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
         thread::Builder::new().name("troupe-spawn".to_owned()).spawn(run)?;
@@ -213,7 +217,7 @@ fn spawn(mut command: Command) -> io::Result<Child> {
     let job = move || {
         let _entered = runtime.enter();
         let child = command.spawn();
-        // The command may own the child's ends of pipes: only without them do we see the browser's end as EOF.
+        // The command may own the child's ends of pipes. They must be closed here, or reads would never return EOF.
         drop(command);
         // The caller waits for it.
         let _ = answer.send(child);
@@ -222,12 +226,12 @@ fn spawn(mut command: Command) -> io::Result<Child> {
     spawned.recv().map_err(io::Error::other)?
 }
 
-/// The last lines that a browser wrote on stderr.
+/// The last lines of a browser's stderr.
 #[derive(Clone, Default)]
-pub struct Stderr(Arc<Lines>);
+pub struct Stderr(Arc<StderrLines>);
 
 #[derive(Default)]
-struct Lines {
+struct StderrLines {
     last: Mutex<VecDeque<String>>,
     more: Notify,
 }
@@ -236,7 +240,7 @@ impl Stderr {
     fn push(&self, line: String) {
         {
             let mut lines = self.0.last.lock();
-            if lines.len() == KEPT_LINES {
+            if lines.len() == MAX_LINES {
                 lines.pop_front();
             }
             lines.push_back(line);
@@ -244,15 +248,15 @@ impl Stderr {
         self.0.more.notify_waiters();
     }
 
-    /// Waits until one of the lines is what `look` looks for.
-    pub async fn find<T>(&self, look: impl Fn(&str) -> Option<T>) -> T {
+    /// Waits for a line for which `matcher` returns a value.
+    pub async fn find<T>(&self, matcher: impl Fn(&str) -> Option<T>) -> T {
         loop {
             let more = self.0.more.notified();
             tokio::pin!(more);
             more.as_mut().enable();
             let found = {
                 let lines = self.0.last.lock();
-                lines.iter().find_map(|line| look(line))
+                lines.iter().find_map(|line| matcher(line))
             };
             if let Some(found) = found {
                 return found;
@@ -267,10 +271,10 @@ impl Stderr {
     }
 }
 
-/// Asks the kernel to end the browser with the thread that spawns it. A pipe to it does the same, but only once the
-/// browser reads it.
+/// Makes the kernel kill the browser when the thread that spawned it ends. The end of the debugging pipe ends a browser
+/// too, but only after its start.
 #[cfg(target_os = "linux")]
-fn die_with_parent(command: &mut Command) {
+fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| {
@@ -280,28 +284,28 @@ fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Owns the child to its end, and then removes its folder.
+/// Supervises the process until its end, and then removes its folder.
 fn supervise(
     mut child: Child,
     guard: TreeGuard,
-    folder: Folder,
+    folder: BrowserFolder,
     gone: impl FnOnce() + Send + 'static,
-) -> Running {
+) -> RunningBrowser {
     let pid = child.id();
     let stderr = Stderr::default();
-    let reading = child.stderr.take().map(|pipe| tokio::spawn(keep_lines(pipe, stderr.clone())));
+    let reading = child.stderr.take().map(|pipe| tokio::spawn(collect_lines(pipe, stderr.clone())));
     let (end, ended) = oneshot::channel::<oneshot::Sender<()>>();
     let exited = CancellationToken::new();
     let token = exited.clone();
     tokio::spawn(async move {
         let mut done = None;
-        let mut in_order = false;
+        let mut is_normal_exit = false;
         tokio::select! {
             biased;
             asked = ended => {
                 done = asked.ok();
                 match tokio::time::timeout(CLOSE_TIMEOUT, child.wait()).await {
-                    Ok(status) => in_order = status.is_ok_and(|status| status.success()),
+                    Ok(status) => is_normal_exit = status.is_ok_and(|status| status.success()),
                     Err(_) => drop(child.kill().await),
                 }
             }
@@ -314,22 +318,26 @@ fn supervise(
         }
         gone();
         token.cancel();
-        let _ = tokio::task::spawn_blocking(move || folder.remove(in_order)).await;
+        let _ = tokio::task::spawn_blocking(move || folder.remove(is_normal_exit)).await;
         if let Some(done) = done {
             let _ = done.send(());
         }
     });
-    Running { pid, stderr, ending: Ending { whose: Whose::Ours(Mutex::new(Some(end))), exited } }
+    RunningBrowser {
+        pid,
+        stderr,
+        ending: BrowserShutdown { owner: ProcessOwner::Troupe(Mutex::new(Some(end))), exited },
+    }
 }
 
 fn log_exit(status: io::Result<ExitStatus>) {
     match status {
-        Ok(status) => tracing::warn!(%status, "the browser has ended by itself"),
-        Err(error) => tracing::warn!(%error, "the browser could not be waited for"),
+        Ok(status) => tracing::warn!(%status, "the browser exited unexpectedly"),
+        Err(error) => tracing::warn!(%error, "cannot wait for the browser"),
     }
 }
 
-async fn keep_lines(pipe: tokio::process::ChildStderr, kept: Stderr) {
+async fn collect_lines(pipe: tokio::process::ChildStderr, kept: Stderr) {
     let mut lines = BufReader::new(pipe).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
         let line = String::from_utf8_lossy(&line).into_owned();
@@ -338,60 +346,64 @@ async fn keep_lines(pipe: tokio::process::ChildStderr, kept: Stderr) {
     }
 }
 
-/// A browser's own folder, locked while its server lives.
-pub struct Folder {
+/// A browser's own folder, locked while its server runs.
+pub struct BrowserFolder {
     path: PathBuf,
-    /// Held, not read: the lock ends with the process.
+    /// The operating system releases the lock when the process ends.
     _lock: File,
-    /// Runs on the folder after its browser has ended normally.
-    last: Option<Box<dyn FnOnce() + Send>>,
+    /// Called before the folder is removed, if its browser has exited normally.
+    before_removal: Option<Box<dyn FnOnce() + Send>>,
 }
 
 const LOCK: &str = "lock";
-const UNFINISHED: &str = "new";
-/// Whether a folder gets its name only once it is locked.
-const RENAMES: bool = !cfg!(windows);
-/// The browser's TMPDIR in it.
+const UNLOCKED_EXTENSION: &str = "new";
+/// Whether a folder gets its final name after it is locked.
+const IS_RENAMED_WHEN_LOCKED: bool = !cfg!(windows);
+/// The browser's folder for temporary files, inside its folder.
 const TEMP: &str = "t";
-/// The variables that name the folder for temporary files.
+/// The environment variables for the folder of temporary files.
 const TEMP_VARIABLES: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["TMPDIR"] };
-/// Nobody takes longer than this to make a folder.
-const MAKING: Duration = Duration::from_secs(60);
+/// Maximum time for the creation of a folder.
+const CREATION_TIME: Duration = Duration::from_secs(60);
 
-/// Chromium makes a socket three folders below; the system allows its path 107 bytes (macOS 103).
+/// Chromium creates a socket three folders below. The path of a socket has at most 107 bytes (macOS: 103).
 #[cfg(unix)]
-const LONGEST_TEMP_DIR: usize = 24;
+const MAX_TEMP_DIR_LENGTH: usize = 24;
 
 fn root() -> PathBuf {
     let temp = std::env::temp_dir();
     #[cfg(unix)]
     {
         let temp =
-            if temp.as_os_str().len() > LONGEST_TEMP_DIR { PathBuf::from("/tmp") } else { temp };
+            if temp.as_os_str().len() > MAX_TEMP_DIR_LENGTH { PathBuf::from("/tmp") } else { temp };
         temp.join(format!("troupe-browsers-{}", nix::unistd::getuid()))
     }
     #[cfg(not(unix))]
     temp.join("troupe-browsers")
 }
 
-impl Folder {
+impl BrowserFolder {
     pub fn create() -> io::Result<Self> {
         let root = root();
         private_dir(&root)?;
         let mut name = uuid::Uuid::new_v4().simple().to_string();
         name.truncate(10);
         let path = root.join(name);
-        // Under its name only once it is locked, or another server's sweep might take it for abandoned. Windows cannot
-        // rename a folder with an open file: there the sweep spares every new folder.
-        let unfinished = if RENAMES { path.with_extension(UNFINISHED) } else { path.clone() };
+        // The folder is renamed after it is locked, or the sweep of another server could remove it. Windows cannot
+        // rename a folder with an open file: there the sweep ignores every new folder.
+        let unfinished = if IS_RENAMED_WHEN_LOCKED {
+            path.with_extension(UNLOCKED_EXTENSION)
+        } else {
+            path.clone()
+        };
         private_dir(&unfinished)?;
         let lock = File::create(unfinished.join(LOCK))?;
         lock.lock()?;
         fs::create_dir(unfinished.join(TEMP))?;
-        if RENAMES {
+        if IS_RENAMED_WHEN_LOCKED {
             fs::rename(&unfinished, &path)?;
         }
-        Ok(Self { path, _lock: lock, last: None })
+        Ok(Self { path, _lock: lock, before_removal: None })
     }
 
     pub fn path(&self) -> &Path {
@@ -403,16 +415,16 @@ impl Folder {
         self.path.join("downloads")
     }
 
-    /// Runs `last` before the folder is removed, if its browser has ended normally.
-    pub fn before_it_goes(&mut self, last: impl FnOnce() + Send + 'static) {
-        self.last = Some(Box::new(last));
+    /// Sets a function to call before the folder is removed, if its browser has exited normally.
+    pub fn before_removal(&mut self, before_removal: impl FnOnce() + Send + 'static) {
+        self.before_removal = Some(Box::new(before_removal));
     }
 
-    /// The browser's last processes may still write: a second try a moment later is the next start's sweep.
-    fn remove(self, in_order: bool) {
-        let Self { path, _lock: lock, last } = self;
-        if let Some(last) = last.filter(|_| in_order) {
-            last();
+    /// Removes the folder. Processes of the browser may still write to it; then the sweep of the next start removes it.
+    fn remove(self, is_normal_exit: bool) {
+        let Self { path, _lock: lock, before_removal } = self;
+        if let Some(before_removal) = before_removal.filter(|_| is_normal_exit) {
+            before_removal();
         }
         // Windows cannot remove a folder with an open file.
         drop(lock);
@@ -422,7 +434,7 @@ impl Folder {
     }
 }
 
-/// Creates a folder that only its owner can enter, and refuses one that is somebody else's.
+/// Creates a folder that only its owner can access. Fails if it exists and belongs to another user.
 fn private_dir(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -433,7 +445,7 @@ fn private_dir(path: &Path) -> io::Result<()> {
         }
         let metadata = fs::symlink_metadata(path)?;
         if !metadata.is_dir() || metadata.uid() != nix::unistd::getuid().as_raw() {
-            return Err(io::Error::other(format!("`{}` belongs to somebody else", path.display())));
+            return Err(io::Error::other(format!("`{}` belongs to another user", path.display())));
         }
         Ok(())
     }
@@ -441,36 +453,37 @@ fn private_dir(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Does `launch`, and beside it removes what dead servers left.
-pub async fn beside_sweep<T>(launch: impl Future<Output = T>) -> T {
+/// Runs `launch` and, in parallel, removes the folders of crashed servers.
+pub async fn with_sweep<T>(launch: impl Future<Output = T>) -> T {
     let sweeping = tokio::task::spawn_blocking(|| sweep(&root()));
     let launched = launch.await;
     let _ = sweeping.await;
     launched
 }
 
-/// Removes the folders of browsers whose server is dead. Cheap where there is nothing to do.
+/// Removes the folders of browsers whose server has crashed.
 fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         let is_old = || {
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > MAKING))
+            modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_TIME))
         };
-        let abandoned = if path.extension().is_some_and(|extension| extension == UNFINISHED) {
+        let abandoned = if path.extension().is_some_and(|extension| extension == UNLOCKED_EXTENSION)
+        {
             is_old()
-        } else if !RENAMES && !is_old() {
+        } else if !IS_RENAMED_WHEN_LOCKED && !is_old() {
             false
         } else {
             match File::open(path.join(LOCK)) {
                 Ok(lock) => lock.try_lock().is_ok(),
-                // Half removed. Any other error (too many open files, no permission) says nothing about the server.
+                // The folder is partly removed. Other errors (too many open files, no permission) do not mean a crash.
                 Err(error) => error.kind() == io::ErrorKind::NotFound,
             }
         };
         if abandoned {
-            tracing::debug!(path = %path.display(), "removing the folder of a dead browser");
+            tracing::debug!(path = %path.display(), "removing the folder of a browser whose server has crashed");
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -504,9 +517,9 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_browser_outlives_the_thread_that_started_it() {
+    async fn a_browser_keeps_running_when_the_thread_that_started_it_ends() {
         let mut command = Command::new("/bin/sh");
-        // Told to, it reports that it lives.
+        // Prints `alive` on SIGTERM.
         command.args([
             "-c",
             "trap 'echo alive >&2' TERM; echo ready >&2; while :; do sleep 0.1; done",
@@ -515,7 +528,7 @@ mod tests {
         let (tell, told) = oneshot::channel();
         let starting = thread::spawn(move || {
             let _entered = runtime.enter();
-            let running = start(command, Folder::create().unwrap(), || ()).unwrap();
+            let running = start(command, BrowserFolder::create().unwrap(), || ()).unwrap();
             tell.send((running, nix::unistd::gettid())).ok().unwrap();
         });
         let (running, thread) = told.await.unwrap();
@@ -531,7 +544,7 @@ mod tests {
         };
         tokio::select! {
             () = answers => {}
-            () = running.ending.exited().cancelled() => panic!("the browser ended with a thread"),
+            () = running.ending.exited().cancelled() => panic!("the browser ended with the thread"),
         }
         running.ending.close(|| kill(running.pid.unwrap()), async {}).await;
     }

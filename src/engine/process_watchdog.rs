@@ -2,8 +2,8 @@
 //! kills the group.
 //!
 //! - WebKit: the kernel ends the driver with this process and the browser with the driver, but a busy page process takes
-//!   ten seconds to notice.
-//! - Every browser on macOS: its kernel does not end a process with its parent.
+//!   ten seconds to notice that.
+//! - Every browser on macOS, whose kernel does not end a process with its parent.
 
 use std::{
     io::{self, Write},
@@ -13,7 +13,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The first line of its input is the process group. There is no second line.
+/// The first line of its stdin is the process group. There is no second line.
 const SCRIPT: &str =
     r#"trap '' HUP INT QUIT TERM; read -r group || exit; read -r end; kill -s KILL -- "-$group""#;
 
@@ -28,12 +28,12 @@ impl ProcessWatchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // A Ctrl-C in the terminal must not end it.
+        // Ctrl-C in the terminal must not end the watchdog.
         command.process_group(0);
         Ok(Self(Mutex::new(command.spawn()?)))
     }
 
-    /// Sets the group to end: that of the process `leader`.
+    /// Sets the process group to kill, by the id of its leader.
     pub fn watch(&self, leader: u32) -> io::Result<()> {
         let mut shell = self.0.lock();
         shell.stdin.as_mut().map_or(Ok(()), |input| writeln!(input, "{leader}"))

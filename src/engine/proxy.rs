@@ -1,4 +1,4 @@
-//! The proxy of a context as a WebDriver capability, for classic WebDriver and BiDi.
+//! The proxy of a context, and its form as a WebDriver capability (classic WebDriver and BiDi).
 
 use serde_json::{Value, json};
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use super::{EngineError, EngineResult};
 use crate::config::{ContextConfig, redacted_proxy};
 
-/// The address of the proxy in `config`; `http` is the scheme of one without.
+/// Parses the proxy in `config`. The default scheme is `http`.
 pub(super) fn url(config: &ContextConfig) -> EngineResult<Option<Url>> {
     let Some(server) = &config.proxy_server else { return Ok(None) };
     let parsed = if server.contains("://") {
@@ -17,13 +17,13 @@ pub(super) fn url(config: &ContextConfig) -> EngineResult<Option<Url>> {
     parsed.map(Some).map_err(|_| unknown(config))
 }
 
-/// The error for a proxy that cannot be used; without its credentials.
+/// Returns the error for an invalid proxy, without its credentials.
 pub(super) fn unknown(config: &ContextConfig) -> EngineError {
     let server = config.proxy_server.as_deref().unwrap_or_default();
     EngineError::UnknownSetting { name: "proxy", value: redacted_proxy(server) }
 }
 
-/// The proxy that `config` names, if it names one.
+/// Returns the proxy in `config` as a WebDriver capability.
 pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> {
     let Some(url) = url(config)? else { return Ok(None) };
     let unknown = || unknown(config);

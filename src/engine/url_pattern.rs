@@ -2,26 +2,26 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// One URL, all that a glob fits, or all that hold a text.
+/// A URL, a glob, or a part of a URL.
 ///
-/// A glob is for the whole URL: `*` stands for anything but `/`, `**` for anything, `{a,b}` for either, everything
-/// else for itself. Without `*` and `{` a whole URL means itself, and any other text the URLs that it is a part
-/// of. A fragment counts only where one is named.
+/// A glob matches whole URLs: `*` matches anything except `/`, `**` matches anything, and `{a,b}` matches either. Without
+/// `*` and `{`, a whole URL matches itself, and any other text matches the URLs that contain it. The fragment of a URL
+/// is compared only if the pattern has one.
 #[derive(Debug, Clone)]
 pub struct UrlPattern {
     text: String,
-    kind: Kind,
+    kind: PatternKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum PatternKind {
     Whole,
     Part,
     Glob(GlobMatcher),
 }
 
 impl UrlPattern {
-    /// Reads `text`; the error says what is wrong with it.
+    /// Parses `text`. The error describes what is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.contains(['*', '{']) {
             let glob = GlobBuilder::new(&glob_source(text))
@@ -29,19 +29,22 @@ impl UrlPattern {
                 .backslash_escape(true)
                 .build()
                 .map_err(|error| error.kind().to_string())?;
-            return Ok(Self { text: text.to_owned(), kind: Kind::Glob(glob.compile_matcher()) });
+            return Ok(Self {
+                text: text.to_owned(),
+                kind: PatternKind::Glob(glob.compile_matcher()),
+            });
         }
         if text.contains("://") {
             let url = url::Url::parse(text).map_err(|error| error.to_string())?;
-            return Ok(Self { text: url.to_string(), kind: Kind::Whole });
+            return Ok(Self { text: url.to_string(), kind: PatternKind::Whole });
         }
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        Ok(Self { text: text.to_owned(), kind: Kind::Part })
+        Ok(Self { text: text.to_owned(), kind: PatternKind::Part })
     }
 
-    /// The same for requests, which carry no fragment.
+    /// Parses a pattern for requests, which have no fragment.
     pub fn for_requests(text: &str) -> Result<Self, String> {
         Self::parse(without_fragment(text))
     }
@@ -53,9 +56,9 @@ impl UrlPattern {
     pub fn fits(&self, url: &str) -> bool {
         let url = if self.text.contains('#') { url } else { without_fragment(url) };
         match &self.kind {
-            Kind::Whole => self.text == url,
-            Kind::Part => url.contains(&self.text),
-            Kind::Glob(glob) => glob.is_match(url),
+            PatternKind::Whole => self.text == url,
+            PatternKind::Part => url.contains(&self.text),
+            PatternKind::Glob(glob) => glob.is_match(url),
         }
     }
 }
@@ -70,8 +73,8 @@ fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or_default()
 }
 
-/// globset's spelling: in a URL `?` and brackets are letters like others, and `**` need not stand alone
-/// between slashes.
+/// Converts a glob to the syntax of globset. In a URL, `?` and brackets match themselves, and `**` may stand next to
+/// other characters.
 fn glob_source(text: &str) -> String {
     let mut source = String::with_capacity(text.len() + 8);
     let mut rest = text;
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_means_itself_however_it_is_written() {
+    fn a_url_matches_itself_in_any_spelling() {
         assert!(fits("http://a.b", "http://a.b/"));
         assert!(fits("http://A.b/x?y=[1]", "http://a.b/x?y=[1]#z"));
         assert!(!fits("http://a.b/x#y", "http://a.b/x#z"));
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stops_at_a_slash_and_two_do_not() {
+    fn one_star_does_not_match_a_slash_and_two_do() {
         let url = "http://a.b:81/api/users/1.json?full=[1]";
         for pattern in [
             "**",
@@ -142,16 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_url_means_those_that_hold_it() {
+    fn a_part_matches_the_urls_that_contain_it() {
         for part in ["/api", "api/users", "a.b:81", "#done", "users?full=1"] {
             assert!(fits(part, "http://a.b:81/api/users?full=1#done"), "{part}");
         }
         assert!(!fits("/apis", "http://a.b/api/users"));
-        assert!(!fits("/z", "http://a.b/x#/z"), "a fragment counts only where one is named");
+        assert!(
+            !fits("/z", "http://a.b/x#/z"),
+            "a fragment is compared only if the pattern has one"
+        );
     }
 
     #[test]
-    fn what_is_no_pattern_is_told_so() {
+    fn an_invalid_pattern_is_an_error() {
         for text in ["", "**/{a", "http://"] {
             assert!(UrlPattern::parse(text).is_err(), "{text}");
         }

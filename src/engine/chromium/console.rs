@@ -1,17 +1,17 @@
-//! CDP's messages about the console: the page's own calls, uncaught exceptions, and messages of the browser.
+//! Converts console calls, uncaught exceptions and the browser's own messages into console messages.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::browser::parse;
+use super::session::parse_event;
 use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Called {
+struct ConsoleApiCalled {
     #[serde(rename = "type")]
     kind: String,
-    args: Vec<Argument>,
+    args: Vec<RemoteArgument>,
     timestamp: f64,
     #[serde(default)]
     stack_trace: StackTrace,
@@ -19,57 +19,57 @@ struct Called {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Argument {
+struct RemoteArgument {
     #[serde(rename = "type")]
     kind: String,
     value: Option<Value>,
     unserializable_value: Option<String>,
     description: Option<String>,
-    preview: Option<Preview>,
+    preview: Option<ObjectPreview>,
 }
 
 #[derive(Deserialize)]
-struct Preview {
+struct ObjectPreview {
     subtype: Option<String>,
     #[serde(default)]
     overflow: bool,
     #[serde(default)]
-    properties: Vec<Property>,
+    properties: Vec<PropertyPreview>,
 }
 
 #[derive(Deserialize)]
-struct Property {
+struct PropertyPreview {
     name: String,
     value: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Thrown {
+struct ExceptionThrown {
     timestamp: f64,
-    exception_details: Details,
+    exception_details: ThrownDetails,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Details {
+struct ThrownDetails {
     text: String,
     line_number: u64,
     column_number: u64,
     url: Option<String>,
     #[serde(default)]
     stack_trace: StackTrace,
-    exception: Option<Argument>,
+    exception: Option<RemoteArgument>,
 }
 
 #[derive(Deserialize)]
-struct Added {
-    entry: Entry,
+struct LogEntryAdded {
+    entry: LogEntry,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct LogEntry {
     level: String,
     text: String,
     timestamp: f64,
@@ -77,13 +77,13 @@ struct Entry {
     line_number: Option<u64>,
 }
 
-/// The message of `method`, where it is one.
+/// Converts the event `method` into a console message, if it is one.
 pub(super) fn translate(method: &str, params: &RawValue) -> Option<ConsoleMessage> {
     match method {
-        "Runtime.consoleAPICalled" => called(parse(method, params)?),
-        "Runtime.exceptionThrown" => Some(thrown(parse(method, params)?)),
+        "Runtime.consoleAPICalled" => console_call(parse_event(method, params)?),
+        "Runtime.exceptionThrown" => Some(thrown(parse_event(method, params)?)),
         "Log.entryAdded" => {
-            let Added { entry } = parse(method, params)?;
+            let LogEntryAdded { entry } = parse_event(method, params)?;
             Some(ConsoleMessage {
                 level: level(&entry.level),
                 text: entry.text,
@@ -97,18 +97,20 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<ConsoleMessag
     }
 }
 
-fn called(call: Called) -> Option<ConsoleMessage> {
+fn console_call(call: ConsoleApiCalled) -> Option<ConsoleMessage> {
     // Console calls that print nothing.
     if matches!(call.kind.as_str(), "clear" | "endGroup" | "profile" | "profileEnd") {
         return None;
     }
-    let text = call.args.iter().map(spoken).collect::<Vec<_>>().join(" ");
+    let text = call.args.iter().map(display_text).collect::<Vec<_>>().join(" ");
     let text = if call.kind == "assert" { format!("Assertion failed: {text}") } else { text };
     Some(call.stack_trace.message(level(&call.kind), text, millis(call.timestamp)))
 }
 
-fn thrown(Thrown { timestamp, exception_details: details }: Thrown) -> ConsoleMessage {
-    let what = details.exception.as_ref().map(spoken).unwrap_or_default();
+fn thrown(
+    ExceptionThrown { timestamp, exception_details: details }: ExceptionThrown,
+) -> ConsoleMessage {
+    let what = details.exception.as_ref().map(display_text).unwrap_or_default();
     // The stack follows the message line by line; the location is in its own fields.
     let what = what.lines().next().unwrap_or_default();
     let text =
@@ -132,19 +134,19 @@ fn level(name: &str) -> ConsoleLevel {
 }
 
 /// A value as the console shows it.
-fn spoken(argument: &Argument) -> String {
+fn display_text(argument: &RemoteArgument) -> String {
     match (&argument.value, &argument.unserializable_value, &argument.preview) {
         (Some(Value::String(text)), ..) => text.clone(),
         (Some(value), ..) => value.to_string(),
         (None, Some(text), _) => text.clone(),
         (None, None, Some(preview)) if preview.subtype.as_deref() != Some("error") => {
-            previewed(preview)
+            preview_text(preview)
         }
         _ => argument.description.clone().unwrap_or_else(|| argument.kind.clone()),
     }
 }
 
-fn previewed(preview: &Preview) -> String {
+fn preview_text(preview: &ObjectPreview) -> String {
     let array = preview.subtype.as_deref() == Some("array");
     let parts = preview.properties.iter().map(|property| {
         let value = property.value.as_deref().unwrap_or("…");
@@ -158,7 +160,7 @@ fn previewed(preview: &Preview) -> String {
     if array { format!("[{inside}]") } else { format!("{{{inside}}}") }
 }
 
-/// CDP's milliseconds have a fraction.
+/// Converts CDP's milliseconds, which have a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -179,8 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_the_page_is_told_with_its_place() {
-        let told = message(
+    fn a_console_call_has_its_text_and_its_location() {
+        let converted = message(
             "Runtime.consoleAPICalled",
             json!({
                 "type": "warning", "timestamp": 1234.5,
@@ -200,12 +202,12 @@ mod tests {
             line: Some(5),
             column: Some(1),
         };
-        assert_eq!(told, Some(expected));
+        assert_eq!(converted, Some(expected));
     }
 
     #[test]
-    fn an_exception_is_an_error_without_its_stack() {
-        let told = message(
+    fn an_exception_is_an_error_message_without_its_stack() {
+        let converted = message(
             "Runtime.exceptionThrown",
             json!({"timestamp": 1.0, "exceptionDetails": {
                 "text": "Uncaught", "lineNumber": 1, "columnNumber": 2, "url": "http://a/",
@@ -214,13 +216,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            (told.level, told.text.as_str(), told.line),
+            (converted.level, converted.text.as_str(), converted.line),
             (ConsoleLevel::Error, "Uncaught Error: no", Some(2))
         );
     }
 
     #[test]
-    fn the_end_of_a_group_says_nothing() {
+    fn the_end_of_a_group_is_no_message() {
         assert_eq!(
             message(
                 "Runtime.consoleAPICalled",

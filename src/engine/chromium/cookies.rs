@@ -1,4 +1,4 @@
-//! Cookies of a context.
+//! Reads and sets the cookies of a context.
 
 use chromiumoxide::cdp::browser_protocol::{
     browser::BrowserContextId,
@@ -7,21 +7,21 @@ use chromiumoxide::cdp::browser_protocol::{
 };
 use serde::Deserialize;
 
-use super::Link;
+use super::session::CdpSession;
 use crate::engine::{
     EngineResult,
     network::{Cookie, SameSite},
 };
 
 #[derive(Deserialize)]
-struct Stored {
-    cookies: Vec<StoredCookie>,
+struct CdpCookies {
+    cookies: Vec<CdpCookie>,
 }
 
-/// As [`Cookie`], but that a session cookie may have an `expires` or none.
+/// A cookie in CDP. Unlike in [`Cookie`], `expires` is optional, and session cookies may have one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StoredCookie {
+struct CdpCookie {
     name: String,
     value: String,
     domain: String,
@@ -35,8 +35,8 @@ struct StoredCookie {
     partition_key: Option<CookiePartitionKey>,
 }
 
-impl From<StoredCookie> for Cookie {
-    fn from(stored: StoredCookie) -> Self {
+impl From<CdpCookie> for Cookie {
+    fn from(stored: CdpCookie) -> Self {
         Self {
             name: stored.name,
             value: stored.value,
@@ -61,15 +61,16 @@ impl From<StoredCookie> for Cookie {
 }
 
 pub(super) async fn get(
-    browser: &Link,
+    browser: &CdpSession,
     context: Option<BrowserContextId>,
 ) -> EngineResult<Vec<Cookie>> {
-    let stored: Stored = browser.execute(GetCookiesParams { browser_context_id: context }).await?;
+    let stored: CdpCookies =
+        browser.execute(GetCookiesParams { browser_context_id: context }).await?;
     Ok(stored.cookies.into_iter().map(Into::into).collect())
 }
 
 pub(super) async fn set(
-    browser: &Link,
+    browser: &CdpSession,
     context: Option<BrowserContextId>,
     cookies: &[Cookie],
 ) -> EngineResult<()> {

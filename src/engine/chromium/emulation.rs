@@ -8,55 +8,67 @@ use chromiumoxide::cdp::browser_protocol::{
     security::SetIgnoreCertificateErrorsParams,
 };
 
-use super::{CommandBatch, launch::Windows};
+use super::session::CommandBatch;
 use crate::{
     config::{ContextConfig, Viewport},
-    engine::{ContextOptions, EngineError, EngineResult, connection::WireError},
+    engine::{ContextOptions, EngineError, EngineResult, connection::ConnectionError},
 };
 
-/// The viewport of a page without a visible window, in CSS pixels, unless the options give one.
+/// Whether pages have windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowMode {
+    /// The headless shell: a page has no window.
+    None,
+    /// Chrome without a display. Each page needs its own window, because background tabs are never painted.
+    Invisible,
+    /// Chrome on a display, or a browser of the user. Each page has its own window, whose size is the viewport.
+    Visible,
+}
+
+/// The default viewport of a page without a visible window, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
 /// The screen of a browser without a display.
 pub(super) const SCREEN: Viewport = Viewport { width: 1920, height: 1080 };
 /// The height of the tabs and the toolbar in a window of full Chrome.
-const WINDOW_BARS: u32 = 87;
+const WINDOW_CHROME_HEIGHT: u32 = 87;
 
-/// The viewport that a page is given; `None`: its window's.
+/// Returns the viewport of a page. `None`: that of its window.
 fn viewport(
     options: &ContextOptions,
-    windows: Windows,
+    window_mode: WindowMode,
     popup: Option<Viewport>,
 ) -> Option<Viewport> {
     let options = &options.config;
-    // A phone opens every window over its whole screen; a visible window has the size already.
-    let popup = popup.filter(|_| windows != Windows::Visible && !options.is_mobile);
+    // On a phone every window fills the screen. A visible window already has the requested size.
+    let popup = popup.filter(|_| window_mode != WindowMode::Visible && !options.is_mobile);
     let emulates = options.device_scale_factor.is_some() || options.is_mobile;
-    let default = (windows != Windows::Visible || emulates).then_some(DEFAULT_VIEWPORT);
+    let default = (window_mode != WindowMode::Visible || emulates).then_some(DEFAULT_VIEWPORT);
     popup.or(options.viewport).or(default)
 }
 
-/// The size that a new page's window is created with, so that the page sees a window around its viewport.
-pub(super) fn window_size(options: &ContextOptions, windows: Windows) -> Option<Viewport> {
-    let bars = match windows {
-        Windows::None => 0,
-        Windows::Invisible => WINDOW_BARS,
-        Windows::Visible => return None,
+/// Returns the size of a new page's window, which is larger than the viewport.
+pub(super) fn window_size(options: &ContextOptions, window_mode: WindowMode) -> Option<Viewport> {
+    let chrome_height = match window_mode {
+        WindowMode::None => 0,
+        WindowMode::Invisible => WINDOW_CHROME_HEIGHT,
+        WindowMode::Visible => return None,
     };
-    viewport(options, windows, None).map(|size| Viewport { height: size.height + bars, ..size })
+    viewport(options, window_mode, None)
+        .map(|size| Viewport { height: size.height + chrome_height, ..size })
 }
 
-/// Adds the commands that set up a page with `options`. `popup`: the size that its opener asked for.
+/// Adds the commands that set up a page with `options`. `popup` is the size that its opener requested.
 pub(super) fn apply_to_page(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
-    windows: Windows,
+    window_mode: WindowMode,
     popup: Option<Viewport>,
 ) -> EngineResult<()> {
-    if let Some(size) = viewport(options, windows, popup) {
-        batch.add(metrics(&options.config, windows, size))?;
+    if let Some(size) = viewport(options, window_mode, popup) {
+        batch.add(metrics(&options.config, window_mode, size))?;
     }
     let options = &options.config;
-    // Several pages are in use at once; each must think that it has the focus.
+    // Several pages are in use at once, and each must behave as if it had the focus.
     batch.add(SetFocusEmulationEnabledParams::new(true))?;
     if options.ignore_https_errors {
         batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
@@ -64,25 +76,25 @@ pub(super) fn apply_to_page(
     Ok(())
 }
 
-/// The command that gives a page a viewport of `size`.
+/// Returns the command that sets the viewport of a page.
 pub(super) fn metrics(
     options: &ContextConfig,
-    windows: Windows,
+    window_mode: WindowMode,
     size: Viewport,
 ) -> SetDeviceMetricsOverrideParams {
     let Viewport { width, height } = size;
     let scale = options.device_scale_factor.unwrap_or(1.0);
     let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
-    if windows != Windows::Visible {
+    if window_mode != WindowMode::Visible {
         // A screen is never smaller than its viewport, and a phone's screen has the size of the viewport.
-        let least = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
-        metrics.screen_width = Some(width.max(least.width).into());
-        metrics.screen_height = Some(height.max(least.height).into());
+        let smallest = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
+        metrics.screen_width = Some(width.max(smallest.width).into());
+        metrics.screen_height = Some(height.max(smallest.height).into());
     }
     metrics
 }
 
-/// Adds what each process of a page's must be asked for.
+/// Adds the commands that each renderer process of a page needs.
 pub(super) fn apply_to_frames(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
@@ -98,7 +110,7 @@ pub(super) fn apply_to_frames(
         batch.add(params)?;
     }
     if let Some(locale) = &options.locale {
-        // ICU's spelling.
+        // ICU separates the parts of a locale with underscores.
         let params = SetLocaleOverrideParams { locale: Some(locale.replace('-', "_")) };
         batch.add(params)?;
     }
@@ -108,9 +120,9 @@ pub(super) fn apply_to_frames(
     Ok(())
 }
 
-/// Converts the rejection of one of these commands.
-pub(super) fn refused(error: WireError, config: &ContextConfig) -> EngineError {
-    let WireError::Refused { method, .. } = &error else { return error.into() };
+/// Converts the error of one of these commands.
+pub(super) fn rejected_setting(error: ConnectionError, config: &ContextConfig) -> EngineError {
+    let ConnectionError::Refused { method, .. } = &error else { return error.into() };
     let (name, value) = match method.as_str() {
         "Emulation.setTimezoneOverride" => ("timezone", &config.timezone),
         "Emulation.setLocaleOverride" => ("locale", &config.locale),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::browser::parse;
+use super::session::parse_event;
 use crate::engine::{Dialog, FileChooser, FrameId, PageEvent};
 
 #[derive(Deserialize)]
@@ -24,13 +24,13 @@ struct FrameDetached {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FrameOnly {
+struct FrameReference {
     frame_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Scheduled {
+struct ScheduledNavigation {
     frame_id: String,
     delay: f64,
 }
@@ -50,14 +50,14 @@ struct WindowOpen {
 
 #[derive(Deserialize)]
 struct FrameNavigated {
-    frame: Frame,
+    frame: CdpFrame,
     #[serde(rename = "type")]
     kind: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Frame {
+struct CdpFrame {
     id: String,
     parent_id: Option<String>,
     loader_id: String,
@@ -70,27 +70,27 @@ struct Frame {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FrameTree {
-    frame_tree: Tree,
+    frame_tree: FrameNode,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tree {
-    frame: Frame,
+struct FrameNode {
+    frame: CdpFrame,
     #[serde(default)]
-    child_frames: Vec<Tree>,
+    child_frames: Vec<FrameNode>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WithinDocument {
+struct NavigatedWithin {
     frame_id: String,
     url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lifecycle {
+struct LifecycleEvent {
     frame_id: String,
     loader_id: String,
     name: String,
@@ -107,7 +107,7 @@ struct DialogOpening {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ChooserOpened {
+struct FileChooserOpening {
     frame_id: String,
     mode: String,
     backend_node_id: Option<i64>,
@@ -121,12 +121,12 @@ struct StartedNavigating {
     navigation_type: Option<String>,
 }
 
-impl Frame {
-    /// The events of its document's commit.
+impl CdpFrame {
+    /// Returns the events of its document's commit.
     fn committed(self) -> Vec<PageEvent> {
         let frame: Arc<str> = self.id.into();
         vec![
-            // A frame in another process is reported only by its navigation.
+            // An out-of-process iframe is reported only by its navigation.
             PageEvent::FrameAttached {
                 frame: frame.clone(),
                 parent: self.parent_id.map(Into::into),
@@ -140,10 +140,10 @@ impl Frame {
     }
 }
 
-/// The commits of all documents of a page, of each frame before its children, without frames that are outdated; empty for
-/// the document that every tab begins with.
+/// Returns the commits of all documents of a page, parents before children, without outdated frames. Empty for the
+/// initial document of a tab.
 pub(super) fn documents(tree: FrameTree, is_outdated: &dyn Fn(&FrameId) -> bool) -> Vec<PageEvent> {
-    let FrameTree { frame_tree: Tree { frame, child_frames } } = tree;
+    let FrameTree { frame_tree: FrameNode { frame, child_frames } } = tree;
     let is_empty = frame.parent_id.is_none() && matches!(frame.url.as_str(), "" | "about:blank");
     if is_empty || is_outdated(&frame.id.as_str().into()) {
         return Vec::new();
@@ -154,31 +154,31 @@ pub(super) fn documents(tree: FrameTree, is_outdated: &dyn Fn(&FrameId) -> bool)
     frame.committed().into_iter().chain(inner).collect()
 }
 
-/// The events of `method`, in order; empty where it means nothing to us.
+/// Converts the event `method`. The result is empty if the event is not used.
 pub(super) fn translate(method: &str, params: &RawValue) -> Vec<PageEvent> {
-    one(method, params).into_iter().flatten().collect()
+    convert(method, params).into_iter().flatten().collect()
 }
 
-fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
+fn convert(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
     let event = match method {
         "Page.frameAttached" => {
-            let event: FrameAttached = parse(method, params)?;
+            let event: FrameAttached = parse_event(method, params)?;
             PageEvent::FrameAttached {
                 frame: event.frame_id.into(),
                 parent: Some(event.parent_frame_id.into()),
             }
         }
         "Page.frameDetached" => {
-            let event: FrameDetached = parse(method, params)?;
-            // A frame that moves to another process comes back there under the same id.
+            let event: FrameDetached = parse_event(method, params)?;
+            // A frame that moves to another process is attached there with the same id.
             if event.reason.as_deref() == Some("swap") {
                 return None;
             }
             PageEvent::FrameDetached { frame: event.frame_id.into() }
         }
         "Page.frameNavigated" => {
-            let FrameNavigated { frame, kind } = parse(method, params)?;
-            // A document that is taken out of the cache whole is loaded already.
+            let FrameNavigated { frame, kind } = parse_event(method, params)?;
+            // A document that is restored from the back/forward cache has already loaded.
             let loaded =
                 (kind.as_deref() == Some("BackForwardCacheRestore")).then(|| PageEvent::Loaded {
                     frame: frame.id.as_str().into(),
@@ -189,19 +189,19 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             return Some(events);
         }
         "Page.navigatedWithinDocument" => {
-            let event: WithinDocument = parse(method, params)?;
+            let event: NavigatedWithin = parse_event(method, params)?;
             PageEvent::NavigatedWithinDocument { frame: event.frame_id.into(), url: event.url }
         }
         "Page.frameRequestedNavigation" => {
-            let RequestedNavigation { frame_id, url, disposition } = parse(method, params)?;
+            let RequestedNavigation { frame_id, url, disposition } = parse_event(method, params)?;
             match disposition.as_str() {
-                // A link that a held key or the middle button opens elsewhere: this frame stays where it is.
+                // A modifier key or the middle button opens the link in another tab: this frame does not navigate.
                 "newTab" | "newWindow" => PageEvent::WindowOpening { window: None, url },
                 _ => PageEvent::NavigationRequested { frame: frame_id.into(), document: None },
             }
         }
         "Page.frameScheduledNavigation" => {
-            let event: Scheduled = parse(method, params)?;
+            let event: ScheduledNavigation = parse_event(method, params)?;
             // A refresh after some seconds is not an effect of an action.
             if event.delay >= 1.0 {
                 return None;
@@ -209,15 +209,15 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             PageEvent::NavigationScheduled { frame: event.frame_id.into() }
         }
         "Page.frameClearedScheduledNavigation" => {
-            let event: FrameOnly = parse(method, params)?;
+            let event: FrameReference = parse_event(method, params)?;
             PageEvent::NavigationUnscheduled { frame: event.frame_id.into() }
         }
         "Page.windowOpen" => {
-            let event: WindowOpen = parse(method, params)?;
+            let event: WindowOpen = parse_event(method, params)?;
             PageEvent::WindowOpening { window: None, url: event.url }
         }
         "Page.frameStartedNavigating" => {
-            let event: StartedNavigating = parse(method, params)?;
+            let event: StartedNavigating = parse_event(method, params)?;
             if matches!(
                 event.navigation_type.as_deref(),
                 Some("sameDocument" | "historySameDocument")
@@ -228,11 +228,11 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             PageEvent::NavigationRequested { frame: event.frame_id.into(), document }
         }
         "Page.frameStoppedLoading" => {
-            let event: FrameOnly = parse(method, params)?;
+            let event: FrameReference = parse_event(method, params)?;
             PageEvent::LoadingStopped { frame: event.frame_id.into() }
         }
         "Page.lifecycleEvent" => {
-            let event: Lifecycle = parse(method, params)?;
+            let event: LifecycleEvent = parse_event(method, params)?;
             let (frame, document) = (event.frame_id.into(), event.loader_id.into());
             match event.name.as_str() {
                 "DOMContentLoaded" => PageEvent::DomContentLoaded { frame, document },
@@ -241,7 +241,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             }
         }
         "Page.javascriptDialogOpening" => {
-            let event: DialogOpening = parse(method, params)?;
+            let event: DialogOpening = parse_event(method, params)?;
             let default_value = event.default_prompt.filter(|_| event.kind == "prompt");
             PageEvent::DialogOpened(Dialog {
                 kind: event.kind,
@@ -250,7 +250,7 @@ fn one(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
             })
         }
         "Page.fileChooserOpened" => {
-            let event: ChooserOpened = parse(method, params)?;
+            let event: FileChooserOpening = parse_event(method, params)?;
             PageEvent::FileChooserOpened(FileChooser {
                 frame: event.frame_id.into(),
                 input: event.backend_node_id,
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_brings_no_outdated_frame_back_nor_the_frames_in_it() {
+    fn outdated_frames_of_a_tree_and_their_children_are_left_out() {
         let frame = |id: &str, parent: Option<&str>| json!({"id": id, "parentId": parent, "loaderId": "l", "url": "http://a/"});
         let child = |id: &str, inner: &str| json!({"frame": frame(id, Some("main")), "childFrames": [{"frame": frame(inner, Some(id))}]});
         let tree = json!({"frameTree": {

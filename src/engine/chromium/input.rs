@@ -1,11 +1,11 @@
-//! Pointer and key events as CDP commands.
+//! Converts pointer and key events into CDP commands.
 
 use chromiumoxide::cdp::browser_protocol::input::{
     DispatchKeyEventParams, DispatchKeyEventType, DispatchMouseEventParams, DispatchMouseEventType,
     InsertTextParams, MouseButton as CdpButton,
 };
 
-use super::{CommandBatch, mac_commands};
+use super::{mac_commands, session::CommandBatch};
 use crate::engine::{EngineResult, KeyEvent, Modifiers, MouseButton, MouseEvent};
 
 fn button(button: MouseButton) -> (CdpButton, i64) {
@@ -16,7 +16,7 @@ fn button(button: MouseButton) -> (CdpButton, i64) {
     }
 }
 
-/// Adds `events` to `batch`; `held` are the buttons that are down, as a bit field, before and after.
+/// Adds `events` to `batch`. Updates `held`, the bit field of the pressed buttons.
 pub(super) fn mouse(
     batch: &mut CommandBatch<'_>,
     events: &[MouseEvent],
@@ -65,7 +65,7 @@ pub(super) fn mouse(
     Ok(())
 }
 
-/// Adds a turn of the wheel at a point of the viewport to `batch`.
+/// Adds a wheel event at a point of the viewport to `batch`.
 pub(super) fn wheel(
     batch: &mut CommandBatch<'_>,
     at: (f64, f64),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn editing_keys_name_their_commands_on_macos_alone() {
+    fn only_macos_gets_editing_commands_with_keys() {
         let (alt, meta, shift) = (1, 4, 8);
         for (code, modifiers, expected) in [
             ("Backspace", 0, vec!["deleteBackward"]),

@@ -1,68 +1,60 @@
-//! Starting a Chromium, and attaching to a running one.
+//! Starts a Chromium, or connects to a running one.
 
 use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
 
 use super::super::{
     EngineError, EngineResult,
-    connection::Wire,
+    connection::BrowserConnection,
     install,
     network_policy::{Egress, Gateway},
-    process::{self, Ending, Folder, Running, Stderr},
+    process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
 };
-#[cfg(any(windows, feature = "testing"))]
-use super::browser::died;
-use super::{emulation::SCREEN, switches};
+use super::{
+    emulation::{SCREEN, WindowMode},
+    switches,
+};
 use crate::config::{Config, display_present};
 
-/// A browser's connection and, where we started it, its process.
-pub(super) struct Process {
-    pub wire: Wire,
+/// The connection to a browser and, if Troupe started it, its process.
+pub(super) struct ChromiumProcess {
+    pub connection: BrowserConnection,
     pub pid: Option<u32>,
     pub stderr: Stderr,
-    pub ending: Ending,
-    pub windows: Windows,
-    /// Where it puts downloads, under their ids.
+    pub ending: BrowserShutdown,
+    pub window_mode: WindowMode,
+    /// The folder of downloads, whose file names are their ids.
     pub downloads: PathBuf,
-    /// The proxy, if pages may not connect everywhere.
+    /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
 }
 
-/// How a browser shows its pages.
+/// The transport of the connection to a started browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Windows {
-    /// The headless shell: a page has no window.
-    None,
-    /// Chrome without a display: a page needs its own window, because an older tab of a window is never painted.
-    Invisible,
-    /// Chrome on a display, or a browser of the user: as above, and the window's size is the viewport.
-    Visible,
-}
-
-/// How Troupe reaches a browser that it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Connection {
+enum Transport {
     /// File descriptors 3 and 4.
     #[cfg(unix)]
     Pipe,
-    /// A free port of 127.0.0.1: the browser prints its address. On Windows a process inherits no file descriptors.
+    /// A free port of 127.0.0.1: the browser prints its address. On WindowMode a process inherits no file descriptors.
     #[cfg(any(windows, feature = "testing"))]
     WebSocket,
 }
 
-impl Connection {
+impl Transport {
     #[cfg(windows)]
-    fn of_this_system() -> Self {
+    fn of_this_platform() -> Self {
         Self::WebSocket
     }
 
     #[cfg(unix)]
-    fn of_this_system() -> Self {
+    fn of_this_platform() -> Self {
         #[cfg(feature = "testing")]
         if std::env::var_os("CHROMIUM_OVER_WEBSOCKET").is_some() {
             return Self::WebSocket;
@@ -80,10 +72,10 @@ impl Connection {
     }
 }
 
-/// Connects to a running browser: `ws://…` as it is, `http://host:port` by asking it for its address.
-pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
+/// Connects to a running browser. `endpoint` is a WebSocket URL, or an `http://host:port` that returns one.
+pub(super) async fn attach(endpoint: &str) -> EngineResult<ChromiumProcess> {
     let failed = |reason: String| EngineError::Launch {
-        reason: format!("no browser answers at `{endpoint}`: {reason}"),
+        reason: format!("no browser responds at `{endpoint}`: {reason}"),
         suggestion: Some("start one with --remote-debugging-port=9222 and pass its address".into()),
     };
     let url = if endpoint.starts_with("http") {
@@ -91,23 +83,23 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<Process> {
     } else {
         endpoint.to_owned()
     };
-    let wire = Wire::connect(&url).await.map_err(failed)?;
-    let ending = Ending::of_connection(wire.closed());
+    let connection = BrowserConnection::connect(&url).await.map_err(failed)?;
+    let ending = BrowserShutdown::of_connection(connection.closed());
     let downloads = std::env::temp_dir();
     let stderr = Stderr::default();
-    Ok(Process {
-        wire,
+    Ok(ChromiumProcess {
+        connection,
         pid: None,
         stderr,
         ending,
-        windows: Windows::Visible,
+        window_mode: WindowMode::Visible,
         downloads,
         gateway: None,
     })
 }
 
-/// Starts the browser that the configuration means.
-pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
+/// Starts the configured browser.
+pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
     let (headless, warning) = config
         .effective_headless(display_present())
         .map_err(|error| EngineError::Launch { reason: error.to_string(), suggestion: None })?;
@@ -119,24 +111,24 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
             suggestion: error.suggestion().map(str::to_owned),
             reason: error.to_string(),
         })?;
-    let folder = Folder::create().map_err(|error| EngineError::Launch {
-        reason: format!("no folder for the browser's profile: {error}"),
+    let folder = BrowserFolder::create().map_err(|error| EngineError::Launch {
+        reason: format!("cannot create a folder for the browser's profile: {error}"),
         suggestion: None,
     })?;
-    let connection = Connection::of_this_system();
+    let transport = Transport::of_this_platform();
     let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
-    arguments.insert(0, connection.switch().to_owned());
+    arguments.insert(0, transport.switch().to_owned());
     let gateway = Egress::of_browser(config).await?;
     if let Some(gateway) = &gateway {
-        arguments.extend(ONE_WAY_OUT.iter().map(|argument| (*argument).to_owned()));
+        arguments.extend(PROXY_ARGUMENTS.iter().map(|argument| (*argument).to_owned()));
         arguments.push(format!("--proxy-server={}", gateway.url()));
-        arguments.push(format!("--proxy-bypass-list={NO_BYPASS}"));
+        arguments.push(format!("--proxy-bypass-list={PROXY_LOOPBACK}"));
     }
     let arguments = switches::merge(arguments);
-    let windows = match (headless, found.is_headless_shell) {
-        (true, true) => Windows::None,
-        (true, false) => Windows::Invisible,
-        (false, _) => Windows::Visible,
+    let window_mode = match (headless, found.is_headless_shell) {
+        (true, true) => WindowMode::None,
+        (true, false) => WindowMode::Invisible,
+        (false, _) => WindowMode::Visible,
     };
     tracing::debug!(path = %found.path.display(), ?arguments, "starting the browser");
     let mut command = Command::new(&found.path);
@@ -146,39 +138,39 @@ pub(super) async fn launch(config: &Config) -> EngineResult<Process> {
         suggestion: None,
     };
     let downloads = folder.downloads();
-    let (wire, running) = match connection {
+    let (connection, running) = match transport {
         #[cfg(unix)]
-        Connection::Pipe => over_pipe(command, folder).map_err(not_started)?,
+        Transport::Pipe => connect_pipe(command, folder).map_err(not_started)?,
         #[cfg(any(windows, feature = "testing"))]
-        Connection::WebSocket => {
+        Transport::WebSocket => {
             let running = process::start(command, folder, || ()).map_err(not_started)?;
-            (over_websocket(&running).await?, running)
+            (connect_websocket(&running).await?, running)
         }
     };
-    let Running { pid, stderr, ending } = running;
-    Ok(Process { wire, pid, stderr, ending, windows, downloads, gateway })
+    let RunningBrowser { pid, stderr, ending } = running;
+    Ok(ChromiumProcess { connection, pid, stderr, ending, window_mode, downloads, gateway })
 }
 
 /// Arguments for a browser whose traffic must go through the proxy.
-const ONE_WAY_OUT: &[&str] = &[
+const PROXY_ARGUMENTS: &[&str] = &[
     // The proxy resolves all names, also for prefetches and WebRTC.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
-    // WebRTC goes by UDP, past every proxy. The one name is Chrome's, the other the headless shell's.
+    // WebRTC over UDP would bypass the proxy. The first switch is for Chrome, the second for the headless shell.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];
-/// Without it this machine would be reached past the proxy.
-pub(super) const NO_BYPASS: &str = "<-loopback>";
+/// The bypass list that sends loopback addresses through the proxy too.
+pub(super) const PROXY_LOOPBACK: &str = "<-loopback>";
 
-/// The arguments of a launch, in order: Troupe's own, then the user's.
+/// Returns the arguments of a launch: Troupe's own, then the user's.
 fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> Vec<String> {
     let mut arguments: Vec<String> =
         switches::ALWAYS.iter().map(|argument| (*argument).to_owned()).collect();
     arguments.push(switches::disabled_features());
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.join("profile"));
     arguments.push(format!("--user-data-dir={}", profile.display()));
-    // A profile of the user may hold extensions, and a user's argument may load one.
+    // The user's profile may have extensions, and the user's arguments may load one.
     let own_extensions = config.browser_args.iter().any(|argument| argument.contains("extension"));
     if config.user_data_dir.is_none() && !own_extensions {
         arguments.push("--disable-extensions".into());
@@ -200,38 +192,78 @@ fn arguments(config: &Config, headless: bool, is_shell: bool, folder: &Path) -> 
 }
 
 #[cfg(unix)]
-fn over_pipe(mut command: Command, folder: Folder) -> io::Result<(Wire, Running)> {
+fn connect_pipe(
+    mut command: Command,
+    folder: BrowserFolder,
+) -> io::Result<(BrowserConnection, RunningBrowser)> {
     use command_fds::{CommandFdExt, FdMapping};
 
     use super::super::connection::PipeEnds;
 
-    let (wire, child_reads, child_writes) = PipeEnds::new()?.into_wire();
+    let (connection, child_reads, child_writes) = PipeEnds::new()?.into_connection();
     command
         .fd_mappings(vec![
             FdMapping { parent_fd: child_reads, child_fd: 3 },
             FdMapping { parent_fd: child_writes, child_fd: 4 },
         ])
         .map_err(|error| io::Error::other(error.to_string()))?;
-    let connection = wire.clone();
-    let running = process::start(command, folder, move || connection.close())?;
-    Ok((wire, running))
+    let closing = connection.clone();
+    let running = process::start(command, folder, move || closing.close())?;
+    Ok((connection, running))
 }
 
-/// The line on stderr when the browser is ready.
+/// The prefix of the line that the browser prints to stderr when it is ready.
 #[cfg(any(windows, feature = "testing"))]
 const LISTENING: &str = "DevTools listening on ";
 
 #[cfg(any(windows, feature = "testing"))]
-async fn over_websocket(running: &Running) -> EngineResult<Wire> {
-    let Running { stderr, ending, .. } = running;
+async fn connect_websocket(running: &RunningBrowser) -> EngineResult<BrowserConnection> {
+    let RunningBrowser { stderr, ending, .. } = running;
     let address = match running.address(LISTENING).await {
         Ok(address) => address,
-        Err(reason) => return Err(died(stderr, ending.exited(), &reason).await),
+        Err(reason) => return Err(launch_error(stderr, ending.exited(), &reason).await),
     };
-    let wire = match Wire::connect(&address).await {
-        Ok(wire) => wire,
-        Err(reason) => return Err(died(stderr, ending.exited(), &reason).await),
+    let connection = match BrowserConnection::connect(&address).await {
+        Ok(connection) => connection,
+        Err(reason) => return Err(launch_error(stderr, ending.exited(), &reason).await),
     };
-    running.close_on_exit(&wire);
-    Ok(wire)
+    running.close_on_exit(&connection);
+    Ok(connection)
+}
+
+/// Describes why a browser did not start, with the last lines of its stderr.
+pub(super) async fn launch_error(
+    stderr: &Stderr,
+    exited: &CancellationToken,
+    what: &str,
+) -> EngineError {
+    let _ = tokio::time::timeout(Duration::from_millis(500), exited.cancelled()).await;
+    let output = stderr.text();
+    let suggestion = if output.contains("--no-sandbox") {
+        Some(
+            "root cannot use the browser's sandbox: pass --no-sandbox, or run as another user"
+                .to_owned(),
+        )
+    } else if output.contains("sandbox") {
+        Some("the browser's sandbox does not work here: pass --no-sandbox".to_owned())
+    } else {
+        Some("troupe doctor tells what is missing".to_owned())
+    };
+    // The fatal line, or else the last lines, without the time and the source location.
+    let fatal: Vec<&str> = output.lines().filter(|line| line.contains(":FATAL:")).collect();
+    let lines = if fatal.is_empty() { output.lines().collect() } else { fatal };
+    let lines: Vec<&str> = lines
+        .into_iter()
+        .filter(|line| !line.contains("crashpad") && !line.contains("zygote"))
+        .map(|line| {
+            line.rsplit_once(")] ")
+                .or_else(|| line.split_once("] "))
+                .map_or(line, |(_, text)| text)
+                .trim()
+        })
+        .filter(|line| !line.is_empty())
+        .collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    let reason = if last.is_empty() { what.to_owned() } else { format!("{what}: {last}") };
+    EngineError::Launch { reason, suggestion }
 }

@@ -35,11 +35,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::{Link, browser::parse, page::ChromiumPage, requests::Request};
+use super::{
+    requests::CdpRequest,
+    session::{CdpSession, parse_event},
+};
 use crate::{
     engine::{
         EngineResult, FrameId, PageEvent,
-        connection::Sent,
+        connection::PendingCall,
         network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
         network_policy::{
             Egress, InterceptedRequest, Redirects, RequestInitiator, RequestInterceptor,
@@ -49,81 +52,89 @@ use crate::{
     offload,
 };
 
-/// A page that does not respond (a dialog, a busy script) gets its rules later, and callers do not wait for it.
+/// Maximum time for pages to apply new rules. A page that is blocked by a dialog or a script applies them later.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a stopped request waits for its announcement, which is on its way on another session.
+/// Maximum time for an intercepted request to be announced by `Network`, possibly in another session.
 const KIND_TIMEOUT: Duration = Duration::from_secs(3);
-/// Requests whose type is remembered; those in flight at once are fewer.
-const KINDS: usize = 2048;
-/// What only WebSockets have; `Fetch` does not see them.
-const SOCKETS: [&str; 2] = ["ws://*:*/*", "wss://*:*/*"];
-/// Milliseconds: longer than anybody waits.
-const NEVER: f64 = 86_400_000.0;
+/// Maximum number of requests whose types are stored. Fewer are in flight at once.
+const MAX_KINDS: usize = 2048;
+/// The URLs of WebSockets, which `Fetch` does not intercept.
+const WEBSOCKET_URLS: [&str; 2] = ["ws://*:*/*", "wss://*:*/*"];
+/// A latency in milliseconds that no client waits for.
+const NEVER_MS: f64 = 86_400_000.0;
 
-pub(super) struct ContextNetwork {
-    state: Mutex<State>,
+/// A page that receives the network events of its context's workers.
+pub(super) trait NetworkPage: Send + Sync {
+    fn emit(&self, event: PageEvent);
+    /// The URLs of the documents in its frames.
+    fn document_urls(&self) -> Vec<String>;
+}
+
+/// The network rules of one context, and the sessions that they apply to.
+pub(super) struct CdpContextNetwork {
+    state: Mutex<NetworkState>,
     egress: Option<Egress>,
 }
 
 #[derive(Default)]
-struct State {
+struct NetworkState {
     rules: NetworkRules,
-    /// Whether each request is put to the policy.
+    /// Whether each request is intercepted and checked by the policy.
     intercepts_all: bool,
-    members: HashMap<Arc<str>, Member>,
-    pages: Vec<Weak<ChromiumPage>>,
+    members: HashMap<Arc<str>, NetworkMember>,
+    pages: Vec<Weak<dyn NetworkPage>>,
     kinds: HashMap<Arc<str>, ResourceType>,
-    /// The same, the oldest first.
-    kept: VecDeque<Arc<str>>,
-    /// Who waits for the type of a request.
-    waiting: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
+    /// The keys of `kinds`, the oldest first.
+    kind_order: VecDeque<Arc<str>>,
+    /// The receivers of types that are not announced yet.
+    awaited_kinds: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
     redirects: Redirects,
 }
 
-/// A session that the rules hold in.
-struct Member {
-    link: Link,
-    /// `None`: a page, or a frame of it.
-    worker: Option<Worker>,
+/// A session that the rules apply to.
+struct NetworkMember {
+    cdp: CdpSession,
+    /// `None` for a page or an out-of-process iframe.
+    worker: Option<ContextWorker>,
 }
 
-impl Member {
-    /// Whether its requests are stopped whatever the rules are.
-    fn always_stops(&self) -> bool {
+impl NetworkMember {
+    /// Whether its requests are intercepted whatever the rules are.
+    fn always_intercepts(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.shared)
     }
 }
 
-/// A worker that is no one page's.
-pub(super) struct Worker {
+/// A shared or service worker.
+pub(super) struct ContextWorker {
     pub target: String,
-    /// Where its script comes from.
+    /// The URL of its script.
     pub url: String,
-    /// Or else a service worker.
+    /// False for a service worker.
     pub shared: bool,
 }
 
-impl Worker {
-    fn end(&self, link: &Link) -> EngineResult<Sent> {
-        let browser = Link { wire: link.wire.clone(), session: None };
+impl ContextWorker {
+    fn end(&self, cdp: &CdpSession) -> EngineResult<PendingCall> {
+        let browser = cdp.browser();
         browser.post(CloseTargetParams::new(self.target.clone()))
     }
 }
 
-/// A request that is stopped until it is decided on.
+/// The parameters of `Fetch.requestPaused`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Paused {
+pub(super) struct PausedRequest {
     request_id: String,
-    request: Request,
+    request: CdpRequest,
     resource_type: String,
     network_id: Option<String>,
     pub frame_id: Option<FrameId>,
 }
 
-impl Paused {
-    /// As far as it tells whose it is, in the page whose main frame is `main`.
-    pub fn stopped(&self, main: &FrameId) -> InterceptedRequest<'_> {
+impl PausedRequest {
+    /// Returns the properties that show its initiator, in the page whose main frame is `main`.
+    pub fn intercepted(&self, main: &FrameId) -> InterceptedRequest<'_> {
         let target = match self.resource_type.as_str() {
             "Document" if self.frame_id.as_ref() == Some(main) => RequestTarget::MainFrame,
             "Document" => RequestTarget::Subframe,
@@ -138,24 +149,27 @@ impl Paused {
 }
 
 #[async_trait]
-impl RequestInterceptor for ContextNetwork {
+impl RequestInterceptor for CdpContextNetwork {
     async fn intercept_requests(&self) {
-        let answers: Vec<Sent> = {
+        let responses: Vec<PendingCall> = {
             let mut state = self.state();
             state.intercepts_all = true;
-            let asked = state.members.values().filter_map(|member| match &member.worker {
-                Some(worker) if !self.may_run(worker) => worker.end(&member.link).ok(),
-                Some(Worker { shared: true, .. }) => None,
-                _ => member.link.post(EnableParams::default()).ok(),
+            let commands = state.members.values().filter_map(|member| match &member.worker {
+                Some(worker) if !self.is_allowed_to_run(worker) => worker.end(&member.cdp).ok(),
+                Some(ContextWorker { shared: true, .. }) => None,
+                _ => member.cdp.post(EnableParams::default()).ok(),
             });
-            asked.collect()
+            commands.collect()
         };
-        let _ =
-            tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+        let _ = tokio::time::timeout(
+            APPLY_TIMEOUT,
+            join_all(responses.into_iter().map(PendingCall::raw)),
+        )
+        .await;
     }
 }
 
-impl ContextNetwork {
+impl CdpContextNetwork {
     pub fn new(egress: Option<Egress>) -> Arc<Self> {
         let network = Arc::new(Self { state: Mutex::default(), egress });
         if let Some(Egress { gateway, .. }) = &network.egress {
@@ -165,129 +179,135 @@ impl ContextNetwork {
         network
     }
 
-    /// Has each request put to the policy.
+    /// Intercepts each request from now on.
     pub async fn intercept_requests(&self) {
         if let Some(Egress { gateway, .. }) = &self.egress {
             gateway.intercept_requests().await;
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NetworkState> {
         self.state.lock()
     }
 
-    /// Puts `rules` in place of the former ones, in all that runs now and all that comes.
+    /// Replaces the rules in all present and future sessions.
     pub async fn set(&self, rules: NetworkRules) {
-        let answers: Vec<Sent> = {
+        let responses: Vec<PendingCall> = {
             let mut state = self.state();
             let former = std::mem::replace(&mut state.rules, rules);
-            let State { rules, intercepts_all, members, .. } = &*state;
+            let NetworkState { rules, intercepts_all, members, .. } = &*state;
             // Closed targets need no rules.
             members
                 .values()
-                .filter_map(|member| apply(member, *intercepts_all, &former, rules).ok())
+                .filter_map(|member| apply_rules(member, *intercepts_all, &former, rules).ok())
                 .flatten()
                 .collect()
         };
-        let _ =
-            tokio::time::timeout(APPLY_TIMEOUT, join_all(answers.into_iter().map(Sent::raw))).await;
+        let _ = tokio::time::timeout(
+            APPLY_TIMEOUT,
+            join_all(responses.into_iter().map(PendingCall::raw)),
+        )
+        .await;
     }
 
-    /// Whether a worker may run once requests are put to the gate: those of a worker that many pages share do not
-    /// reliably come by, so only private places have some then.
-    fn may_run(&self, worker: &Worker) -> bool {
+    /// Whether a shared or service worker may run while requests are checked. Its own requests are not reliably
+    /// intercepted, so only workers of private hosts that the client has requested may run.
+    fn is_allowed_to_run(&self, worker: &ContextWorker) -> bool {
         self.egress.as_ref().is_none_or(|egress| egress.policy.is_requested_by_client(&worker.url))
     }
 
-    /// Takes in a session that waits to be let run: the rules are written before anything else happens in it. False
-    /// where it must not run.
-    pub fn join(&self, link: &Link, worker: Option<Worker>) -> bool {
-        let Some(session) = link.session.clone() else { return false };
-        let always_stops = worker.as_ref().is_some_and(|worker| worker.shared);
-        let member = Member { link: link.clone(), worker };
+    /// Adds a paused session. Sends the rules before its target runs. Returns false if the target must not run.
+    pub fn join(&self, cdp: &CdpSession, worker: Option<ContextWorker>) -> bool {
+        let Some(session) = cdp.id.clone() else { return false };
+        let always_intercepts = worker.as_ref().is_some_and(|worker| worker.shared);
+        let member = NetworkMember { cdp: cdp.clone(), worker };
         let mut state = self.state();
-        if let Some(worker) =
-            member.worker.as_ref().filter(|worker| state.intercepts_all && !self.may_run(worker))
+        if let Some(worker) = member
+            .worker
+            .as_ref()
+            .filter(|worker| state.intercepts_all && !self.is_allowed_to_run(worker))
         {
             tracing::warn!(
                 script = worker.url,
-                "a worker of a public page does not run beside private ones"
+                "stopped a shared or service worker of a public host, because the context has private hosts"
             );
-            drop(worker.end(link));
+            drop(worker.end(cdp));
             return false;
         }
-        // It is gone again where this fails.
-        if always_stops || state.intercepts_all {
-            drop(link.post(EnableParams::default()));
+        // Fails only if the target has gone.
+        if always_intercepts || state.intercepts_all {
+            drop(cdp.post(EnableParams::default()));
         }
-        drop(apply(&member, state.intercepts_all, &NetworkRules::default(), &state.rules));
+        drop(apply_rules(&member, state.intercepts_all, &NetworkRules::default(), &state.rules));
         state.members.insert(session, member);
         true
     }
 
-    /// Where the documents of the context come from.
-    fn places(&self) -> Vec<String> {
+    /// Returns the URLs of all documents of the context.
+    fn document_urls(&self) -> Vec<String> {
         let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
-        pages.iter().flat_map(|page| page.places()).collect()
+        pages.iter().flat_map(|page| page.document_urls()).collect()
     }
 
     pub fn leave(&self, session: &Arc<str>) {
         self.state().members.remove(session);
     }
 
-    pub fn add_page(&self, page: &Arc<ChromiumPage>) {
+    pub fn add_page(&self, page: Weak<dyn NetworkPage>) {
         let mut state = self.state();
         state.pages.retain(|page| page.strong_count() > 0);
-        state.pages.push(Arc::downgrade(page));
+        state.pages.push(page);
     }
 
-    /// Tells every page of the context.
-    pub fn tell_all(&self, event: &PageEvent) {
+    /// Emits `event` to every page of the context.
+    pub fn emit_to_pages(&self, event: &PageEvent) {
         let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
         for page in pages {
             page.emit(event.clone());
         }
     }
 
-    /// Remembers what requests are for, as far as a rule may ask.
-    pub fn note(&self, event: &RequestEvent) {
+    /// Stores the type of a request while types are blocked.
+    pub fn record_kind(&self, event: &RequestEvent) {
         let mut state = self.state();
         if state.rules.blocked.is_empty() {
             return;
         }
         if let RequestEvent::Sent { id, kind, .. } = event {
-            if let Some(waiting) = state.waiting.remove(id) {
-                let _ = waiting.send(*kind);
+            if let Some(awaited_kinds) = state.awaited_kinds.remove(id) {
+                let _ = awaited_kinds.send(*kind);
             }
             if state.kinds.insert(id.clone(), *kind).is_none() {
-                state.kept.push_back(id.clone());
+                state.kind_order.push_back(id.clone());
             }
-            if state.kept.len() > KINDS
-                && let Some(oldest) = state.kept.pop_front()
+            if state.kind_order.len() > MAX_KINDS
+                && let Some(oldest) = state.kind_order.pop_front()
             {
                 state.kinds.remove(&oldest);
             }
         }
     }
 
-    /// Decides on the intercepted request in `params`. `whose` returns its initiator; `tell` receives data for the
-    /// log.
+    /// Continues, mocks or blocks the intercepted request in `params`. `initiator` finds its initiator, and `log`
+    /// receives events for the request log.
     pub fn paused(
         self: &Arc<Self>,
-        link: &Link,
+        cdp: &CdpSession,
         params: &RawValue,
-        initiator: impl FnOnce(&Paused) -> RequestInitiator,
-        tell: impl Fn(RequestEvent),
+        initiator: impl FnOnce(&PausedRequest) -> RequestInitiator,
+        log: impl Fn(RequestEvent),
     ) {
-        let Some(paused) = parse::<Paused>("Fetch.requestPaused", params) else { return };
+        let Some(paused) = parse_event::<PausedRequest>("Fetch.requestPaused", params) else {
+            return;
+        };
         let id: Option<Arc<str>> = paused.network_id.as_deref().map(Into::into);
         let mut state = self.state();
         if let Some(mock) = state.rules.mock_for(&paused.request.url).cloned() {
             drop(state);
             if let Some(id) = id {
-                tell(RequestEvent::Mocked { id });
+                log(RequestEvent::Mocked { id });
             }
-            drop(offload::in_place(mock.body.len(), || link.post(fulfil(&paused, &mock))));
+            drop(offload::in_place(mock.body.len(), || cdp.post(mock_response(&paused, &mock))));
             return;
         }
         if state.intercepts_all
@@ -297,91 +317,92 @@ impl ContextNetwork {
             drop(state);
             // The initiator of a redirect is the server that redirects, not the initiator of the first request.
             let initiator = former.map_or_else(|| initiator(&paused), RequestInitiator::Document);
-            if !initiator.is_allowed(&**policy, &paused.request.url, || self.places()) {
-                return finish(link, paused, true);
+            if !initiator.is_allowed(&**policy, &paused.request.url, || self.document_urls()) {
+                return resume(cdp, paused, true);
             }
             state = self.state();
         }
         if state.rules.blocked.is_empty() {
             drop(state);
-            finish(link, paused, false);
+            resume(cdp, paused, false);
             return;
         }
-        let told = paused.request.kind(&paused.resource_type);
+        let intercepted_kind = paused.request.kind(&paused.resource_type);
         let announced = id.as_ref().and_then(|id| state.kinds.get(id).copied());
-        let certain = possible(told) == [told] && told != ResourceType::Other;
+        let certain = possible_kinds(intercepted_kind) == [intercepted_kind]
+            && intercepted_kind != ResourceType::Other;
         match (announced, id) {
             (None, Some(id)) if !certain => {
                 let (sender, receiver) = oneshot::channel();
-                state.waiting.insert(id.clone(), sender);
+                state.awaited_kinds.insert(id.clone(), sender);
                 drop(state);
-                let (network, link) = (self.clone(), link.clone());
-                // Ends by itself within seconds.
+                let (network, cdp) = (self.clone(), cdp.clone());
+                // Ends within `KIND_TIMEOUT`.
                 tokio::spawn(async move {
                     let announced = tokio::time::timeout(KIND_TIMEOUT, receiver).await;
                     let mut state = network.state();
-                    state.waiting.remove(&id);
+                    state.awaited_kinds.remove(&id);
                     let is_blocked = |kind: &ResourceType| state.rules.blocked.contains(kind);
                     let blocked = match announced {
                         Ok(Ok(kind)) => is_blocked(&kind),
-                        // Rather too much is blocked than too little.
-                        _ => possible(told).iter().any(is_blocked),
+                        // If the type is unknown, block the request rather than let a blocked type through.
+                        _ => possible_kinds(intercepted_kind).iter().any(is_blocked),
                     };
                     drop(state);
-                    finish(&link, paused, blocked);
+                    resume(&cdp, paused, blocked);
                 });
             }
             (announced, _) => {
-                let blocked = state.rules.blocked.contains(&announced.unwrap_or(told));
+                let blocked = state.rules.blocked.contains(&announced.unwrap_or(intercepted_kind));
                 drop(state);
-                finish(link, paused, blocked);
+                resume(cdp, paused, blocked);
             }
         }
     }
 }
 
 /// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which announces it.
-fn possible(told: ResourceType) -> Vec<ResourceType> {
-    match told {
+fn possible_kinds(kind: ResourceType) -> Vec<ResourceType> {
+    match kind {
         ResourceType::Xhr => {
             vec![ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource]
         }
         ResourceType::Media => vec![ResourceType::Media, ResourceType::TextTrack],
-        told => vec![told],
+        kind => vec![kind],
     }
 }
 
-/// Lets a stopped request go on, or refuses it. One whose page has gone needs no answer.
-fn finish(link: &Link, paused: Paused, blocked: bool) {
+/// Continues or blocks an intercepted request. Errors are ignored: they mean that the page has gone.
+fn resume(cdp: &CdpSession, paused: PausedRequest, blocked: bool) {
     if blocked {
-        drop(link.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
+        drop(cdp.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
     } else {
-        drop(link.post(ContinueRequestParams::new(paused.request_id)));
+        drop(cdp.post(ContinueRequestParams::new(paused.request_id)));
     }
 }
 
-/// Writes what turns `former` rules into `rules` in one session.
+/// Sends the commands that replace `former` rules with `rules` in one session.
 #[expect(deprecated, reason = "see its import")]
-fn apply(
-    member: &Member,
+fn apply_rules(
+    member: &NetworkMember,
     intercepts_all: bool,
     former: &NetworkRules,
     rules: &NetworkRules,
-) -> EngineResult<Vec<Sent>> {
-    let mut batch = member.link.batch();
-    let stops = |rules: &NetworkRules| {
+) -> EngineResult<Vec<PendingCall>> {
+    let mut batch = member.cdp.batch();
+    let intercepts = |rules: &NetworkRules| {
         !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
-    if stops(rules) != stops(former) {
-        if member.always_stops() || intercepts_all {
-            // As it is.
-        } else if stops(rules) {
+    if intercepts(rules) != intercepts(former) {
+        if member.always_intercepts() || intercepts_all {
+            // Interception stays on.
+        } else if intercepts(rules) {
             batch.add(EnableParams::default())?;
         } else {
             batch.add(DisableParams {})?;
         }
         // Responses from the cache are not intercepted.
-        batch.add(SetCacheDisabledParams::new(stops(rules)))?;
+        batch.add(SetCacheDisabledParams::new(intercepts(rules)))?;
     }
     let conditions = |rules: &NetworkRules| {
         (rules.offline, rules.throttling, rules.blocked.contains(&ResourceType::WebSocket))
@@ -392,34 +413,35 @@ fn apply(
         // Also removes the conditions of former rules.
         batch.add(EmulateNetworkConditionsParams::new(rules.offline, latency, download, upload))?;
         if rules.blocked.contains(&ResourceType::WebSocket) && !rules.offline {
-            batch.add(without_sockets(rules.throttling, latency, download, upload))?;
+            batch.add(block_websockets(rules.throttling, latency, download, upload))?;
         }
     }
     batch.send()
 }
 
-/// WebSockets that cannot connect. `offline` holds for all of its rules alike, and rules replace throttling:
-/// beside it a socket is not refused but never comes up.
-fn without_sockets(
+/// Returns the command that keeps WebSockets from connecting. `offline` applies to all rules of the command, and rules
+/// replace the throttling. So with throttling, WebSockets are not refused but never finish connecting.
+fn block_websockets(
     throttling: Throttling,
     latency: f64,
     download: f64,
     upload: f64,
 ) -> EmulateNetworkConditionsByRuleParams {
     if throttling == Throttling::default() {
-        let rules = SOCKETS.iter().map(|urls| NetworkConditions::new(*urls, 0.0, -1.0, -1.0));
+        let rules =
+            WEBSOCKET_URLS.iter().map(|urls| NetworkConditions::new(*urls, 0.0, -1.0, -1.0));
         return EmulateNetworkConditionsByRuleParams::new(true, rules.collect());
     }
-    let rules = SOCKETS.iter().map(|urls| NetworkConditions::new(*urls, NEVER, 1.0, 1.0));
+    let rules = WEBSOCKET_URLS.iter().map(|urls| NetworkConditions::new(*urls, NEVER_MS, 1.0, 1.0));
     let others = NetworkConditions::new("", latency, download, upload);
     EmulateNetworkConditionsByRuleParams::new(false, rules.chain([others]).collect())
 }
 
-fn fulfil(paused: &Paused, mock: &Mock) -> FulfillRequestParams {
+fn mock_response(paused: &PausedRequest, mock: &Mock) -> FulfillRequestParams {
     let request = &paused.request;
     let mut headers: Vec<HeaderEntry> = Vec::new();
     let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    // Who mocks an answer wants the page to be able to read it, also where it is of another origin.
+    // Lets the page read the mocked response even if its URL has another origin.
     if let Some(origin) = request.header("origin")
         && !given("access-control-allow-origin")
     {

@@ -1,4 +1,4 @@
-//! Converts CDP's network events into steps of requests, for the log and for waits.
+//! Converts CDP's network events into events for the request log and for waits.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use serde::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-use super::browser::parse;
+use super::session::parse_event;
 use crate::engine::{
     PageEvent, ResourceKind,
     network::{RequestEvent, ResourceType, WorkerKind},
@@ -21,10 +21,10 @@ use crate::engine::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WillBeSent {
+struct RequestWillBeSent {
     request_id: Arc<str>,
     loader_id: Option<Arc<str>>,
-    request: Request,
+    request: CdpRequest,
     /// Seconds.
     timestamp: f64,
     /// Seconds since 1970.
@@ -32,24 +32,24 @@ struct WillBeSent {
     frame_id: Option<Arc<str>>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    redirect_response: Option<Redirect>,
+    redirect_response: Option<ResponseStatus>,
 }
 
 #[derive(Deserialize)]
-struct Redirect {
+struct ResponseStatus {
     status: u16,
 }
 
-/// A request as it is announced and as it is stopped.
+/// A request in `Network` and in `Fetch` events.
 #[derive(Deserialize)]
-pub(super) struct Request {
+pub(super) struct CdpRequest {
     pub url: String,
     pub method: String,
     #[serde(default)]
     headers: Map<String, Value>,
 }
 
-impl Request {
+impl CdpRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.and_then(|(_, value)| value.as_str())
@@ -57,12 +57,12 @@ impl Request {
 
     /// The type of the request. Preflights and prefetches of links are announced as `Other`, and intercepted as
     /// `Fetch`: their headers are more specific.
-    pub fn kind(&self, told: &str) -> ResourceType {
-        let asks =
+    pub fn kind(&self, reported: &str) -> ResourceType {
+        let is_preflight =
             self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
         let purpose = self.header("sec-purpose").or_else(|| self.header("purpose"));
-        match ResourceType::named(told) {
-            ResourceType::Other if asks => ResourceType::Preflight,
+        match ResourceType::named(reported) {
+            ResourceType::Other if is_preflight => ResourceType::Preflight,
             ResourceType::Other | ResourceType::Fetch
                 if purpose.is_some_and(|purpose| purpose.starts_with("prefetch")) =>
             {
@@ -74,7 +74,7 @@ impl Request {
 }
 
 #[derive(Deserialize)]
-struct Response {
+struct CdpResponse {
     status: u16,
     #[serde(default)]
     url: String,
@@ -84,19 +84,19 @@ struct Response {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Received {
+struct ResponseReceived {
     request_id: Arc<str>,
     loader_id: Option<Arc<str>>,
     #[serde(rename = "type", default)]
     kind: String,
-    response: Response,
+    response: CdpResponse,
 }
 
-impl Received {
+impl ResponseReceived {
     /// Converts the event for waits on the page.
-    fn for_page(self) -> Option<PageEvent> {
+    fn into_page_event(self) -> Option<PageEvent> {
         if is_fetch(&self.kind) {
-            return Some(PageEvent::AnswerBegun {
+            return Some(PageEvent::ResponseStarted {
                 id: self.request_id,
                 length: self.response.headers.0,
             });
@@ -112,7 +112,7 @@ impl Received {
     }
 }
 
-/// The one header that matters here; no memory is taken for the others.
+/// The `content-length` header. The other headers are skipped without allocations.
 #[derive(Default)]
 struct ContentLength(Option<u64>);
 
@@ -147,9 +147,9 @@ impl<'de> Deserialize<'de> for ContentLength {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct HandshakeReceived {
+struct WebSocketHandshakeReceived {
     request_id: Arc<str>,
-    response: Redirect,
+    response: ResponseStatus,
 }
 
 #[derive(Deserialize)]
@@ -165,7 +165,7 @@ fn is_fetch(kind: &str) -> bool {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Finished {
+struct LoadingFinished {
     request_id: Arc<str>,
     timestamp: f64,
     encoded_data_length: Option<f64>,
@@ -173,7 +173,7 @@ struct Finished {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Failed {
+struct LoadingFailed {
     request_id: Arc<str>,
     timestamp: f64,
     error_text: String,
@@ -188,14 +188,14 @@ struct CorsError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SocketCreated {
+struct WebSocketCreated {
     request_id: Arc<str>,
     url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SocketSent {
+struct WebSocketHandshakeSent {
     request_id: Arc<str>,
     timestamp: f64,
     wall_time: f64,
@@ -203,13 +203,13 @@ struct SocketSent {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SocketFailed {
+struct WebSocketFailed {
     request_id: Arc<str>,
     timestamp: f64,
     error_message: String,
 }
 
-/// Turns network events on. Nobody reads the bodies of responses: the browser need not keep them.
+/// Returns the command that turns network events on. The browser does not buffer response bodies, which are not read.
 pub(super) fn enable() -> EnableParams {
     EnableParams {
         max_total_buffer_size: Some(0),
@@ -218,16 +218,16 @@ pub(super) fn enable() -> EnableParams {
     }
 }
 
-/// The meaning of a network event.
+/// The events that a network event is converted into.
 #[derive(Default)]
-pub(super) struct Step {
+pub(super) struct NetworkUpdate {
     /// For the log; `None` for data that crosses no network.
     pub logged: Option<RequestEvent>,
-    /// For who waits for the page.
+    /// For waits on the page.
     pub page: Option<PageEvent>,
 }
 
-impl Step {
+impl NetworkUpdate {
     fn logged(event: RequestEvent) -> Self {
         Self { logged: Some(event), page: None }
     }
@@ -237,9 +237,13 @@ impl Step {
     }
 }
 
-/// Translates a network event, which is parsed once. Empty where it means nothing to us.
-pub(super) fn translate(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Step {
-    one(method, params, worker).unwrap_or_default()
+/// Converts a network event. The result is empty if the event is not used.
+pub(super) fn translate(
+    method: &str,
+    params: &RawValue,
+    worker: Option<WorkerKind>,
+) -> NetworkUpdate {
+    parse_update(method, params, worker).unwrap_or_default()
 }
 
 /// Milliseconds since 1970.
@@ -247,10 +251,14 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
 }
 
-fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<Step> {
+fn parse_update(
+    method: &str,
+    params: &RawValue,
+    worker: Option<WorkerKind>,
+) -> Option<NetworkUpdate> {
     Some(match method {
         "Network.requestWillBeSent" => {
-            let event: WillBeSent = parse(method, params)?;
+            let event: RequestWillBeSent = parse_event(method, params)?;
             let kind = event.kind.as_deref().unwrap_or_default();
             let page = PageEvent::RequestStarted {
                 id: event.request_id.clone(),
@@ -274,23 +282,24 @@ fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<St
                 url: event.request.url,
                 method: event.request.method,
             });
-            Step { logged, page: Some(page) }
+            NetworkUpdate { logged, page: Some(page) }
         }
         "Network.responseReceived" => {
-            let event: Received = parse(method, params)?;
+            let event: ResponseReceived = parse_event(method, params)?;
             let (id, status) = (event.request_id.clone(), event.response.status);
-            Step { logged: Some(RequestEvent::Answered { id, status }), page: event.for_page() }
+            NetworkUpdate {
+                logged: Some(RequestEvent::Answered { id, status }),
+                page: event.into_page_event(),
+            }
         }
         "Network.dataReceived" => {
-            let event: DataReceived = parse(method, params)?;
-            let page = PageEvent::AnswerReceived {
-                id: event.request_id,
-                bytes: event.encoded_data_length,
-            };
-            Step { logged: None, page: Some(page) }
+            let event: DataReceived = parse_event(method, params)?;
+            let page =
+                PageEvent::ResponseData { id: event.request_id, bytes: event.encoded_data_length };
+            NetworkUpdate { logged: None, page: Some(page) }
         }
         "Network.loadingFinished" => {
-            let event: Finished = parse(method, params)?;
+            let event: LoadingFinished = parse_event(method, params)?;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -299,24 +308,24 @@ fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<St
             let size =
                 event.encoded_data_length.filter(|size| *size >= 0.0).map(|size| size as u64);
             let (id, clock) = (event.request_id.clone(), event.timestamp * 1000.0);
-            Step::ended(RequestEvent::Finished { id, clock, size }, event.request_id)
+            NetworkUpdate::ended(RequestEvent::Finished { id, clock, size }, event.request_id)
         }
         "Network.loadingFailed" => {
-            let event: Failed = parse(method, params)?;
+            let event: LoadingFailed = parse_event(method, params)?;
             let reason = match event.cors_error_status {
                 Some(CorsError { cors_error }) => {
                     format!("{} (CORS: {cors_error})", event.error_text)
                 }
-                // Chromium tells here, and only here, that it was us.
+                // Chromium appends this suffix if Troupe blocked the request.
                 None => event.error_text.trim_end_matches(".Inspector").to_owned(),
             };
             let (id, clock) = (event.request_id.clone(), event.timestamp * 1000.0);
-            Step::ended(RequestEvent::Failed { id, clock, reason }, event.request_id)
+            NetworkUpdate::ended(RequestEvent::Failed { id, clock, reason }, event.request_id)
         }
-        // The event has no time. The handshake has one, but a WebSocket that cannot connect never gets so far.
+        // The event has no timestamp. The handshake has one, but a WebSocket that cannot connect has no handshake.
         "Network.webSocketCreated" => {
-            let event: SocketCreated = parse(method, params)?;
-            Step::logged(RequestEvent::Sent {
+            let event: WebSocketCreated = parse_event(method, params)?;
+            NetworkUpdate::logged(RequestEvent::Sent {
                 id: event.request_id,
                 url: event.url,
                 method: "GET".to_owned(),
@@ -329,26 +338,30 @@ fn one(method: &str, params: &RawValue, worker: Option<WorkerKind>) -> Option<St
             })
         }
         "Network.webSocketWillSendHandshakeRequest" => {
-            let event: SocketSent = parse(method, params)?;
+            let event: WebSocketHandshakeSent = parse_event(method, params)?;
             let (at, clock) = (event.wall_time * 1000.0, event.timestamp * 1000.0);
-            Step::logged(RequestEvent::Begun { id: event.request_id, at, clock })
+            NetworkUpdate::logged(RequestEvent::Begun { id: event.request_id, at, clock })
         }
         "Network.webSocketHandshakeResponseReceived" => {
-            let event: HandshakeReceived = parse(method, params)?;
-            Step::logged(RequestEvent::Answered {
+            let event: WebSocketHandshakeReceived = parse_event(method, params)?;
+            NetworkUpdate::logged(RequestEvent::Answered {
                 id: event.request_id,
                 status: event.response.status,
             })
         }
         "Network.webSocketClosed" => {
-            let event: Finished = parse(method, params)?;
+            let event: LoadingFinished = parse_event(method, params)?;
             let clock = event.timestamp * 1000.0;
-            Step::logged(RequestEvent::Finished { id: event.request_id, clock, size: None })
+            NetworkUpdate::logged(RequestEvent::Finished {
+                id: event.request_id,
+                clock,
+                size: None,
+            })
         }
         "Network.webSocketFrameError" => {
-            let event: SocketFailed = parse(method, params)?;
+            let event: WebSocketFailed = parse_event(method, params)?;
             let reason = event.error_message;
-            Step::logged(RequestEvent::Failed {
+            NetworkUpdate::logged(RequestEvent::Failed {
                 id: event.request_id,
                 clock: event.timestamp * 1000.0,
                 reason,

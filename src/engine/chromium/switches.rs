@@ -1,11 +1,11 @@
-//! Chromium's command line: Troupe's switches, and how the user's are merged with them.
+//! The switches of Chromium's command line. Merges Troupe's switches with the user's.
 
 use std::collections::HashMap;
 
-/// Switches of every launch: no requests of the browser's own, no throttling, no questions.
+/// Switches of every launch. They turn off the browser's own requests, throttling and prompts.
 pub(super) const ALWAYS: &[&str] = &[
     "--allow-pre-commit-input",
-    // For this cache, each navigation would take a new browsing instance: a quarter of its time in full Chrome.
+    // With this cache, each navigation creates a new browsing context group, which is slow.
     "--disable-back-forward-cache",
     "--disable-background-networking",
     "--disable-background-timer-throttling",
@@ -39,11 +39,11 @@ pub(super) const ALWAYS: &[&str] = &[
 pub(super) const HEADLESS: &[&str] = &[
     "--hide-scrollbars",
     "--mute-audio",
-    // A mouse, as on the desktop that sites are made for.
+    // Reports a mouse to media queries, as on a desktop.
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
 ];
 
-/// Features that are switched off.
+/// Disabled features.
 const DISABLED_FEATURES: &[&str] = &[
     "AutoExpandDetailsElement",
     "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -57,12 +57,11 @@ const DISABLED_FEATURES: &[&str] = &[
     "MediaRouter",
     "OptimizationHints",
     "PaintHolding",
-    // Creates a new frame with all its agents for each document: a third of a navigation.
+    // Creates a new frame with all its DevTools agents for each document, which slows navigation.
     "RenderDocument",
     "ThirdPartyStoragePartitioning",
     "Translate",
-    // Each window of full Chrome loads two `chrome://omnibox-popup` pages in a process of their own: 0.8 s of
-    // processor time for each session.
+    // With it, each window of full Chrome loads two `chrome://omnibox-popup` pages in their own process, which is slow.
     "WebUIOmniboxAimPopup",
     "WebUIOmniboxFullPopup",
     "WebUIOmniboxPopup",

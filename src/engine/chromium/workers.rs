@@ -5,19 +5,14 @@
 
 use std::sync::{Arc, Weak};
 
-use chromiumoxide::cdp::{
-    browser_protocol::target::SetAutoAttachParams,
-    js_protocol::runtime::RunIfWaitingForDebuggerParams,
-};
-use serde::Deserialize;
+use chromiumoxide::cdp::js_protocol::runtime::RunIfWaitingForDebuggerParams;
 use serde_json::value::RawValue;
 
 use super::{
-    Link,
-    browser::{only, parse},
-    network::{ContextNetwork, Paused, Worker},
-    page::ChromiumPage,
+    network::{CdpContextNetwork, ContextWorker, NetworkPage, PausedRequest},
     requests,
+    session::{CdpSession, parse_event},
+    targets::{AttachedToTarget, DetachedFromTarget, TargetInfo, auto_attach},
 };
 use crate::engine::{
     EngineResult, PageEvent,
@@ -26,7 +21,7 @@ use crate::engine::{
     network_policy::RequestInitiator,
 };
 
-/// What kind of worker CDP's target type is.
+/// Returns the kind of worker of CDP's target type.
 pub(super) fn kind(target: &str) -> Option<WorkerKind> {
     Some(match target {
         "worker" => WorkerKind::Dedicated,
@@ -36,87 +31,57 @@ pub(super) fn kind(target: &str) -> Option<WorkerKind> {
     })
 }
 
-/// Sets up a worker that waits for it, and lets it run. `parent` is the session that reported it, `page` its page;
-/// a shared or service worker has neither.
+/// Sets up a paused worker and resumes it. `parent` is the session that reported it, and `page` its page. Shared and
+/// service workers have neither.
 pub(super) fn attach(
-    link: Link,
+    cdp: CdpSession,
     parent: Option<&Arc<str>>,
     kind: WorkerKind,
-    Target { target_id, url }: Target,
-    page: Option<Weak<ChromiumPage>>,
-    network: &Arc<ContextNetwork>,
+    TargetInfo { target_id, url, .. }: TargetInfo,
+    page: Option<Weak<dyn NetworkPage>>,
+    network: &Arc<CdpContextNetwork>,
 ) {
-    let listener = WorkerListener {
-        link: link.clone(),
-        kind,
-        url: url.clone(),
-        page,
-        network: network.clone(),
-    };
-    if let Some(session) = &link.session {
-        link.wire.listen_within(parent, session, Arc::new(listener));
+    let listener =
+        WorkerListener { cdp: cdp.clone(), kind, url: url.clone(), page, network: network.clone() };
+    if let Some(session) = &cdp.id {
+        cdp.connection.listen_within(parent, session, Arc::new(listener));
     }
     let shared = kind == WorkerKind::Shared;
     if kind != WorkerKind::Dedicated
-        && !network.join(&link, Some(Worker { target: target_id, url, shared }))
+        && !network.join(&cdp, Some(ContextWorker { target: target_id, url, shared }))
     {
         return;
     }
-    // The answers are not needed: a worker that cannot be set up has ended.
-    drop(initialise(&link));
+    // Errors are ignored: they mean that the worker has ended.
+    drop(initialize(&cdp));
 }
 
-fn initialise(link: &Link) -> EngineResult<()> {
-    let mut batch = link.batch();
+fn initialize(cdp: &CdpSession) -> EngineResult<()> {
+    let mut batch = cdp.batch();
     batch.add(requests::enable())?;
-    let mut attach = SetAutoAttachParams::new(true, true);
-    attach.flatten = Some(true);
-    attach.filter = Some(only(&["worker"]));
-    batch.add(attach)?;
+    batch.add(auto_attach(&["worker"]))?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
     batch.send().map(drop)
 }
 
 struct WorkerListener {
-    link: Link,
+    cdp: CdpSession,
     kind: WorkerKind,
-    /// Where its script comes from.
+    /// The URL of its script.
     url: String,
-    page: Option<Weak<ChromiumPage>>,
-    network: Arc<ContextNetwork>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Attached {
-    session_id: Arc<str>,
-    target_info: Target,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Detached {
-    session_id: Arc<str>,
-}
-
-/// A worker in CDP's events.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Target {
-    pub target_id: String,
-    #[serde(default)]
-    pub url: String,
+    page: Option<Weak<dyn NetworkPage>>,
+    network: Arc<CdpContextNetwork>,
 }
 
 impl WorkerListener {
-    fn tell(&self, event: PageEvent) {
+    fn emit(&self, event: PageEvent) {
         match &self.page {
             Some(page) => {
                 if let Some(page) = page.upgrade() {
                     page.emit(event);
                 }
             }
-            None => self.network.tell_all(&event),
+            None => self.network.emit_to_pages(&event),
         }
     }
 }
@@ -125,17 +90,19 @@ impl Listener for WorkerListener {
     fn event(&self, method: &str, params: &RawValue) {
         match method {
             "Fetch.requestPaused" => {
-                let initiator = |_: &Paused| RequestInitiator::Document(self.url.clone());
-                self.network.paused(&self.link, params, initiator, |event| {
-                    self.tell(PageEvent::Request(event))
+                let initiator = |_: &PausedRequest| RequestInitiator::Document(self.url.clone());
+                self.network.paused(&self.cdp, params, initiator, |event| {
+                    self.emit(PageEvent::Request(event))
                 });
             }
-            "Target.attachedToTarget" => {
-                if let Some(Attached { session_id, target_info }) = parse(method, params) {
-                    let link = Link { wire: self.link.wire.clone(), session: Some(session_id) };
-                    let parent = self.link.session.as_ref();
+            "TargetInfo.attachedToTarget" => {
+                if let Some(AttachedToTarget { session_id, target_info, .. }) =
+                    parse_event(method, params)
+                {
+                    let cdp = self.cdp.sibling(session_id);
+                    let parent = self.cdp.id.as_ref();
                     attach(
-                        link,
+                        cdp,
                         parent,
                         WorkerKind::Dedicated,
                         target_info,
@@ -144,9 +111,9 @@ impl Listener for WorkerListener {
                     );
                 }
             }
-            "Target.detachedFromTarget" => {
-                if let Some(Detached { session_id }) = parse(method, params) {
-                    self.link.wire.forget(&session_id);
+            "TargetInfo.detachedFromTarget" => {
+                if let Some(DetachedFromTarget { session_id }) = parse_event(method, params) {
+                    self.cdp.connection.forget(&session_id);
                 }
             }
             _ => {
@@ -154,13 +121,13 @@ impl Listener for WorkerListener {
                 else {
                     return;
                 };
-                self.network.note(&event);
-                // The worker's own script was asked for by its page, which waits for the end of it.
+                self.network.record_kind(&event);
+                // The page requested the worker's script and waits for the end of that request.
                 if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event
                 {
-                    self.tell(PageEvent::RequestEnded { id: id.clone() });
+                    self.emit(PageEvent::RequestEnded { id: id.clone() });
                 }
-                self.tell(PageEvent::Request(event));
+                self.emit(PageEvent::Request(event));
             }
         }
     }

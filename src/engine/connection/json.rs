@@ -4,28 +4,27 @@ use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
-/// Reads `text`; where it holds surrogates without their other half (`\\ud83d` alone, as JavaScript's strings
-/// may), these are replaced as every browser shows them, by U+FFFD.
+/// Parses `text`. Replaces lone surrogates (`\\ud83d`), which JavaScript strings may contain, by U+FFFD.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
-    serde_json::from_str(text).or_else(|error| match whole_characters(text) {
+    serde_json::from_str(text).or_else(|error| match replace_lone_surrogates(text) {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(repaired) => serde_json::from_str(&repaired),
     })
 }
 
-/// `text`, which is JSON, with every lone surrogate replaced.
+/// Returns the JSON `text` with every lone surrogate replaced.
 pub fn repair_json(text: String) -> String {
     if memchr::memmem::find(text.as_bytes(), br"\ud").is_none() {
         return text;
     }
-    match whole_characters(&text) {
+    match replace_lone_surrogates(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(repaired) => repaired,
     }
 }
 
-/// `text` with every lone surrogate escape replaced.
-fn whole_characters(text: &str) -> Cow<'_, str> {
+/// Returns `text` with every lone surrogate escape replaced.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let unit = |at: usize| -> Option<u32> {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -46,7 +45,7 @@ fn whole_characters(text: &str) -> Cow<'_, str> {
                 at += 6;
                 copied = at;
             }
-            // An escaped backslash hides what follows it.
+            // After an escaped backslash, `u` is a plain letter.
             _ => at += 2,
         }
     }
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_character_is_shown_as_a_replacement() {
+    fn a_lone_surrogate_becomes_the_replacement_character() {
         for (json, text) in [
             (r#""a\ud83d""#, "a\u{fffd}"),
             (r#""\ude00b""#, "\u{fffd}b"),
@@ -80,14 +79,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_units_can_be_read(units in proptest::collection::vec(any::<u16>(), 0..20)) {
+        fn any_utf16_string_can_be_parsed(units in proptest::collection::vec(any::<u16>(), 0..20)) {
             let json: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
             let read = read_json::<String>(&format!("\"{json}\"")).unwrap();
             prop_assert_eq!(read, String::from_utf16_lossy(&units));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".*") {
+        fn no_text_causes_a_panic(text in ".*") {
             let _ = read_json::<serde_json::Value>(&text);
         }
     }

@@ -1,9 +1,9 @@
-//! JSON messages to and from a browser: ids, pending calls, events by session. It is independent of the browser,
-//! because CDP and WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
+//! The protocol connection to a browser: matches responses to calls and routes events to sessions. It is independent of
+//! the browser, because CDP and WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
 //!
 //! Only the envelope is parsed here. `params` and `result` stay raw until they are used, so an unknown event or
 //! field costs nothing and causes no error. Events reach their [`Listener`] in the order in which they were read
-//! and before any later answer. So a caller that awaits an answer sees the effects of all earlier events.
+//! and before any later response. So a caller that awaits a response sees the effects of all earlier events.
 
 mod json;
 mod pipe;
@@ -31,47 +31,47 @@ pub use json::{read_json, repair_json};
 pub use pipe::PipeEnds;
 pub use websocket::debugger_url;
 
-/// Why a call has no answer.
+/// Why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum WireError {
+pub enum ConnectionError {
     #[error("the connection to the browser is closed")]
     Closed,
     #[error("the target of `{method}` is gone")]
     TargetGone { method: String },
     #[error("`{method}` was refused: {message}")]
     Refused { method: String, code: String, message: String },
-    #[error("the answer to `{method}` could not be read: {source}")]
+    #[error("cannot parse the response to `{method}`: {source}")]
     Unreadable { method: String, source: Arc<serde_json::Error> },
-    #[error("the browser does not read: {pending} bytes wait to be written")]
+    #[error("the browser does not read its messages: {pending} bytes are waiting")]
     Overflow { pending: usize },
 }
 
-/// Takes the events of one protocol session. Called on the reading task: it must not block.
+/// Handles the events of one protocol session. Called on the reading task: it must not block.
 pub trait Listener: Send + Sync {
     fn event(&self, method: &str, params: &RawValue);
 }
 
-/// Takes whole messages for the other side, in order, without waiting.
-trait Outgoing: Send {
-    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError>;
+/// Sends whole messages to the browser, in order, without waiting.
+trait MessageSink: Send {
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError>;
 }
 
-struct Pending {
+struct PendingResponse {
     method: &'static str,
     session: Option<Arc<str>>,
-    answer: oneshot::Sender<Result<Box<RawValue>, WireError>>,
+    answer: oneshot::Sender<Result<Box<RawValue>, ConnectionError>>,
 }
 
 #[derive(Default)]
-struct Routes {
-    pending: HashMap<u64, Pending>,
-    /// By protocol session; `None` is the connection itself.
+struct RoutingTable {
+    pending: HashMap<u64, PendingResponse>,
+    /// By protocol session. `None` is the connection itself.
     listeners: HashMap<Option<Arc<str>>, Arc<dyn Listener>>,
     /// The session that reported each nested session, which ends with it.
     parents: HashMap<Arc<str>, Arc<str>>,
 }
 
-impl Routes {
+impl RoutingTable {
     /// `session` and all sessions nested in it.
     fn tree(&self, session: &Arc<str>) -> Vec<Arc<str>> {
         let mut tree = vec![session.clone()];
@@ -86,22 +86,22 @@ impl Routes {
     }
 }
 
-struct Inner {
+struct ConnectionState {
     next_id: AtomicU64,
-    outgoing: Mutex<Box<dyn Outgoing>>,
-    routes: Mutex<Routes>,
+    outgoing: Mutex<Box<dyn MessageSink>>,
+    routes: Mutex<RoutingTable>,
     closed: CancellationToken,
 }
 
-/// One connection to a browser; clones share it. Dropped by its last owner it closes.
+/// One connection to a browser, shared by its clones.
 #[derive(Clone)]
-pub struct Wire {
-    inner: Arc<Inner>,
+pub struct BrowserConnection {
+    inner: Arc<ConnectionState>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a, P> {
+struct CallMessage<'a, P> {
     id: u64,
     method: &'a str,
     params: P,
@@ -127,24 +127,24 @@ struct Envelope<'a> {
     message: Option<std::borrow::Cow<'a, str>>,
 }
 
-/// A call that is written and whose answer is on its way.
-pub struct Sent {
+/// A call whose response has not arrived yet.
+pub struct PendingCall {
     method: &'static str,
-    answer: oneshot::Receiver<Result<Box<RawValue>, WireError>>,
+    answer: oneshot::Receiver<Result<Box<RawValue>, ConnectionError>>,
 }
 
-impl Sent {
-    /// The raw answer.
-    pub async fn raw(self) -> Result<Box<RawValue>, WireError> {
-        self.answer.await.unwrap_or(Err(WireError::Closed))
+impl PendingCall {
+    /// Waits for the response and returns it unparsed.
+    pub async fn raw(self) -> Result<Box<RawValue>, ConnectionError> {
+        self.answer.await.unwrap_or(Err(ConnectionError::Closed))
     }
 
-    /// The answer as `T`.
-    pub async fn read<T: DeserializeOwned>(self) -> Result<T, WireError> {
+    /// Waits for the response and parses it.
+    pub async fn read<T: DeserializeOwned>(self) -> Result<T, ConnectionError> {
         let method = self.method;
         let raw = self.raw().await?;
         offload::in_place(raw.get().len(), || {
-            read_json(raw.get()).map_err(|source| WireError::Unreadable {
+            read_json(raw.get()).map_err(|source| ConnectionError::Unreadable {
                 method: method.to_owned(),
                 source: Arc::new(source),
             })
@@ -152,31 +152,35 @@ impl Sent {
     }
 }
 
-/// Several calls, written together when it is sent: the browser gets them in one read.
+/// Several calls that are written together.
 pub struct Batch<'a> {
-    wire: &'a Wire,
+    connection: &'a BrowserConnection,
     session: Option<Arc<str>>,
     messages: Vec<Vec<u8>>,
     calls: Vec<(u64, &'static str)>,
 }
 
 impl Batch<'_> {
-    /// Adds a call. Nothing is written, and no answer is expected, before the batch is sent.
-    pub fn add(&mut self, method: &'static str, params: impl Serialize) -> Result<(), WireError> {
-        let (id, message) = self.wire.encode(method, params, self.session.as_deref())?;
+    /// Adds a call. Nothing is written before the batch is sent.
+    pub fn add(
+        &mut self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<(), ConnectionError> {
+        let (id, message) = self.connection.encode(method, params, self.session.as_deref())?;
         self.messages.push(message);
         self.calls.push((id, method));
         Ok(())
     }
 
-    /// Writes all calls, and returns them in their order.
-    pub fn send(self) -> Result<Vec<Sent>, WireError> {
-        self.wire.write(&self.messages, &self.calls, self.session.as_ref())
+    /// Writes all calls and returns them in order.
+    pub fn send(self) -> Result<Vec<PendingCall>, ConnectionError> {
+        self.connection.write(&self.messages, &self.calls, self.session.as_ref())
     }
 
-    /// Writes all and waits for every answer; the first refusal is the result.
-    pub async fn run(self) -> Result<(), WireError> {
-        for answer in join_all(self.send()?.into_iter().map(Sent::raw)).await {
+    /// Writes all calls and waits for every response. Fails with the first error.
+    pub async fn run(self) -> Result<(), ConnectionError> {
+        for answer in join_all(self.send()?.into_iter().map(PendingCall::raw)).await {
             answer?;
         }
         Ok(())
@@ -187,10 +191,10 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
-impl Wire {
-    fn new(outgoing: Box<dyn Outgoing>, closed: CancellationToken) -> Self {
+impl BrowserConnection {
+    fn new(outgoing: Box<dyn MessageSink>, closed: CancellationToken) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ConnectionState {
                 next_id: AtomicU64::new(1),
                 outgoing: Mutex::new(outgoing),
                 routes: Mutex::default(),
@@ -199,17 +203,17 @@ impl Wire {
         }
     }
 
-    /// Cancelled when the connection is over, for whatever reason.
+    /// Returns a token that is canceled when the connection has ended.
     pub fn closed(&self) -> CancellationToken {
         self.inner.closed.clone()
     }
 
-    /// Routes the events of `session` (`None`: those of the connection itself).
+    /// RoutingTable the events of `session` (`None`: those of the connection itself).
     pub fn listen(&self, session: Option<Arc<str>>, listener: Arc<dyn Listener>) {
         lock(&self.inner.routes).listeners.insert(session, listener);
     }
 
-    /// Routes the events of `session`, which `parent` has reported: it is forgotten with `parent`.
+    /// Routes the events of `session`, which `parent` has reported. The session is removed with `parent`.
     pub fn listen_within(
         &self,
         parent: Option<&Arc<str>>,
@@ -233,8 +237,9 @@ impl Wire {
                 routes.parents.remove(session);
                 listeners.extend(routes.listeners.remove(&Some(session.clone())));
             }
-            let is_gone =
-                |pending: &Pending| pending.session.as_ref().is_some_and(|of| tree.contains(of));
+            let is_gone = |pending: &PendingResponse| {
+                pending.session.as_ref().is_some_and(|of| tree.contains(of))
+            };
             let ids: Vec<u64> = routes
                 .pending
                 .iter()
@@ -248,40 +253,40 @@ impl Wire {
         for pending in pending {
             let _ = pending
                 .answer
-                .send(Err(WireError::TargetGone { method: pending.method.to_owned() }));
+                .send(Err(ConnectionError::TargetGone { method: pending.method.to_owned() }));
         }
         drop(listeners);
     }
 
-    /// Writes a call and waits for its answer.
+    /// Writes a call and returns its response.
     pub async fn call<T: DeserializeOwned>(
         &self,
         session: Option<&Arc<str>>,
         method: &'static str,
         params: impl Serialize,
-    ) -> Result<T, WireError> {
+    ) -> Result<T, ConnectionError> {
         self.send(session, method, params)?.read().await
     }
 
-    /// Writes a call; its answer may be awaited or dropped.
+    /// Writes a call. The caller may await or drop its response.
     pub fn send(
         &self,
         session: Option<&Arc<str>>,
         method: &'static str,
         params: impl Serialize,
-    ) -> Result<Sent, WireError> {
+    ) -> Result<PendingCall, ConnectionError> {
         let (id, message) = self.encode(method, params, session.map(|s| &**s))?;
         let mut sent = self.write(&[message], &[(id, method)], session)?;
-        sent.pop().ok_or(WireError::Closed)
+        sent.pop().ok_or(ConnectionError::Closed)
     }
 
-    /// Expects the answers of `calls` and writes their messages. If they cannot be written, no answer is expected.
+    /// Registers `calls` and writes their messages. If that fails, unregisters them.
     fn write(
         &self,
         messages: &[Vec<u8>],
         calls: &[(u64, &'static str)],
         session: Option<&Arc<str>>,
-    ) -> Result<Vec<Sent>, WireError> {
+    ) -> Result<Vec<PendingCall>, ConnectionError> {
         let sent =
             calls.iter().map(|(id, method)| self.expect(*id, method, session.cloned())).collect();
         if let Err(error) = self.push(messages) {
@@ -296,7 +301,7 @@ impl Wire {
 
     /// Starts a batch of calls to `session`.
     pub fn batch(&self, session: Option<Arc<str>>) -> Batch<'_> {
-        Batch { wire: self, session, messages: Vec::new(), calls: Vec::new() }
+        Batch { connection: self, session, messages: Vec::new(), calls: Vec::new() }
     }
 
     fn encode(
@@ -304,58 +309,60 @@ impl Wire {
         method: &'static str,
         params: impl Serialize,
         session_id: Option<&str>,
-    ) -> Result<(u64, Vec<u8>), WireError> {
+    ) -> Result<(u64, Vec<u8>), ConnectionError> {
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
-        let message =
-            serde_json::to_vec(&Request { id, method, params, session_id }).map_err(|source| {
-                WireError::Unreadable { method: method.to_owned(), source: Arc::new(source) }
-            })?;
+        let message = serde_json::to_vec(&CallMessage { id, method, params, session_id }).map_err(
+            |source| ConnectionError::Unreadable {
+                method: method.to_owned(),
+                source: Arc::new(source),
+            },
+        )?;
         Ok((id, message))
     }
 
-    fn expect(&self, id: u64, method: &'static str, session: Option<Arc<str>>) -> Sent {
+    fn expect(&self, id: u64, method: &'static str, session: Option<Arc<str>>) -> PendingCall {
         let (answer, receiver) = oneshot::channel();
         let mut routes = lock(&self.inner.routes);
-        // A closed CDP session never answers; `forget` has run already, so that this call would not be failed.
+        // A closed CDP session never responds, and `forget` has already failed its other calls.
         let gone = session.is_some() && !routes.listeners.contains_key(&session);
         if self.inner.closed.is_cancelled() {
-            let _ = answer.send(Err(WireError::Closed));
+            let _ = answer.send(Err(ConnectionError::Closed));
         } else if gone {
-            let _ = answer.send(Err(WireError::TargetGone { method: method.to_owned() }));
+            let _ = answer.send(Err(ConnectionError::TargetGone { method: method.to_owned() }));
         } else {
-            routes.pending.insert(id, Pending { method, session, answer });
+            routes.pending.insert(id, PendingResponse { method, session, answer });
         }
-        Sent { method, answer: receiver }
+        PendingCall { method, answer: receiver }
     }
 
-    fn push(&self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+    fn push(&self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
         if self.inner.closed.is_cancelled() {
-            return Err(WireError::Closed);
+            return Err(ConnectionError::Closed);
         }
         for message in messages {
-            tracing::trace!(target: "troupe::wire", message = %shown(message), "→");
+            tracing::trace!(target: "troupe::connection", message = %shown(message), "→");
         }
         lock(&self.inner.outgoing).push(messages)
     }
 
-    /// Takes one message of the other side. A large answer is parsed on another thread, so that it does not delay what
-    /// follows; events stay in their order.
+    /// Handles one message of the browser. Parses a large response on another thread, so that it does not delay later
+    /// messages. Events stay in order.
     fn receive_owned(&self, message: Vec<u8>) {
-        if message.len() < offload::LARGE || !is_answer(&message) {
+        if message.len() < offload::LARGE || !is_response(&message) {
             return self.receive(&message);
         }
-        let wire = self.clone();
-        // Ends by itself: it waits for nothing.
-        tokio::task::spawn_blocking(move || wire.receive(&message));
+        let connection = self.clone();
+        // Ends soon, because it waits for nothing.
+        tokio::task::spawn_blocking(move || connection.receive(&message));
     }
 
-    /// Takes one message of the other side.
+    /// Handles one message of the browser.
     fn receive(&self, message: &[u8]) {
-        tracing::trace!(target: "troupe::wire", message = %shown(message), "←");
+        tracing::trace!(target: "troupe::connection", message = %shown(message), "←");
         let envelope: Envelope<'_> = match serde_json::from_slice(message) {
             Ok(envelope) => envelope,
             Err(error) => {
-                tracing::warn!(%error, bytes = message.len(), "a message of the browser could not be read");
+                tracing::warn!(%error, bytes = message.len(), "cannot parse a message of the browser");
                 return;
             }
         };
@@ -378,11 +385,11 @@ impl Wire {
                     listener.event(&method, envelope.params.unwrap_or(RawValue::NULL));
                 }
             }
-            (None, None) => tracing::debug!("a message with neither id nor method was ignored"),
+            (None, None) => tracing::debug!("ignored a message with neither id nor method"),
         }
     }
 
-    /// Ends the connection: every pending call fails at once.
+    /// Ends the connection and fails every pending call.
     pub fn close(&self) {
         self.inner.closed.cancel();
         let (pending, listeners) = {
@@ -390,16 +397,15 @@ impl Wire {
             (std::mem::take(&mut routes.pending), std::mem::take(&mut routes.listeners))
         };
         for (_, call) in pending {
-            let _ = call.answer.send(Err(WireError::Closed));
+            let _ = call.answer.send(Err(ConnectionError::Closed));
         }
-        // Listeners hold the connection: without this the two would keep each other alive.
+        // Listeners own clones of the connection: this breaks the reference cycle.
         drop(listeners);
     }
 }
 
-/// Whether `message` is the answer to a call, as far as its beginning shows it: browsers write the id (Chromium) or the
-/// type (Firefox) first.
-fn is_answer(message: &[u8]) -> bool {
+/// Whether `message` begins like the response to a call. Chromium writes the id first, Firefox the type.
+fn is_response(message: &[u8]) -> bool {
     message.starts_with(br#"{"id":"#) || message.starts_with(br#"{"type":"success""#)
 }
 
@@ -408,85 +414,81 @@ fn shown(message: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(&message[..message.len().min(300)])
 }
 
-/// CDP sends an object, BiDi a name with the message beside it.
-fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> WireError {
+/// Converts the error of a call. CDP sends an object, BiDi a name and a separate message.
+fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> ConnectionError {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Shape {
+    enum ErrorPayload {
         Cdp { code: i64, message: String, data: Option<String> },
         Name(String),
     }
     let (code, message) = match serde_json::from_str(error.get()) {
-        Ok(Shape::Cdp { code, message, data: Some(data) }) => {
+        Ok(ErrorPayload::Cdp { code, message, data: Some(data) }) => {
             (code.to_string(), format!("{message} ({data})"))
         }
-        Ok(Shape::Cdp { code, message, data: None }) => (code.to_string(), message),
-        Ok(Shape::Name(name)) => (name, message.unwrap_or_default().to_owned()),
+        Ok(ErrorPayload::Cdp { code, message, data: None }) => (code.to_string(), message),
+        Ok(ErrorPayload::Name(name)) => (name, message.unwrap_or_default().to_owned()),
         Err(_) => (String::new(), error.get().to_owned()),
     };
-    WireError::Refused { method: method.to_owned(), code, message }
+    ConnectionError::Refused { method: method.to_owned(), code, message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Nowhere;
+    struct FailingSink;
 
-    impl Outgoing for Nowhere {
-        fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
-            Err(WireError::Overflow { pending: messages.len() })
+    impl MessageSink for FailingSink {
+        fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
+            Err(ConnectionError::Overflow { pending: messages.len() })
         }
     }
 
     #[test]
-    fn a_batch_that_is_not_written_leaves_no_pending_call() {
-        let wire = Wire::new(Box::new(Nowhere), CancellationToken::new());
-        let mut batch = wire.batch(None);
+    fn a_batch_that_cannot_be_written_leaves_no_pending_call() {
+        let connection = BrowserConnection::new(Box::new(FailingSink), CancellationToken::new());
+        let mut batch = connection.batch(None);
         for _ in 0..3 {
             batch.add("Page.enable", ()).unwrap();
         }
         assert!(batch.send().is_err());
-        let mut dropped = wire.batch(None);
+        let mut dropped = connection.batch(None);
         dropped.add("Page.enable", ()).unwrap();
         drop(dropped);
-        assert_eq!(lock(&wire.inner.routes).pending.len(), 0);
+        assert_eq!(lock(&connection.inner.routes).pending.len(), 0);
     }
 
-    struct Accepting;
+    struct DiscardingSink;
 
-    impl Outgoing for Accepting {
-        fn push(&mut self, _messages: &[Vec<u8>]) -> Result<(), WireError> {
+    impl MessageSink for DiscardingSink {
+        fn push(&mut self, _messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
             Ok(())
         }
     }
 
-    struct Silent;
+    struct IgnoringListener;
 
-    impl Listener for Silent {
+    impl Listener for IgnoringListener {
         fn event(&self, _method: &str, _params: &RawValue) {}
     }
 
     #[tokio::test]
-    async fn a_session_is_forgotten_with_the_sessions_nested_in_it() {
-        let wire = Wire::new(Box::new(Accepting), CancellationToken::new());
+    async fn a_session_is_removed_with_its_nested_sessions() {
+        let connection = BrowserConnection::new(Box::new(DiscardingSink), CancellationToken::new());
         let [page, worker, nested, other]: [Arc<str>; 4] =
             ["page", "worker", "nested", "other"].map(Arc::from);
-        let listener: Arc<dyn Listener> = Arc::new(Silent);
-        wire.listen(Some(page.clone()), listener.clone());
-        wire.listen_within(Some(&page), &worker, listener.clone());
-        wire.listen_within(Some(&worker), &nested, listener.clone());
-        wire.listen_within(Some(&page), &other, listener.clone());
-        let call = wire.send(Some(&nested), "Network.enable", ()).unwrap();
-        wire.forget(&worker);
-        assert!(matches!(call.raw().await, Err(WireError::TargetGone { .. })));
-        assert_eq!(
-            Arc::strong_count(&listener),
-            3,
-            "those of the page and the other worker are left"
-        );
-        wire.forget(&page);
+        let listener: Arc<dyn Listener> = Arc::new(IgnoringListener);
+        connection.listen(Some(page.clone()), listener.clone());
+        connection.listen_within(Some(&page), &worker, listener.clone());
+        connection.listen_within(Some(&worker), &nested, listener.clone());
+        connection.listen_within(Some(&page), &other, listener.clone());
+        let call = connection.send(Some(&nested), "Network.enable", ()).unwrap();
+        connection.forget(&worker);
+        assert!(matches!(call.raw().await, Err(ConnectionError::TargetGone { .. })));
+        assert_eq!(Arc::strong_count(&listener), 3, "the page and the other worker keep theirs");
+        connection.forget(&page);
         assert_eq!(Arc::strong_count(&listener), 1);
-        assert!(lock(&wire.inner.routes).parents.is_empty());
+        assert!(lock(&connection.inner.routes).parents.is_empty());
     }
 }

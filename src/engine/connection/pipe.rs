@@ -1,4 +1,4 @@
-//! The pipe: messages that end with NUL, over two file descriptors (`--remote-debugging-pipe`).
+//! The pipe transport (`--remote-debugging-pipe`): messages that end with NUL, over two file descriptors.
 #![cfg(unix)]
 
 use std::{io, os::fd::OwnedFd, sync::Arc};
@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt, net::unix::pipe, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
-use super::{Outgoing, Wire, WireError, lock};
+use super::{BrowserConnection, ConnectionError, MessageSink, lock};
 use crate::offload;
 
-/// More than this unread by the browser means that it hangs.
-const MAX_BACKLOG: usize = 256 << 20;
-/// Nothing that the browser says is longer.
-const LONGEST: usize = 1 << 30;
-/// First size of the read buffer: most messages fit many times.
+/// Maximum number of bytes that wait to be written. More means that the browser hangs.
+const MAX_BACKLOG_SIZE: usize = 256 << 20;
+/// Maximum size of a message of the browser.
+const MAX_MESSAGE_SIZE: usize = 1 << 30;
+/// Initial size of the read buffer. Most messages are much smaller.
 const READ_SIZE: usize = 64 << 10;
 
-/// Our ends of the two pipes, and the child's ends to hand over as its fds 3 and 4.
+/// The parent's ends of the two pipes, and the child's ends, which become its file descriptors 3 and 4.
 pub struct PipeEnds {
     pub child_reads: OwnedFd,
     pub child_writes: OwnedFd,
@@ -26,7 +26,7 @@ pub struct PipeEnds {
 }
 
 impl PipeEnds {
-    /// Two fresh pipes. Ours are non-blocking, the child's blocking.
+    /// Creates two pipes. The parent's ends are non-blocking, the child's ends are blocking.
     pub fn new() -> io::Result<Self> {
         let (child_reads, ours) = io::pipe()?;
         let write = pipe::Sender::from_owned_fd(nonblocking(ours.into())?)?;
@@ -35,15 +35,19 @@ impl PipeEnds {
         Ok(Self { child_reads: child_reads.into(), child_writes: child_writes.into(), write, read })
     }
 
-    /// The wire over our ends, and the child's ends, to be closed here after the spawn.
-    pub fn into_wire(self) -> (Wire, OwnedFd, OwnedFd) {
+    /// Returns the connection, and the child's ends. The parent must close those after the spawn.
+    pub fn into_connection(self) -> (BrowserConnection, OwnedFd, OwnedFd) {
         let closed = CancellationToken::new();
-        let line =
-            Arc::new(Line { write: self.write, backlog: Mutex::default(), wake: Notify::new() });
-        let wire = Wire::new(Box::new(PipeWriter { line: line.clone() }), closed.clone());
+        let line = Arc::new(PipeState {
+            write: self.write,
+            backlog: Mutex::default(),
+            wake: Notify::new(),
+        });
+        let connection =
+            BrowserConnection::new(Box::new(PipeSink { line: line.clone() }), closed.clone());
         tokio::spawn(flush(line, closed.clone()));
-        tokio::spawn(read(self.read, wire.clone(), closed));
-        (wire, self.child_reads, self.child_writes)
+        tokio::spawn(read(self.read, connection.clone(), closed));
+        (connection, self.child_reads, self.child_writes)
     }
 }
 
@@ -53,20 +57,20 @@ fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-struct Line {
+struct PipeState {
     write: pipe::Sender,
     /// The bytes that the pipe has not accepted yet.
     backlog: Mutex<Vec<u8>>,
     wake: Notify,
 }
 
-struct PipeWriter {
-    line: Arc<Line>,
+struct PipeSink {
+    line: Arc<PipeState>,
 }
 
-impl Outgoing for PipeWriter {
-    /// Writes on the caller's thread: a hop to a writer task would cost more than the write.
-    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+impl MessageSink for PipeSink {
+    /// Writes on the caller's thread, which takes less time than a switch to a writer task.
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
         let mut bytes = Vec::with_capacity(messages.iter().map(|message| message.len() + 1).sum());
         for message in messages {
             bytes.extend_from_slice(message);
@@ -75,8 +79,8 @@ impl Outgoing for PipeWriter {
         let mut backlog = lock(&self.line.backlog);
         if !backlog.is_empty() {
             let pending = backlog.len();
-            if pending > MAX_BACKLOG {
-                return Err(WireError::Overflow { pending });
+            if pending > MAX_BACKLOG_SIZE {
+                return Err(ConnectionError::Overflow { pending });
             }
             backlog.extend_from_slice(&bytes);
             return Ok(());
@@ -84,7 +88,7 @@ impl Outgoing for PipeWriter {
         let written = match self.line.write.try_write(&bytes) {
             Ok(written) => written,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(_) => return Err(WireError::Closed),
+            Err(_) => return Err(ConnectionError::Closed),
         };
         if written < bytes.len() {
             backlog.extend_from_slice(&bytes[written..]);
@@ -94,8 +98,8 @@ impl Outgoing for PipeWriter {
     }
 }
 
-/// Writes the backlog as the pipe takes it; ends with the connection.
-async fn flush(line: Arc<Line>, closed: CancellationToken) {
+/// Writes the backlog when the pipe accepts data. Ends with the connection.
+async fn flush(line: Arc<PipeState>, closed: CancellationToken) {
     let work = async {
         loop {
             line.wake.notified().await;
@@ -123,7 +127,7 @@ async fn flush(line: Arc<Line>, closed: CancellationToken) {
     }
 }
 
-async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
+async fn read(mut pipe: pipe::Receiver, connection: BrowserConnection, closed: CancellationToken) {
     let mut buffer: Vec<u8> = Vec::with_capacity(READ_SIZE);
     let mut searched = 0;
     let work = async {
@@ -139,27 +143,25 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
             while let Some(end) = memchr::memchr(0, &buffer[searched..]) {
                 let end = searched + end;
                 if start == 0 && end >= offload::LARGE {
-                    // Not copied: what follows it is shorter.
+                    // Copies the shorter rest instead of the large message.
                     let rest = buffer.split_off(end + 1);
                     let mut message = std::mem::replace(&mut buffer, rest);
                     message.truncate(end);
-                    wire.receive_owned(message);
+                    connection.receive_owned(message);
                     searched = 0;
                     continue;
                 }
-                wire.receive(&buffer[start..end]);
+                connection.receive(&buffer[start..end]);
                 start = end + 1;
                 searched = start;
             }
             buffer.drain(..start);
             searched = buffer.len();
-            if searched > LONGEST {
-                tracing::warn!(
-                    "the browser does not come to the end of a message: the pipe is closed"
-                );
+            if searched > MAX_MESSAGE_SIZE {
+                tracing::warn!("closed the pipe: a message of the browser is too large");
                 return;
             }
-            // One huge picture must not keep its memory for good.
+            // Releases the memory of a very large message.
             if buffer.is_empty() && buffer.capacity() > 16 * READ_SIZE {
                 buffer.shrink_to(READ_SIZE);
             }
@@ -169,7 +171,7 @@ async fn read(mut pipe: pipe::Receiver, wire: Wire, closed: CancellationToken) {
         () = work => {}
         () = closed.cancelled() => {}
     }
-    wire.close();
+    connection.close();
 }
 
 #[cfg(test)]
@@ -207,14 +209,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn whatever_the_browser_says_the_next_answer_arrives(
+        fn the_next_response_arrives_after_any_invalid_messages(
             said in prop::collection::vec(junk(), 0..20),
             chunk in 1usize..64,
         ) {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let answer: Value = runtime.block_on(async {
-                let (wire, _reads, writes) = PipeEnds::new().unwrap().into_wire();
-                let call = tokio::spawn(async move { wire.call(None, "Browser.getVersion", json!({})).await });
+                let (connection, _reads, writes) = PipeEnds::new().unwrap().into_connection();
+                let call = tokio::spawn(async move { connection.call(None, "Browser.getVersion", json!({})).await });
                 tokio::task::yield_now().await;
                 let mut browser = File::from(writes);
                 let answer = json!({"id": 1, "result": {"answered": true}}).to_string();
@@ -229,16 +231,17 @@ mod tests {
     }
 
     #[test]
-    fn a_large_answer_arrives_whole_between_small_ones() {
+    fn a_large_response_arrives_unchanged_between_small_ones() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (wire, _reads, writes) = PipeEnds::new().unwrap().into_wire();
-            let calls: Vec<_> =
-                (0..3).map(|_| wire.send(None, "Browser.getVersion", json!({})).unwrap()).collect();
+            let (connection, _reads, writes) = PipeEnds::new().unwrap().into_connection();
+            let calls: Vec<_> = (0..3)
+                .map(|_| connection.send(None, "Browser.getVersion", json!({})).unwrap())
+                .collect();
             let large = "x".repeat(3 * offload::LARGE);
             let said: String = [json!("small"), json!(large), json!("last")]
                 .iter()
@@ -257,7 +260,7 @@ mod tests {
                 answers.push(answer.unwrap().len());
             }
             assert_eq!(answers, ["small".len(), large.len(), "last".len()]);
-            // Until here the browser must not seem to be gone.
+            // Keeps the pipe open until here.
             drop(writing.join().unwrap().unwrap());
         });
     }

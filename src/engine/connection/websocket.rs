@@ -1,5 +1,4 @@
-//! The WebSocket, for browsers that somebody else started (`--browser-endpoint`), and for browsers that support
-//! only WebSockets.
+//! The WebSocket transport, for running browsers (`--browser-endpoint`) and for browsers without pipes.
 
 use std::{
     io,
@@ -20,31 +19,31 @@ use tokio_tungstenite::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Outgoing, Wire, WireError};
+use super::{BrowserConnection, ConnectionError, MessageSink};
 
-/// Messages waiting for the socket; more means that the other side hangs.
-const QUEUE: usize = 8192;
+/// Maximum number of messages that wait to be written. More means that the browser hangs.
+const QUEUE_SIZE: usize = 8192;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection that acknowledges data at once. A browser that writes a message in several pieces waits for that
-/// (Nagle), and the system would delay it by 40 ms.
-struct Prompt(TcpStream);
+/// A TCP connection that acknowledges data at once. A browser that writes a message in several pieces waits for the
+/// acknowledgment (Nagle's algorithm), which the system delays by 40 ms.
+struct QuickAckStream(TcpStream);
 
-impl AsyncRead for Prompt {
+impl AsyncRead for QuickAckStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let outcome = ready!(Pin::new(&mut self.0).poll_read(context, into));
-        // It holds for the present only.
+        // The option applies only to the next acknowledgment.
         #[cfg(target_os = "linux")]
         let _ = self.0.set_quickack(true);
         Poll::Ready(outcome)
     }
 }
 
-impl AsyncWrite for Prompt {
+impl AsyncWrite for QuickAckStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -62,57 +61,59 @@ impl AsyncWrite for Prompt {
     }
 }
 
-struct SocketWriter {
+struct WebSocketSink {
     queue: mpsc::Sender<Vec<u8>>,
 }
 
-impl Outgoing for SocketWriter {
-    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), WireError> {
+impl MessageSink for WebSocketSink {
+    fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
         for message in messages {
             self.queue.try_send(message.clone()).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => WireError::Overflow { pending: QUEUE },
-                mpsc::error::TrySendError::Closed(_) => WireError::Closed,
+                mpsc::error::TrySendError::Full(_) => {
+                    ConnectionError::Overflow { pending: QUEUE_SIZE }
+                }
+                mpsc::error::TrySendError::Closed(_) => ConnectionError::Closed,
             })?;
         }
         Ok(())
     }
 }
 
-impl Wire {
+impl BrowserConnection {
     /// Connects to `url` (`ws://…`) within ten seconds.
     pub async fn connect(url: &str) -> Result<Self, String> {
-        // Pictures of whole pages exceed the default of 64 MiB a message.
+        // Screenshots of whole pages exceed the default of 64 MiB for a message.
         let config = WebSocketConfig::default()
             .max_message_size(Some(1 << 30))
             .max_frame_size(Some(1 << 30));
         let parsed = url::Url::parse(url).map_err(|error| error.to_string())?;
         if parsed.scheme() != "ws" {
-            return Err(format!("`{}:` is not spoken here, only `ws:`", parsed.scheme()));
+            return Err(format!("`{}:` is not supported, only `ws:`", parsed.scheme()));
         }
-        let host = parsed.host_str().ok_or("it names no host")?.trim_matches(['[', ']']);
-        let port = parsed.port_or_known_default().ok_or("it names no port")?;
+        let host = parsed.host_str().ok_or("the URL has no host")?.trim_matches(['[', ']']);
+        let port = parsed.port_or_known_default().ok_or("the URL has no port")?;
         let connect = async {
             let stream =
                 TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
             stream.set_nodelay(true).map_err(|error| error.to_string())?;
-            let socket = client_async_with_config(url, Prompt(stream), Some(config)).await;
+            let socket = client_async_with_config(url, QuickAckStream(stream), Some(config)).await;
             socket.map_err(|error| error.to_string())
         };
         let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, connect)
             .await
             .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))??;
         let closed = CancellationToken::new();
-        let (queue, outgoing) = mpsc::channel(QUEUE);
-        let wire = Self::new(Box::new(SocketWriter { queue }), closed.clone());
-        tokio::spawn(carry(socket, outgoing, wire.clone(), closed));
-        Ok(wire)
+        let (queue, outgoing) = mpsc::channel(QUEUE_SIZE);
+        let connection = Self::new(Box::new(WebSocketSink { queue }), closed.clone());
+        tokio::spawn(run_connection(socket, outgoing, connection.clone(), closed));
+        Ok(connection)
     }
 }
 
-async fn carry(
-    socket: WebSocketStream<Prompt>,
+async fn run_connection(
+    socket: WebSocketStream<QuickAckStream>,
     mut outgoing: mpsc::Receiver<Vec<u8>>,
-    wire: Wire,
+    connection: BrowserConnection,
     closed: CancellationToken,
 ) {
     let (mut write, mut read) = socket.split();
@@ -128,7 +129,7 @@ async fn carry(
         while let Some(message) = read.next().await {
             match message {
                 Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
-                    wire.receive_owned(message.into_data().into());
+                    connection.receive_owned(message.into_data().into());
                 }
                 Ok(Message::Close(_)) | Err(_) => return,
                 Ok(_) => {}
@@ -140,18 +141,17 @@ async fn carry(
         () = reading => {}
         () = closed.cancelled() => {}
     }
-    wire.close();
+    connection.close();
 }
 
-/// Asks a DevTools HTTP endpoint (`http://host:9222`) for its WebSocket.
+/// Returns the WebSocket URL of a DevTools HTTP endpoint (`http://host:9222`).
 pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
     let url = url::Url::parse(endpoint).map_err(|error| error.to_string())?;
-    let host = url.host_str().ok_or("it names no host")?;
-    let port = url.port_or_known_default().ok_or("it names no port")?;
-    // One small request on a local port: an HTTP client would be the larger evil. Chrome answers HTTP/1.1 only,
-    // and keeps the connection open.
+    let host = url.host_str().ok_or("the URL has no host")?;
+    let port = url.port_or_known_default().ok_or("the URL has no port")?;
+    // One small request does not justify an HTTP client. Chrome supports only HTTP/1.1 and keeps the connection open.
     let ask = async {
         let mut stream = BufReader::new(TcpStream::connect((host, port)).await?);
         let request = format!(
@@ -174,10 +174,10 @@ pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
     };
     let body = tokio::time::timeout(CONNECT_TIMEOUT, ask)
         .await
-        .map_err(|_| "no answer".to_owned())?
+        .map_err(|_| "no response".to_owned())?
         .map_err(|error| error.to_string())?;
     serde_json::from_slice::<serde_json::Value>(&body)
         .ok()
         .and_then(|version| version["webSocketDebuggerUrl"].as_str().map(str::to_owned))
-        .ok_or_else(|| "it does not speak the DevTools protocol".to_owned())
+        .ok_or_else(|| "the endpoint does not support the DevTools protocol".to_owned())
 }

@@ -24,7 +24,7 @@ use crate::{
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult,
         network_policy::{Egress, Gateway},
-        process::{self, Ending},
+        process::{self, BrowserShutdown},
     },
 };
 
@@ -65,7 +65,7 @@ pub(super) struct FirefoxBrowser {
     /// The proxy for the browser itself and its default context, if a network policy applies.
     gateway: Option<Arc<Gateway>>,
     startup: Option<StartupCache>,
-    ending: Ending,
+    ending: BrowserShutdown,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +86,7 @@ impl FirefoxBrowser {
         process: FirefoxProcess,
         config: Arc<Config>,
     ) -> EngineResult<Arc<dyn Browser>> {
-        let bidi = Bidi { wire: process.wire };
+        let bidi = Bidi { connection: process.connection };
         let headless =
             config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
         let start = async {
@@ -104,7 +104,7 @@ impl FirefoxBrowser {
             Err(_) => return Err(connection_failed("no answer within 45 s")),
         };
         let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
-        bidi.wire.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
+        bidi.connection.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
         bidi.run("session.subscribe", json!({"events": EVENTS})).await?;
         let name = capabilities.browser_name;
         let (first, rest) = name.split_at(name.len().min(1));
@@ -148,7 +148,7 @@ impl Browser for FirefoxBrowser {
     }
 
     fn gone(&self) -> CancellationToken {
-        self.shared.bidi.wire.closed()
+        self.shared.bidi.connection.closed()
     }
 
     async fn new_context(
@@ -203,7 +203,7 @@ impl Browser for FirefoxBrowser {
         let bidi = &self.shared.bidi;
         let leave = async {
             let _ = bidi.run("session.end", json!({})).await;
-            bidi.wire.close();
+            bidi.connection.close();
         };
         // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
         let is_kept = self.config.user_data_dir.is_some()

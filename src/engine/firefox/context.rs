@@ -132,7 +132,7 @@ mod tests {
 
     /// Returns a connection to a fake browser that rejects the commands in `refused`, and the commands that it answered.
     fn browser(refused: &'static [&'static str]) -> (Bidi, Arc<Mutex<Vec<String>>>) {
-        let (wire, reads, writes) = PipeEnds::new().unwrap().into_wire();
+        let (connection, reads, writes) = PipeEnds::new().unwrap().into_connection();
         let commands: Arc<Mutex<Vec<String>>> = Arc::default();
         let told = commands.clone();
         // The thread ends with the connection.
@@ -150,7 +150,7 @@ mod tests {
                 answers.write_all(format!("{answer}\0").as_bytes()).unwrap();
             }
         });
-        (Bidi { wire }, commands)
+        (Bidi { connection }, commands)
     }
 
     #[tokio::test]

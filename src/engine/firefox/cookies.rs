@@ -94,7 +94,8 @@ pub(super) async fn set(bidi: &Bidi, user_context: &str, cookies: &[Cookie]) -> 
             json!({"cookie": param, "partition": partition(user_context)}),
         )?);
     }
-    for answer in join_all(sent.into_iter().map(crate::engine::connection::Sent::raw)).await {
+    for answer in join_all(sent.into_iter().map(crate::engine::connection::PendingCall::raw)).await
+    {
         answer.map_err(super::convert_error)?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::{
     config::{ContextConfig, Viewport},
     engine::{
         ContextOptions, EngineError, EngineResult,
-        connection::{Sent, WireError},
+        connection::{ConnectionError, PendingCall},
         network_policy::Gateway,
         proxy,
     },
@@ -40,7 +40,7 @@ pub(super) fn apply(
     user_context: &str,
     options: &ContextOptions,
     headed: bool,
-) -> EngineResult<Vec<(ContextSetting, Sent)>> {
+) -> EngineResult<Vec<(ContextSetting, PendingCall)>> {
     let ContextOptions { config, init_scripts, .. } = options;
     if config.is_mobile {
         return Err(EngineError::Unsupported {
@@ -103,12 +103,14 @@ pub(super) enum ContextSetting {
 /// Converts the error of a setting.
 pub(super) fn refused(
     setting: ContextSetting,
-    error: WireError,
+    error: ConnectionError,
     config: &ContextConfig,
 ) -> EngineError {
     let (name, value) = match (setting, &error) {
-        (ContextSetting::Locale, WireError::Refused { .. }) => ("locale", &config.locale),
-        (ContextSetting::Timezone, WireError::Refused { .. }) => ("timezone", &config.timezone),
+        (ContextSetting::Locale, ConnectionError::Refused { .. }) => ("locale", &config.locale),
+        (ContextSetting::Timezone, ConnectionError::Refused { .. }) => {
+            ("timezone", &config.timezone)
+        }
         _ => return super::convert_error(error),
     };
     EngineError::UnknownSetting { name, value: value.clone().unwrap_or_default() }

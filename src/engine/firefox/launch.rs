@@ -9,10 +9,10 @@ use crate::{
     config::{Config, display_present},
     engine::{
         EngineError, EngineResult,
-        connection::Wire,
+        connection::BrowserConnection,
         install,
         network_policy::{Egress, Gateway},
-        process::{self, Ending, Folder, Running, Stderr},
+        process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
     },
 };
 
@@ -21,9 +21,9 @@ const LISTENING: &str = "WebDriver BiDi listening on ";
 
 /// A browser's connection and, if Troupe started it, its process.
 pub(super) struct FirefoxProcess {
-    pub wire: Wire,
+    pub connection: BrowserConnection,
     pub pid: Option<u32>,
-    pub ending: Ending,
+    pub ending: BrowserShutdown,
     /// The download folder.
     pub downloads: PathBuf,
     /// The proxy, if pages may not connect everywhere.
@@ -35,16 +35,16 @@ pub(super) struct FirefoxProcess {
 /// Connects to a running browser (`ws://host:port`).
 pub(super) async fn attach(endpoint: &str) -> EngineResult<FirefoxProcess> {
     let address = endpoint.replacen("http://", "ws://", 1);
-    let wire = connect(&address).await.map_err(|reason| EngineError::Launch {
+    let connection = connect(&address).await.map_err(|reason| EngineError::Launch {
         reason: format!("cannot connect to Firefox at `{endpoint}`: {reason}"),
         suggestion: Some(
             "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
                 .into(),
         ),
     })?;
-    let ending = Ending::of_connection(wire.closed());
+    let ending = BrowserShutdown::of_connection(connection.closed());
     Ok(FirefoxProcess {
-        wire,
+        connection,
         pid: None,
         ending,
         downloads: std::env::temp_dir(),
@@ -53,12 +53,12 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<FirefoxProcess> {
     })
 }
 
-async fn connect(address: &str) -> Result<Wire, String> {
+async fn connect(address: &str) -> Result<BrowserConnection, String> {
     let address = address.trim_end_matches('/');
     if address.ends_with("/session") {
-        return Wire::connect(address).await;
+        return BrowserConnection::connect(address).await;
     }
-    Wire::connect(&format!("{address}/session")).await
+    BrowserConnection::connect(&format!("{address}/session")).await
 }
 
 /// Starts the configured browser.
@@ -79,7 +79,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<FirefoxProcess> {
     let no_folder = |error: io::Error| {
         failed(format!("cannot create the browser's profile folder: {error}"), None)
     };
-    let mut folder = Folder::create().map_err(no_folder)?;
+    let mut folder = BrowserFolder::create().map_err(no_folder)?;
     let profile = config.user_data_dir.clone().unwrap_or_else(|| folder.path().join("profile"));
     prepare(&profile, &settings).map_err(no_folder)?;
     // A persistent profile has its own compiled scripts.
@@ -88,7 +88,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<FirefoxProcess> {
     if let Some(startup) = startup.clone() {
         let restored = startup.clone();
         let _ = tokio::task::spawn_blocking(move || restored.restore()).await;
-        folder.before_it_goes(move || {
+        folder.before_removal(move || {
             if startup.is_outdated() {
                 startup.store();
             }
@@ -132,15 +132,16 @@ fn command(config: &Config, path: &Path, headless: bool, profile: &Path) -> Comm
 }
 
 /// Connects to the browser as soon as it prints its address.
-async fn reach(running: Running, downloads: PathBuf) -> EngineResult<FirefoxProcess> {
+async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<FirefoxProcess> {
     let address = running
         .address(LISTENING)
         .await
         .map_err(|reason| launch_error(&running.stderr, &reason))?;
-    let wire = connect(&address).await.map_err(|reason| launch_error(&running.stderr, &reason))?;
-    running.close_on_exit(&wire);
-    let Running { pid, ending, .. } = running;
-    Ok(FirefoxProcess { wire, pid, ending, downloads, gateway: None, startup: None })
+    let connection =
+        connect(&address).await.map_err(|reason| launch_error(&running.stderr, &reason))?;
+    running.close_on_exit(&connection);
+    let RunningBrowser { pid, ending, .. } = running;
+    Ok(FirefoxProcess { connection, pid, ending, downloads, gateway: None, startup: None })
 }
 
 /// Returns the launch error with the last lines of the browser's stderr.

@@ -35,7 +35,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Browser, Capabilities, Engine, EngineError, EngineResult,
-    connection::{Sent, Wire, WireError},
+    connection::{BrowserConnection, ConnectionError, PendingCall},
     process,
 };
 use crate::config::Config;
@@ -63,7 +63,7 @@ impl Engine for Firefox {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
         let process = match &self.config.browser_endpoint {
             Some(endpoint) => launch::attach(endpoint).await?,
-            None => process::beside_sweep(launch::launch(&self.config)).await?,
+            None => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
     }
@@ -72,7 +72,7 @@ impl Engine for Firefox {
 /// A BiDi connection to the browser.
 #[derive(Clone)]
 struct Bidi {
-    wire: Wire,
+    connection: BrowserConnection,
 }
 
 impl Bidi {
@@ -92,17 +92,17 @@ impl Bidi {
     }
 
     /// Sends a command. The caller may drop the response.
-    fn post(&self, method: &'static str, params: impl Serialize) -> EngineResult<Sent> {
-        self.wire.send(None, method, params).map_err(convert_error)
+    fn post(&self, method: &'static str, params: impl Serialize) -> EngineResult<PendingCall> {
+        self.connection.send(None, method, params).map_err(convert_error)
     }
 }
 
 /// Converts an error for the layers above.
-fn convert_error(error: WireError) -> EngineError {
+fn convert_error(error: ConnectionError) -> EngineError {
     match error {
-        WireError::Closed => EngineError::BrowserGone,
-        WireError::TargetGone { .. } => EngineError::PageGone,
-        WireError::Refused { ref code, ref message, .. } if document_gone(code, message) => {
+        ConnectionError::Closed => EngineError::BrowserGone,
+        ConnectionError::TargetGone { .. } => EngineError::PageGone,
+        ConnectionError::Refused { ref code, ref message, .. } if document_gone(code, message) => {
             EngineError::DocumentGone
         }
         other => EngineError::Refused(other.to_string()),

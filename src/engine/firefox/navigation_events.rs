@@ -45,7 +45,7 @@ pub(super) struct NavigationEvent {
 #[derive(Default)]
 pub(super) struct FrameTable {
     frames: HashMap<FrameId, FrameRecord>,
-    /// Running downloads: navigation, URL and Troupe's id.
+    /// RunningBrowser downloads: navigation, URL and Troupe's id.
     downloads: Vec<(Option<Arc<str>>, String, Arc<str>)>,
     begun: u64,
 }

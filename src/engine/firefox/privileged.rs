@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Bidi, remote_value::ScriptResult};
-use crate::engine::{EngineError, EngineResult, ScriptCall, connection::Sent};
+use crate::engine::{EngineError, EngineResult, ScriptCall, connection::PendingCall};
 
 const SCRIPT: &str = include_str!("privileged.js");
 /// The frame script that it loads into the content process of each tab.
@@ -147,7 +147,7 @@ impl PrivilegedScript {
     }
 
     /// Like [`Self::call`], but does not wait. Returns `None` if the browser does not allow privileged scripts.
-    pub fn post(&self, call: &str) -> EngineResult<Option<Sent>> {
+    pub fn post(&self, call: &str) -> EngineResult<Option<PendingCall>> {
         let Some(window) = &self.window else { return Ok(None) };
         let params = json!({
             "expression": format!("troupe.{call}"),
@@ -170,7 +170,7 @@ impl PrivilegedScript {
         (number, time): (u64, Duration),
         (check, then): (&ScriptCall, &ScriptCall),
         events: &Value,
-    ) -> EngineResult<Option<Sent>> {
+    ) -> EngineResult<Option<PendingCall>> {
         let time = time.as_millis();
         self.post(&format!(
             "click({}, {number}, {time}, {}, {events}, {})",

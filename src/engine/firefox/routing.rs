@@ -20,8 +20,8 @@ use super::{
 };
 use crate::engine::{
     ContextObserver, Page, PageEvent,
-    arrivals::{Arrival, Arrivals},
     connection::{Listener, read_json},
+    page_registry::{ExpectedPage, PageRegistry},
 };
 
 /// The channel on which frames report their URL.
@@ -41,7 +41,7 @@ pub(super) struct FirefoxState {
 struct PageIndex {
     /// The contexts by user context.
     contexts: HashMap<Arc<str>, Arc<ContextHandles>>,
-    pages: Arrivals<FirefoxPage>,
+    pages: PageRegistry<FirefoxPage>,
     /// The page of each frame, including main frames.
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
     /// First navigations of tabs that links opened: BiDi reports them before the tabs.
@@ -73,7 +73,7 @@ impl FirefoxState {
     }
 
     /// Returns the page `id` as soon as it is reported.
-    pub fn arrival(&self, id: &Arc<str>) -> Arrival<FirefoxPage> {
+    pub fn arrival(&self, id: &Arc<str>) -> ExpectedPage<FirefoxPage> {
         self.targets().pages.expect(id.clone())
     }
 
@@ -250,7 +250,7 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
     if let Some(early) = early {
         page.navigation_event(NAVIGATION_STARTED, early);
     }
-    shared.targets().pages.arrive(id, page);
+    shared.targets().pages.insert(id, page);
 }
 
 fn context_destroyed(shared: &Arc<FirefoxState>, info: &ContextInfo) {

@@ -20,14 +20,14 @@ use crate::{
     engine::{
         Capabilities, Context, ContextObserver, EngineResult, Page,
         network::{Cookie, NetworkRules},
-        process::Ending,
+        process::BrowserShutdown,
     },
 };
 
 pub(super) struct WebkitContext {
     shared: Arc<Shared>,
     pid: Option<u32>,
-    ending: Ending,
+    ending: BrowserShutdown,
     closed: AtomicBool,
     lost: CancellationToken,
     stop: CancellationToken,

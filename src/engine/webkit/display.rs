@@ -12,7 +12,7 @@ use crate::{
     engine::{
         EngineError, EngineResult,
         install::XVFB,
-        process::{self, Ending, Folder, Running},
+        process::{self, BrowserFolder, BrowserShutdown, RunningBrowser},
     },
 };
 
@@ -25,7 +25,7 @@ pub(super) struct Display {
     name: Option<String>,
     pid: Option<u32>,
     /// `None`: it is not ours to end.
-    ending: Option<Ending>,
+    ending: Option<BrowserShutdown>,
     gone: CancellationToken,
 }
 
@@ -57,11 +57,11 @@ impl Display {
         let mut command = Command::new(program);
         // The number of the display comes as a line of its own among what else is said on stderr.
         command.args(["-displayfd", "2", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
-        let folder = Folder::create()
+        let folder = BrowserFolder::create()
             .map_err(|error| failed(format!("no folder for the display: {error}"), None))?;
         let running = process::start(command, folder, || ())
             .map_err(|error| failed(format!("`{XVFB}` could not be started: {error}"), None))?;
-        let Running { pid, stderr, ending } = running;
+        let RunningBrowser { pid, stderr, ending } = running;
         let number = stderr.find(|line| line.trim().parse::<u32>().ok());
         let number = tokio::select! {
             number = number => number,

@@ -17,7 +17,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         EngineError, EngineResult, install,
-        process::{self, Ending, Folder, Running},
+        process::{self, BrowserFolder, BrowserShutdown, RunningBrowser},
         process_watchdog::ProcessWatchdog,
     },
 };
@@ -48,7 +48,7 @@ pub(super) struct Programs {
 pub(super) struct Process {
     pub driver: Arc<Driver>,
     pub pid: Option<u32>,
-    pub ending: Ending,
+    pub ending: BrowserShutdown,
     /// The folder that the browser downloads to.
     pub downloads: PathBuf,
 }
@@ -85,8 +85,8 @@ pub(super) async fn launch(
     };
     let port =
         free_port().map_err(|error| failed(format!("no port for WebKit's driver: {error}")))?;
-    let folder =
-        Folder::create().map_err(|error| failed(format!("no folder for the browser: {error}")))?;
+    let folder = BrowserFolder::create()
+        .map_err(|error| failed(format!("no folder for the browser: {error}")))?;
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
@@ -108,7 +108,7 @@ pub(super) async fn launch(
     let running = process::start(command, folder, move || drop(held)).map_err(|error| {
         failed(format!("`{}` could not be started: {error}", programs.driver.display()))
     })?;
-    let Running { pid, stderr, ending } = running;
+    let RunningBrowser { pid, stderr, ending } = running;
     if let Some(pid) = pid {
         watchdog.watch(pid).map_err(no_watchdog)?;
     }
@@ -150,7 +150,7 @@ fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> ser
 
 /// The browser's settings. It downloads without asking or telling: into its own folder, which goes with it, instead of the
 /// user's. And it takes presses for one double click that are at the same pixel only (`presses`).
-fn write_settings(settings: &Path, folder: &Folder) -> std::io::Result<()> {
+fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()> {
     let downloads = folder.downloads();
     let toolkit = settings.join("gtk-3.0");
     std::fs::create_dir_all(&toolkit)?;
@@ -166,6 +166,6 @@ fn free_port() -> std::io::Result<u16> {
 }
 
 /// Ends a process that handles SIGTERM, and waits until it has ended.
-pub(super) async fn close(ending: &Ending, pid: Option<u32>) {
+pub(super) async fn close(ending: &BrowserShutdown, pid: Option<u32>) {
     ending.close(|| pid.into_iter().for_each(process::terminate), async {}).await;
 }

@@ -78,7 +78,7 @@ impl Engine for Webkit {
             return Err(unsupported("a profile that is kept (--user-data-dir)"));
         }
         let programs = launch::programs(&self.config)?;
-        let display = process::beside_sweep(Display::open(&self.config)).await?;
+        let display = process::with_sweep(Display::open(&self.config)).await?;
         let pool = Pool::new(self.config.clone(), programs, display);
         Ok(Arc::new(WebkitBrowser { version: "WebKit".to_owned(), pool }))
     }

@@ -16,7 +16,7 @@ const TOGETHER: Duration = Duration::from_millis(800);
 pub(super) struct Presses(Mutex<Option<((i64, i64), Instant)>>);
 
 fn pixel(event: &MouseEvent) -> (i64, i64) {
-    let (x, y) = actions::place(event);
+    let (x, y) = actions::position(event);
     (x.floor() as i64, y.floor() as i64)
 }
 

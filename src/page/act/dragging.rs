@@ -60,7 +60,7 @@ impl Page {
                     self.await_pointer_target(&source, json!({"action": "drag"}), timeout).await?;
                 // If the drag fails or the call is canceled, the button is released where it was
                 // pressed.
-                let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
+                let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
                 let started = self.watch_drag(&from).await?;
                 self.alive(self.engine.intercept_drags(true)).await?;
                 dropped = self.drag_from(&from, target, timeout, mark, started).await?;
@@ -98,7 +98,7 @@ impl Page {
             })
             .collect();
         self.act(element, &from.frame, async |mark| {
-            let give_up = scopeguard::guard((), |()| self.engine.give_up_drag(from.x, from.y));
+            let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
             self.press_at((from.x, from.y), mark).await?;
             for ends in points.windows(2) {
                 let moves: Vec<MouseEvent> = (1..=STEPS_TO_POINT)

@@ -135,7 +135,7 @@ impl Page {
     /// Moves by the given number of entries in the history.
     pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
         let going = async |mark: EventSequence| {
-            if !self.engine.travel(entries).await.map_err(|error| self.error(error))? {
+            if !self.engine.traverse_history(entries).await.map_err(|error| self.error(error))? {
                 let way = if entries < 0 { "back" } else { "forward" };
                 return Err(TroupeError::new(
                     ErrorCode::NavigationFailed,
@@ -233,7 +233,7 @@ impl Page {
         let with_roots = look.is_some() && self.engine.capabilities().closed_shadow_roots;
         let told = Box::pin(async {
             let roots = async {
-                with_roots && self.hand_over_roots(self.main_frame()).await.unwrap_or(true)
+                with_roots && self.pass_closed_roots(self.main_frame()).await.unwrap_or(true)
             };
             let (roots, told) = tokio::join!(roots, self.inject("arrival", json!({"look": look})));
             told.map(|told| (roots, told))
@@ -327,7 +327,7 @@ impl Page {
             && !within
             && !self.answers(TURN).await
         {
-            self.engine.stop_script();
+            self.engine.terminate_script();
         }
     }
 
@@ -405,7 +405,7 @@ impl Page {
 
     /// Clears the page's history.
     pub async fn forget_history(&self) -> Result<()> {
-        self.alive(self.engine.forget_history()).await
+        self.alive(self.engine.clear_history()).await
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Modifiers, MouseButton, MouseEvent, Pressing},
+    engine::{CombinedClick, Modifiers, MouseButton, MouseEvent},
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
@@ -134,9 +134,12 @@ impl Page {
         let look = self.script_call(main, "waitActionable", arguments);
         let turn = self.script_call(main, "turn", json!({"look": later_look, "tasks": 1}));
         let mark = self.state.mark();
-        let pressing = self.engine.press_between(&look, (options.clicks, options.timeout), &turn);
+        let pressing =
+            self.engine.click_between_calls(&look, (options.clicks, options.timeout), &turn);
         let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
-        let Some(Pressing { looked, press }) = pressing else { return Ok(None) };
+        let Some(CombinedClick { first_answer: looked, click: press }) = pressing else {
+            return Ok(None);
+        };
         let Ok(answer) = self.answer_of(main, &look, &looked) else { return Ok(None) };
         if answer["ok"] != true {
             return Ok(None);
@@ -148,8 +151,9 @@ impl Page {
         };
         let spot = ActionPoint::of(&answer, &reached, place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
-        self.input(mark, press.over).await?;
-        let turning = async { self.answer_of(main, &turn, &self.alive(press.then).await?) };
+        self.input(mark, press.done).await?;
+        let turning =
+            async { self.answer_of(main, &turn, &self.alive(press.second_answer).await?) };
         let element = spot.description.clone();
         let done =
             self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;

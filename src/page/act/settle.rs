@@ -287,7 +287,7 @@ impl Page {
             }
             Ok(false) => {
                 // The browser reports a download, not the page, because the page does not navigate.
-                self.engine.catch_up().await;
+                self.engine.flush_events().await;
                 settled.dialog = self.state.read(|facts| facts.dialog_since(mark)).map(Into::into);
                 settled.download = self.state.read(|facts| facts.download_since(mark));
             }

@@ -147,7 +147,7 @@ pub fn check_log(browser: BrowserKind, log: engine::Log) -> Result<()> {
 
 /// Creates the error for a feature that the browser does not support.
 pub fn unsupported(what: &str, instead: &str) -> TroupeError {
-    TroupeError::new(ErrorCode::BrowserError, format!("{what} cannot be done in this browser"))
+    TroupeError::new(ErrorCode::BrowserError, format!("{what} is not supported in this browser"))
         .detail("unsupported", what)
         .suggestion(instead)
 }

@@ -79,7 +79,7 @@ impl Page {
             })
         };
         // An endless script would block every later call.
-        let stop = scopeguard::guard((), |()| self.engine.stop_script());
+        let stop = scopeguard::guard((), |()| self.engine.terminate_script());
         match self.within(TIMEOUT, self.alive_for(Duration::MAX, evaluation)).await {
             Some(outcome) => {
                 ScopeGuard::into_inner(stop);

@@ -104,7 +104,7 @@ impl Page {
             if answer["hosts"] != true {
                 return Ok(answer);
             }
-            self.hand_over_roots(frame).await?;
+            self.pass_closed_roots(frame).await?;
             if arguments["timeout"].is_u64() {
                 arguments["waited"] = (waited + millis(begun.elapsed())).into();
             }
@@ -116,9 +116,9 @@ impl Page {
 
     /// Passes the closed shadow roots of unchecked hosts to the page. Returns whether there were
     /// any.
-    pub(in crate::page) async fn hand_over_roots(&self, frame: &FrameId) -> Result<bool> {
+    pub(in crate::page) async fn pass_closed_roots(&self, frame: &FrameId) -> Result<bool> {
         let (hosts, take) = ("globalThis.__troupe?.closedCandidates()", "__troupe.adoptShadowRoot");
-        self.alive(self.engine.hand_over_roots(frame, hosts, take)).await
+        self.alive(self.engine.pass_closed_roots(frame, hosts, take)).await
     }
 
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {

@@ -269,7 +269,7 @@ mod tests {
     async fn only_the_last_chunk_of_a_response_wakes_waiting_tasks() {
         let state = page();
         state.event(started("1", ResourceKind::Fetch));
-        state.event(PageEvent::AnswerBegun { id: "1".into(), length: Some(30) });
+        state.event(PageEvent::ResponseStarted { id: "1".into(), length: Some(30) });
         let looks = AtomicUsize::new(0);
         let waiting = state.until(|facts| {
             looks.fetch_add(1, Ordering::Relaxed);
@@ -278,7 +278,7 @@ mod tests {
         tokio::pin!(waiting);
         assert!(waiting.as_mut().now_or_never().is_none());
         for received in 1..=3 {
-            state.event(PageEvent::AnswerReceived { id: "1".into(), bytes: 10 });
+            state.event(PageEvent::ResponseData { id: "1".into(), bytes: 10 });
             assert_eq!(waiting.as_mut().now_or_never().is_some(), received == 3);
         }
         assert_eq!(looks.load(Ordering::Relaxed), 2);

@@ -158,10 +158,10 @@ impl PageFacts {
             PageEvent::RequestStarted { id, frame, document, kind } => {
                 self.requests.started(id, InFlightRequest::new(kind, now, frame, document));
             }
-            PageEvent::AnswerBegun { id, length } => self.requests.answer_begun(&id, length),
+            PageEvent::ResponseStarted { id, length } => self.requests.answer_begun(&id, length),
             // Arrives for each chunk of a response. Tasks are woken only when the response is
             // complete.
-            PageEvent::AnswerReceived { id, bytes } => {
+            PageEvent::ResponseData { id, bytes } => {
                 return self.requests.answer_received(&id, bytes);
             }
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),

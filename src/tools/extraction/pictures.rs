@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{aside, write_file};
 use crate::{
     config::Config,
-    engine::{ImageFormat, Shot},
+    engine::{ImageFormat, ScreenshotOptions},
     error::{ErrorCode, Result, TroupeError},
     page::pictures::{Region, annotate, compare, decode, dimensions, encode, mark},
     policy::files,
@@ -82,8 +82,8 @@ fn mime_type(format: ImageFormat) -> &'static str {
     }
 }
 
-const VIEWPORT: Shot =
-    Shot { format: ImageFormat::Png, quality: None, full_page: false, clip: None };
+const VIEWPORT: ScreenshotOptions =
+    ScreenshotOptions { format: ImageFormat::Png, quality: None, full_page: false, clip: None };
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -114,14 +114,16 @@ pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> R
         aside(move || files::resolve_output(&config, &path)).await?;
     }
     let full_page = given.full_page.unwrap_or(false);
-    let shot = Shot { format, quality: given.quality, full_page, clip: None };
+    let shot = ScreenshotOptions { format, quality: given.quality, full_page, clip: None };
     if given.annotate != Some(true) {
         let data = call.page.screenshot(shot).await?;
         return kept(&call, data, format, full_page, path).await;
     }
     let annotations = call.page.annotations(full_page).await?;
-    let data =
-        call.page.screenshot(Shot { format: ImageFormat::Png, quality: None, ..shot }).await?;
+    let data = call
+        .page
+        .screenshot(ScreenshotOptions { format: ImageFormat::Png, quality: None, ..shot })
+        .await?;
     let drawn = aside(move || {
         let mut picture = pixels(&data)?;
         annotate(&mut picture, &annotations);
@@ -143,8 +145,10 @@ pub(super) async fn screenshot_element(
 ) -> Result<Picture> {
     let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
     let timeout = call.action_timeout(None);
-    let data =
-        call.page.screenshot_of(&given.selector, Shot { format, ..VIEWPORT }, timeout).await?;
+    let data = call
+        .page
+        .screenshot_of(&given.selector, ScreenshotOptions { format, ..VIEWPORT }, timeout)
+        .await?;
     kept(&call, data, format, false, None).await
 }
 
@@ -194,7 +198,7 @@ pub(super) async fn compare_screenshots(
     let mut current = aside(move || pixels(&data)).await?;
     // A baseline that is larger than the viewport shows the full page.
     if given.selector.is_none() && baseline.dimensions() != current.dimensions() {
-        let data = page.screenshot(Shot { full_page: true, ..VIEWPORT }).await?;
+        let data = page.screenshot(ScreenshotOptions { full_page: true, ..VIEWPORT }).await?;
         let whole = aside(move || pixels(&data)).await?;
         if whole.dimensions() == baseline.dimensions() {
             current = whole;

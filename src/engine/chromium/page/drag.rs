@@ -10,102 +10,102 @@ use tokio::{runtime::Handle, sync::watch};
 
 use crate::engine::{
     EngineError, EngineResult,
-    chromium::{Link, RawCommand},
-    connection::Sent,
+    chromium::session::{CdpSession, RawCommand},
+    connection::PendingCall,
 };
 
-/// A drag that the browser has begun is handed over at once, or never.
+/// Maximum time for the browser to report a drag. It does so at once or never.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The data of the last intercepted drag, and a notification of a new one.
 #[derive(Default)]
-pub(super) struct Drag {
+pub(super) struct InterceptedDrag {
     data: Mutex<Option<Value>>,
-    news: watch::Sender<()>,
-    /// How many cancellations run.
+    arrived: watch::Sender<()>,
+    /// The number of running cancellations.
     canceling: watch::Sender<usize>,
 }
 
-/// What `Input.dragIntercepted` tells.
+/// The parameters of `Input.dragIntercepted`.
 #[derive(Deserialize)]
-pub(super) struct Intercepted {
+pub(super) struct DragIntercepted {
     data: Value,
 }
 
-impl Drag {
+impl InterceptedDrag {
     fn data(&self) -> MutexGuard<'_, Option<Value>> {
         self.data.lock()
     }
 
-    pub async fn intercept(&self, link: &Link, on: bool) -> EngineResult<()> {
+    pub async fn intercept(&self, cdp: &CdpSession, on: bool) -> EngineResult<()> {
         self.canceled().await;
         *self.data() = None;
-        link.run(SetInterceptDragsParams::new(on)).await
+        cdp.run(SetInterceptDragsParams::new(on)).await
     }
 
-    /// Cancels the drag that was intercepted, if any, and stops the interception, once `release` is answered: a move before it
-    /// may have started a drag. Nothing is awaited here; later input waits for it by [`Drag::canceled`].
-    pub fn cancel(self: &Arc<Self>, link: &Link, release: Vec<Sent>) {
-        // Without a runtime the process ends, and the browser with it.
+    /// Cancels the intercepted drag, if any, and stops the interception. First waits for the responses of `release`,
+    /// because a move before it may have started a drag. Returns at once; later input waits with [`Self::canceled`].
+    pub fn cancel(self: &Arc<Self>, cdp: &CdpSession, release: Vec<PendingCall>) {
+        // Without a runtime, the process and its browser are ending.
         let Ok(runtime) = Handle::try_current() else { return };
-        let (drag, link) = (self.clone(), link.clone());
+        let (drag, cdp) = (self.clone(), cdp.clone());
         self.canceling.send_modify(|running| *running += 1);
         runtime.spawn(async move {
             let released = async {
                 for answer in release {
-                    // Fails where the page is gone, which ends the drag.
+                    // Fails if the page has gone, which ends the drag.
                     drop(answer.raw().await);
                 }
             };
-            // A dialog of the page may keep the release from being answered.
+            // A dialog of the page may block the response.
             drop(tokio::time::timeout(TIMEOUT, released).await);
             let data = drag.data().take();
             if let Some(data) = data {
                 let kind = DispatchDragEventType::DragCancel;
                 let params = json!({"type": kind.as_ref(), "x": 0, "y": 0, "data": data});
-                drop(link.post(RawCommand { method: "Input.dispatchDragEvent", params }));
+                drop(cdp.post(RawCommand { method: "Input.dispatchDragEvent", params }));
             }
-            drop(link.post(SetInterceptDragsParams::new(false)));
+            drop(cdp.post(SetInterceptDragsParams::new(false)));
             drag.canceling.send_modify(|running| *running -= 1);
         });
     }
 
-    /// Waits until canceled drags are over.
+    /// Waits until all cancellations have finished.
     pub async fn canceled(&self) {
         // The sender lives as long as the page.
         drop(self.canceling.subscribe().wait_for(|running| *running == 0).await);
     }
 
-    pub fn intercepted(&self, drag: Intercepted) {
+    pub fn intercepted(&self, drag: DragIntercepted) {
         *self.data() = Some(drag.data);
-        self.news.send_replace(());
+        self.arrived.send_replace(());
     }
 
-    /// Tells the page what becomes of the drag at a place.
+    /// Dispatches a drag event at a point.
     pub async fn dispatch(
         &self,
-        link: &Link,
+        cdp: &CdpSession,
         kind: DispatchDragEventType,
         x: f64,
         y: f64,
     ) -> EngineResult<()> {
-        let data = self.handed_over().await?;
+        let data = self.await_data().await?;
         let params = json!({"type": kind.as_ref(), "x": x, "y": y, "data": data});
-        link.run(RawCommand { method: "Input.dispatchDragEvent", params }).await
+        cdp.run(RawCommand { method: "Input.dispatchDragEvent", params }).await
     }
 
     /// Returns the data of the drag when the browser has reported it.
-    async fn handed_over(&self) -> EngineResult<Value> {
-        let mut news = self.news.subscribe();
-        let handed = tokio::time::timeout(TIMEOUT, async {
+    async fn await_data(&self) -> EngineResult<Value> {
+        let mut arrived = self.arrived.subscribe();
+        let data = tokio::time::timeout(TIMEOUT, async {
             loop {
                 if let Some(data) = self.data().clone() {
                     return data;
                 }
                 // The sender lives as long as the page.
-                let _ = news.changed().await;
+                let _ = arrived.changed().await;
             }
         });
-        handed.await.map_err(|_| EngineError::TimedOut(TIMEOUT))
+        data.await.map_err(|_| EngineError::TimedOut(TIMEOUT))
     }
 }

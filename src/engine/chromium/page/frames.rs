@@ -9,46 +9,46 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::{FrameId, World};
 
-/// The frames of one page, kept from its sessions' events.
+/// The frames of one page, updated from the events of its sessions.
 #[derive(Default)]
-pub(super) struct Frames(Mutex<Known>);
+pub(super) struct CdpFrames(Mutex<FrameState>);
 
 #[derive(Default)]
-struct Known {
-    /// Frames in the page's process belong to the page's CDP session, out-of-process iframes have their own.
-    frames: HashMap<FrameId, Frame>,
-    contexts: HashMap<Context, i64>,
-    /// Frames that were detached before the frame tree of the page's beginning was read; `None` from then on.
+struct FrameState {
+    /// Frames in the page's process belong to the page's CDP session. Out-of-process iframes have their own.
+    frames: HashMap<FrameId, FrameRecord>,
+    contexts: HashMap<ContextKey, i64>,
+    /// Frames that were detached before the initial frame tree was read. `None` after that.
     detached: Option<HashSet<FrameId>>,
 }
 
-struct Frame {
+struct FrameRecord {
     session: Arc<str>,
     parent: Option<FrameId>,
-    /// Where its document comes from.
+    /// The URL of its document.
     url: Arc<str>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-struct Context {
+struct ContextKey {
     session: Arc<str>,
     frame: FrameId,
     isolated: bool,
 }
 
-impl Known {
+impl FrameState {
     /// Removes the frames inside `frame`.
-    fn forget_inside(&mut self, frame: &FrameId) {
+    fn remove_descendants(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.forget_inside(&inner);
+            self.remove_descendants(&inner);
             self.frames.remove(&inner);
         }
     }
 }
 
-impl Frames {
-    fn lock(&self) -> MutexGuard<'_, Known> {
+impl CdpFrames {
+    fn lock(&self) -> MutexGuard<'_, FrameState> {
         self.0.lock()
     }
 
@@ -60,105 +60,106 @@ impl Frames {
         self.lock().frames.contains_key(frame)
     }
 
-    /// `session` has reported a frame. The first session that does so becomes the frame's session, unless it has one
-    /// already.
+    /// Records a frame that `session` has reported. The first such session becomes the frame's session.
     pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
-        let mut known = self.lock();
-        let frame = known.frames.entry(frame.clone()).or_insert_with(|| Frame {
+        let mut state = self.lock();
+        let frame = state.frames.entry(frame.clone()).or_insert_with(|| FrameRecord {
             session: session.clone(),
             parent: None,
             url: "".into(),
         });
-        // In its new process, a frame is reported without its parent.
+        // The session of a frame's new process reports it without its parent.
         if let Some(parent) = parent {
             frame.parent = Some(parent.clone());
         }
     }
 
-    /// `frame` is in the process of `session` from now on.
+    /// Records that `frame` is in the process of `session`.
     pub fn moved(&self, frame: &FrameId, session: &Arc<str>) {
-        let mut known = self.lock();
-        let former = known.frames.get(frame);
+        let mut state = self.lock();
+        let former = state.frames.get(frame);
         let parent = former.and_then(|frame| frame.parent.clone());
         let url = former.map_or_else(|| "".into(), |frame| frame.url.clone());
-        known.frames.insert(frame.clone(), Frame { session: session.clone(), parent, url });
+        state.frames.insert(frame.clone(), FrameRecord { session: session.clone(), parent, url });
     }
 
-    /// A new document was committed in `frame`. The child frames of the former document are not reported as removed.
+    /// Records a commit in `frame`. Removes the frames of the former document, which Chromium does not report.
     pub fn committed(&self, frame: &FrameId, session: &Arc<str>, url: &str) {
         self.moved(frame, session);
-        let mut known = self.lock();
-        known.forget_inside(frame);
-        if let Some(frame) = known.frames.get_mut(frame) {
+        let mut state = self.lock();
+        state.remove_descendants(frame);
+        if let Some(frame) = state.frames.get_mut(frame) {
             frame.url = url.into();
         }
     }
 
-    /// Whether a document of `frame` was reported: the empty one that it begins with never is.
+    /// Whether a document of `frame` was reported. The initial empty document never is.
     pub fn has_document(&self, frame: &FrameId) -> bool {
         self.lock().frames.get(frame).is_some_and(|frame| !frame.url.is_empty())
     }
 
-    /// The URL of the document in `frame`. For a document without an origin in its URL (`about:blank`, `data:`), that
-    /// of the parent.
-    pub fn place_of(&self, frame: &FrameId) -> Option<String> {
-        let known = self.lock();
-        let mut frame = known.frames.get(frame);
+    /// Returns the URL of the document in `frame`. If it has no origin (`about:blank`, `data:`), returns the URL of the
+    /// parent's document.
+    pub fn document_url(&self, frame: &FrameId) -> Option<String> {
+        let state = self.lock();
+        let mut frame = state.frames.get(frame);
         while let Some(inner) = frame {
             if inner.url.starts_with("http") {
                 return Some(inner.url.to_string());
             }
-            frame = inner.parent.as_ref().and_then(|parent| known.frames.get(parent));
+            frame = inner.parent.as_ref().and_then(|parent| state.frames.get(parent));
         }
         None
     }
 
-    /// Where all documents of the page come from.
-    pub fn places(&self) -> Vec<String> {
-        let known = self.lock();
-        let urls = known.frames.values().map(|frame| frame.url.to_string());
+    /// Returns the URLs of all documents of the page.
+    pub fn document_urls(&self) -> Vec<String> {
+        let state = self.lock();
+        let urls = state.frames.values().map(|frame| frame.url.to_string());
         urls.filter(|url| url.starts_with("http")).collect()
     }
 
     pub fn detached(&self, frame: &FrameId) {
-        let mut known = self.lock();
-        known.forget_inside(frame);
-        known.frames.remove(frame);
-        if let Some(detached) = &mut known.detached {
+        let mut state = self.lock();
+        state.remove_descendants(frame);
+        state.frames.remove(frame);
+        if let Some(detached) = &mut state.detached {
             detached.insert(frame.clone());
         }
     }
 
-    /// Notes from now on which frames are detached: a frame tree is on its way.
+    /// Records detached frames until the initial frame tree has arrived.
     pub fn expect_tree(&self) {
         self.lock().detached = Some(HashSet::new());
     }
 
-    /// The frames that were detached while the tree was on its way.
+    /// Returns the frames that were detached since [`Self::expect_tree`].
     pub fn tree_arrived(&self) -> HashSet<FrameId> {
         self.lock().detached.take().unwrap_or_default()
     }
 
     pub fn session_gone(&self, session: &Arc<str>) {
-        let mut known = self.lock();
-        known.contexts.retain(|context, _| context.session != *session);
-        known.frames.retain(|_, frame| frame.session != *session);
+        let mut state = self.lock();
+        state.contexts.retain(|context, _| context.session != *session);
+        state.frames.retain(|_, frame| frame.session != *session);
     }
 
     pub fn context(&self, session: &Arc<str>, frame: &FrameId, world: World) -> Option<i64> {
         let (session, frame) = (session.clone(), frame.clone());
-        let context = Context { session, frame, isolated: world == World::Isolated };
+        let context = ContextKey { session, frame, isolated: world == World::Isolated };
         self.lock().contexts.get(&context).copied()
     }
 
     pub fn context_created(&self, session: &Arc<str>, frame: FrameId, world: World, id: i64) {
         let context =
-            Context { session: session.clone(), frame, isolated: world == World::Isolated };
+            ContextKey { session: session.clone(), frame, isolated: world == World::Isolated };
         self.lock().contexts.insert(context, id);
     }
 
     pub fn context_destroyed(&self, session: &Arc<str>, id: i64) {
-        self.lock().contexts.retain(|context, known| context.session != *session || *known != id);
+        self.lock()
+            .contexts
+            .retain(|context, existing| context.session != *session || *existing != id);
     }
 
     pub fn contexts_cleared(&self, session: &Arc<str>) {
@@ -174,8 +175,8 @@ mod tests {
         text.into()
     }
 
-    fn page() -> Frames {
-        let frames = Frames::default();
+    fn page() -> CdpFrames {
+        let frames = CdpFrames::default();
         frames.attached(&id("main"), None, &id("page"));
         frames.attached(&id("a"), Some(&id("main")), &id("page"));
         frames.attached(&id("b"), Some(&id("a")), &id("page"));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_document_forgets_the_frames_of_the_old_one() {
+    fn a_new_document_removes_the_frames_of_the_former_one() {
         let frames = page();
         frames.committed(&id("main"), &id("page"), "http://a/");
         assert!(frames.has(&id("main")));
@@ -192,33 +193,30 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_moves_to_another_process_keeps_its_place() {
+    fn a_frame_that_moves_to_another_process_keeps_its_parent() {
         let frames = page();
         frames.moved(&id("b"), &id("other"));
         frames.attached(&id("b"), None, &id("page"));
         assert_eq!(frames.session_of(&id("b")), Some(id("other")));
         frames.committed(&id("a"), &id("page"), "http://b/");
-        assert!(
-            !frames.has(&id("b")),
-            "it was still inside of the frame that has another document"
-        );
+        assert!(!frames.has(&id("b")), "it is removed with the document that contained it");
     }
 
     #[test]
-    fn a_document_without_a_place_has_that_of_the_one_around_it() {
+    fn a_document_without_an_origin_has_the_url_of_its_parent() {
         let frames = page();
-        assert_eq!(frames.place_of(&id("b")), None);
+        assert_eq!(frames.document_url(&id("b")), None);
         frames.committed(&id("main"), &id("page"), "https://public.example/");
         frames.attached(&id("a"), Some(&id("main")), &id("page"));
         frames.committed(&id("a"), &id("page"), "data:text/html,x");
-        assert_eq!(frames.place_of(&id("a")).as_deref(), Some("https://public.example/"));
+        assert_eq!(frames.document_url(&id("a")).as_deref(), Some("https://public.example/"));
         frames.committed(&id("a"), &id("other"), "http://localhost/");
-        assert_eq!(frames.place_of(&id("a")).as_deref(), Some("http://localhost/"));
-        assert_eq!(frames.places().len(), 2);
+        assert_eq!(frames.document_url(&id("a")).as_deref(), Some("http://localhost/"));
+        assert_eq!(frames.document_urls().len(), 2);
     }
 
     #[test]
-    fn frames_that_are_detached_while_a_tree_is_on_its_way_are_noted() {
+    fn frames_that_are_detached_before_the_tree_arrives_are_recorded() {
         let frames = page();
         frames.detached(&id("b"));
         frames.expect_tree();
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_told_goes_with_it() {
+    fn the_frames_and_contexts_of_a_session_are_removed_with_it() {
         let frames = page();
         frames.moved(&id("b"), &id("other"));
         frames.context_created(&id("other"), id("b"), World::Isolated, 1);
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn context_ids_are_a_sessions_own() {
+    fn context_ids_are_unique_only_within_a_session() {
         let frames = page();
         frames.context_created(&id("page"), id("main"), World::Main, 7);
         frames.context_created(&id("page"), id("main"), World::Isolated, 8);

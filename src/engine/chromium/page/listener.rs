@@ -10,7 +10,6 @@ use chromiumoxide::cdp::{
             AddScriptToEvaluateOnNewDocumentParams, EnableParams as PageEnable,
             SetInterceptFileChooserDialogParams, SetLifecycleEventsEnabledParams,
         },
-        target::SetAutoAttachParams,
     },
     js_protocol::runtime::{EnableParams as RuntimeEnable, RunIfWaitingForDebuggerParams},
 };
@@ -23,24 +22,27 @@ use crate::{
     engine::{
         ContextOptions, EngineResult, FrameId, PageEvent, World,
         chromium::{
-            Link,
-            browser::{only, parse},
-            console, emulation, events,
-            launch::Windows,
-            network::Paused,
-            requests, workers,
+            console,
+            emulation::{self, WindowMode},
+            events,
+            network::{NetworkPage, PausedRequest},
+            requests,
+            session::{CdpSession, parse_event},
+            targets::{AttachedToTarget, DetachedFromTarget, auto_attach},
+            workers,
         },
-        connection::{Listener, Sent},
+        connection::{Listener, PendingCall},
     },
 };
 
-/// Writes the commands that set up a page (`shown`: how) or an out-of-process frame.
-pub(super) fn initialise(
-    link: &Link,
+/// Sends the commands that set up a page (`shown` is its window mode and its requested size) or an out-of-process
+/// iframe.
+pub(super) fn initialize(
+    cdp: &CdpSession,
     options: &ContextOptions,
-    shown: Option<(Windows, Option<Viewport>)>,
-) -> EngineResult<Vec<Sent>> {
-    let mut batch = link.batch();
+    shown: Option<(WindowMode, Option<Viewport>)>,
+) -> EngineResult<Vec<PendingCall>> {
+    let mut batch = cdp.batch();
     batch.add(PageEnable::default())?;
     batch.add(SetLifecycleEventsEnabledParams::new(true))?;
     let mut prelude = AddScriptToEvaluateOnNewDocumentParams::new(options.prelude);
@@ -52,25 +54,22 @@ pub(super) fn initialise(
     batch.add(RuntimeEnable::default())?;
     batch.add(LogEnable::default())?;
     batch.add(requests::enable())?;
-    let mut attach = SetAutoAttachParams::new(true, true);
-    attach.flatten = Some(true);
-    attach.filter = Some(only(&["iframe", "worker"]));
-    batch.add(attach)?;
-    // Each renderer process intercepts its own choosers: a page's session does not cover its out-of-process iframes.
+    batch.add(auto_attach(&["iframe", "worker"]))?;
+    // Each renderer process needs this: the session of a page does not cover its out-of-process iframes.
     batch.add(SetInterceptFileChooserDialogParams::new(true))?;
-    if let Some((windows, popup)) = shown {
+    if let Some((window_mode, popup)) = shown {
         batch.add(InspectorEnable::default())?;
-        emulation::apply_to_page(&mut batch, options, windows, popup)?;
+        emulation::apply_to_page(&mut batch, options, window_mode, popup)?;
     }
     emulation::apply_to_frames(&mut batch, options)?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
     batch.send()
 }
 
-/// Listens to one CDP session.
-pub(super) struct TargetListener {
+/// Handles the events of one CDP session of a page.
+pub(super) struct PageListener {
     pub page: Weak<ChromiumPage>,
-    pub link: Link,
+    pub cdp: CdpSession,
 }
 
 #[derive(Deserialize)]
@@ -101,52 +100,23 @@ struct ContextDestroyed {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attached {
-    session_id: String,
-    target_info: Target,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Target {
-    target_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    url: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Detached {
-    session_id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WindowOpen {
+struct WindowFeatures {
     #[serde(default)]
     window_features: Vec<String>,
 }
 
-impl From<Target> for workers::Target {
-    fn from(Target { target_id, url, .. }: Target) -> Self {
-        Self { target_id, url }
-    }
-}
-
-impl Listener for TargetListener {
+impl Listener for PageListener {
     fn event(&self, method: &str, params: &RawValue) {
         let Some(page) = self.page.upgrade() else { return };
-        let session = self.link.session.clone().unwrap_or_default();
+        let session = self.cdp.id.clone().unwrap_or_default();
         match method {
             "Input.dragIntercepted" => {
-                if let Some(drag) = parse(method, params) {
+                if let Some(drag) = parse_event(method, params) {
                     page.drag.intercepted(drag);
                 }
             }
             "Runtime.executionContextCreated" => {
-                if let Some(ContextCreated { context }) = parse(method, params)
+                if let Some(ContextCreated { context }) = parse_event(method, params)
                     && let Some(AuxData { is_default, frame_id: Some(frame) }) = context.aux_data
                     && (is_default || context.name == WORLD)
                 {
@@ -155,57 +125,57 @@ impl Listener for TargetListener {
                 }
             }
             "Runtime.executionContextDestroyed" => {
-                if let Some(ContextDestroyed { execution_context_id }) = parse(method, params) {
+                if let Some(ContextDestroyed { execution_context_id }) = parse_event(method, params)
+                {
                     page.frames.context_destroyed(&session, execution_context_id);
                 }
             }
             "Runtime.executionContextsCleared" => page.frames.contexts_cleared(&session),
             "Target.attachedToTarget" => {
-                if let Some(Attached { session_id, target_info }) = parse(method, params) {
-                    let link =
-                        Link { wire: self.link.wire.clone(), session: Some(session_id.into()) };
+                if let Some(AttachedToTarget { session_id, target_info, .. }) =
+                    parse_event(method, params)
+                {
+                    let cdp = self.cdp.sibling(session_id);
                     match workers::kind(&target_info.kind) {
                         Some(kind) => {
-                            let target = target_info.into();
-                            let (parent, page_of) =
-                                (self.link.session.as_ref(), Some(self.page.clone()));
-                            workers::attach(link, parent, kind, target, page_of, &page.network);
+                            let of_page: Weak<dyn NetworkPage> = self.page.clone();
+                            let (parent, network) = (self.cdp.id.as_ref(), &page.network);
+                            workers::attach(cdp, parent, kind, target_info, Some(of_page), network);
                         }
-                        None => self.frame_process(&page, &target_info.target_id.into(), link),
+                        None => self.frame_process(&page, &target_info.target_id.into(), cdp),
                     }
                 }
             }
             "Target.detachedFromTarget" => {
-                if let Some(Detached { session_id }) = parse(method, params) {
-                    let gone: Arc<str> = session_id.into();
-                    self.link.wire.forget(&gone);
-                    page.network.leave(&gone);
-                    page.frames.session_gone(&gone);
+                if let Some(DetachedFromTarget { session_id }) = parse_event(method, params) {
+                    self.cdp.connection.forget(&session_id);
+                    page.network.leave(&session_id);
+                    page.frames.session_gone(&session_id);
                 }
             }
             "Fetch.requestPaused" => {
-                let initiator = |paused: &Paused| page.initiator(paused);
-                page.network.paused(&self.link, params, initiator, |event| {
+                let initiator = |paused: &PausedRequest| page.initiator(paused);
+                page.network.paused(&self.cdp, params, initiator, |event| {
                     page.emit(PageEvent::Request(event))
                 });
             }
             _ if method.starts_with("Network.") => {
-                let step = requests::translate(method, params, None);
-                if let Some(event) = step.logged {
-                    page.network.note(&event);
+                let update = requests::translate(method, params, None);
+                if let Some(event) = update.logged {
+                    page.network.record_kind(&event);
                     page.emit(PageEvent::Request(event));
                 }
-                if let Some(event) = step.page {
+                if let Some(event) = update.page {
                     page.emit(event);
                 }
             }
             _ if method.starts_with("Page.") || method.starts_with("Inspector.") => {
                 if method == "Page.windowOpen"
-                    && let Some(WindowOpen { window_features }) = parse(method, params)
+                    && let Some(WindowFeatures { window_features }) = parse_event(method, params)
                 {
                     page.popups.requested(&window_features);
                 }
-                let _ordered = page.order();
+                let _ordered = page.lock_reporting();
                 for event in events::translate(method, params) {
                     page.report(event, &session);
                 }
@@ -219,16 +189,16 @@ impl Listener for TargetListener {
     }
 }
 
-impl TargetListener {
-    /// `frame` moves to a process of its own.
-    fn frame_process(&self, page: &Arc<ChromiumPage>, frame: &FrameId, link: Link) {
-        let listener = Arc::new(TargetListener { page: self.page.clone(), link: link.clone() });
-        if let Some(session) = &link.session {
+impl PageListener {
+    /// Sets up the session of `frame`, which moves to its own process.
+    fn frame_process(&self, page: &Arc<ChromiumPage>, frame: &FrameId, cdp: CdpSession) {
+        let listener = Arc::new(PageListener { page: self.page.clone(), cdp: cdp.clone() });
+        if let Some(session) = &cdp.id {
             page.frames.moved(frame, session);
-            link.wire.listen_within(self.link.session.as_ref(), session, listener);
+            cdp.connection.listen_within(self.cdp.id.as_ref(), session, listener);
         }
-        page.network.join(&link, None);
-        // The answers are not needed: a frame that cannot be set up cannot be read either.
-        drop(initialise(&link, &page.options, None));
+        page.network.join(&cdp, None);
+        // Errors are ignored: they mean that the frame has gone.
+        drop(initialize(&cdp, &page.options, None));
     }
 }

@@ -1,8 +1,8 @@
 //! Implements the [`Page`] trait. `listener` handles events, `frames` maps frames to CDP sessions, `script`
-//! evaluates, `closed` reads closed shadow roots, `drag` holds the data of an intercepted drag, and `popups` has
-//! the sizes of requested windows.
+//! evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of an intercepted drag, and `popups`
+//! has the sizes of requested windows.
 
-mod closed;
+mod closed_roots;
 mod drag;
 mod frames;
 mod listener;
@@ -37,78 +37,81 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use self::{drag::Drag, frames::Frames, listener::TargetListener, popups::Popups};
+use self::{drag::InterceptedDrag, frames::CdpFrames, listener::PageListener, popups::Popups};
 use super::{
-    CAPABILITIES, Link, emulation, events, input,
-    launch::Windows,
-    network::{ContextNetwork, Paused},
+    CAPABILITIES,
+    emulation::{self, WindowMode},
+    events, input,
+    network::{CdpContextNetwork, NetworkPage, PausedRequest},
+    session::CdpSession,
 };
 use crate::{
     config::Viewport,
     engine::{
         Area, Capabilities, ContextOptions, EngineError, EngineResult, FileChooser, FrameId,
         ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
-        PageObserver, Shot, World,
-        connection::Sent,
+        PageObserver, ScreenshotOptions, World,
+        connection::PendingCall,
         network_policy::{ClientNavigation, RequestInitiator},
     },
 };
 
-/// A page that does not come up in this time never will.
-const READY_TIMEOUT: Duration = Duration::from_secs(30);
-/// A picture of a page that is not painted would never be answered.
-const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum time for the set-up of a page.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for a screenshot. Chromium does not respond if the page is not painted.
+const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why files cannot be given to a chooser of the File System Access API.
 const FILE_SYSTEM_ACCESS: EngineError = EngineError::Unsupported {
-    what: "giving files to a chooser of the File System Access API (`showOpenFilePicker()` and its like)",
-    instead: "use a file input of the page, or drop the files on it, if it offers that",
+    what: "selecting files in a chooser of the File System Access API (`showOpenFilePicker()`)",
+    instead: "use a file input of the page, or drop the files on the page, if it supports that",
 };
 
 /// The parameters of a new page.
-pub(super) struct PageSetup {
+pub(super) struct ChromiumPageSetup {
     pub id: Arc<str>,
-    pub link: Link,
+    pub cdp: CdpSession,
     pub options: ContextOptions,
-    pub windows: Windows,
-    /// The size that its opener asked for.
+    pub window_mode: WindowMode,
+    /// The size that its opener requested.
     pub popup: Option<Viewport>,
-    pub network: Arc<ContextNetwork>,
+    pub network: Arc<CdpContextNetwork>,
 }
 
 pub(super) struct ChromiumPage {
     id: Arc<str>,
-    link: Link,
+    cdp: CdpSession,
     observer: OnceLock<Arc<dyn PageObserver>>,
-    /// The options for its setup and for that of its out-of-process iframes.
+    /// The options for the page and its out-of-process iframes.
     options: ContextOptions,
-    windows: Windows,
-    frames: Frames,
+    window_mode: WindowMode,
+    frames: CdpFrames,
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
-    drag: Arc<Drag>,
+    drag: Arc<InterceptedDrag>,
     popups: Popups,
+    /// Held while the events of one CDP message are reported.
     reporting: Mutex<()>,
-    network: Arc<ContextNetwork>,
+    network: Arc<CdpContextNetwork>,
     navigation: Mutex<ClientNavigation>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
 }
 
 impl ChromiumPage {
-    /// Takes over a target that waits for us; `introduce` gets the page before anything happens in it.
+    /// Sets up a paused target. `introduce` gets the page before its first event and returns its observer.
     pub fn attach(
-        setup: PageSetup,
+        setup: ChromiumPageSetup,
         introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let page = Arc::new(Self {
             id: setup.id,
-            link: setup.link,
+            cdp: setup.cdp,
             observer: OnceLock::new(),
             options: setup.options,
-            windows: setup.windows,
-            frames: Frames::default(),
+            window_mode: setup.window_mode,
+            frames: CdpFrames::default(),
             held: Mutex::new(0),
             drag: Arc::default(),
             popups: Popups::default(),
@@ -117,33 +120,35 @@ impl ChromiumPage {
             navigation: Mutex::default(),
             state: watch::Sender::new(None),
         });
-        if let Some(session) = &page.link.session {
+        if let Some(session) = &page.cdp.id {
             page.frames.moved(&page.id, session);
         }
         let observer = introduce(page.clone());
         observer.event(PageEvent::FrameAttached { frame: page.id.clone(), parent: None });
         let _ = page.observer.set(observer);
         let listener =
-            Arc::new(TargetListener { page: Arc::downgrade(&page), link: page.link.clone() });
-        page.link.wire.listen(page.link.session.clone(), listener);
-        page.network.add_page(&page);
-        page.network.join(&page.link, None);
-        match listener::initialise(&page.link, &page.options, Some((setup.windows, setup.popup))) {
-            Ok(answers) => {
+            Arc::new(PageListener { page: Arc::downgrade(&page), cdp: page.cdp.clone() });
+        page.cdp.connection.listen(page.cdp.id.clone(), listener);
+        let network_page: Arc<dyn NetworkPage> = page.clone();
+        page.network.add_page(Arc::downgrade(&network_page));
+        page.network.join(&page.cdp, None);
+        match listener::initialize(&page.cdp, &page.options, Some((setup.window_mode, setup.popup)))
+        {
+            Ok(responses) => {
                 let page = page.clone();
                 page.frames.expect_tree();
-                let document = page.link.post(GetFrameTreeParams::default());
-                // Ends with the last answer; each is answered or fails with the target.
+                let document = page.cdp.post(GetFrameTreeParams::default());
+                // Ends with the last response. Each command gets a response or fails with the target.
                 tokio::spawn(async move {
                     let mut outcome = Ok(());
-                    for answer in answers {
-                        if let Err(error) = answer.raw().await {
-                            outcome =
-                                outcome.and(Err(emulation::refused(error, &page.options.config)));
+                    for response in responses {
+                        if let Err(error) = response.raw().await {
+                            outcome = outcome
+                                .and(Err(emulation::rejected_setting(error, &page.options.config)));
                         }
                     }
                     page.state.send_replace(Some(outcome));
-                    // A popup that opens a dialog at once answers this only when the dialog is closed.
+                    // If a popup opens a dialog at once, the response comes when the dialog is closed.
                     if let Ok(document) = document {
                         page.report_first_document(document).await;
                     }
@@ -154,17 +159,17 @@ impl ChromiumPage {
         page
     }
 
-    /// Reports the documents of `tree`, as far as events have not replaced them: a tab that a link opens in the background
-    /// may commit before `Page.enable` reaches its renderer.
-    async fn report_first_document(&self, tree: Sent) {
+    /// Reports the documents of `tree` that events have not replaced: a background tab may commit its document before
+    /// `Page.enable` reaches its renderer.
+    async fn report_first_document(&self, tree: PendingCall) {
         let tree = tree.read().await;
-        let ordered = self.order();
+        let ordered = self.lock_reporting();
         let detached = self.frames.tree_arrived();
-        let (Ok(tree), Some(session)) = (tree, &self.link.session) else { return };
+        let (Ok(tree), Some(session)) = (tree, &self.cdp.id) else { return };
         if self.frames.has_document(&self.id) {
             return;
         }
-        // Of a frame with a document, the tree may have children of the former one.
+        // If a frame has another document now, the tree may contain the children of the former one.
         let is_outdated = |frame: &FrameId| {
             let moved = self.frames.session_of(frame).is_some_and(|of| of != *session);
             moved || detached.contains(frame) || self.frames.has_document(frame)
@@ -173,12 +178,12 @@ impl ChromiumPage {
             self.report(event, session);
         }
         drop(ordered);
-        // Sends the lifecycle events again that came before the document was known.
-        drop(self.link.post(SetLifecycleEventsEnabledParams::new(true)));
+        // Repeats the lifecycle events that came before the document was known.
+        drop(self.cdp.post(SetLifecycleEventsEnabledParams::new(true)));
     }
 
-    /// Held while the events of one message are reported: a late report never follows a newer one.
-    fn order(&self) -> MutexGuard<'_, ()> {
+    /// Keeps reports in order: the events of one message are reported before those of the next.
+    fn lock_reporting(&self) -> MutexGuard<'_, ()> {
         self.reporting.lock()
     }
 
@@ -208,9 +213,9 @@ impl ChromiumPage {
     /// Waits until the page is set up.
     pub async fn ready(&self) -> EngineResult<()> {
         let mut state = self.state.subscribe();
-        let done = tokio::time::timeout(READY_TIMEOUT, state.wait_for(Option::is_some))
+        let done = tokio::time::timeout(SETUP_TIMEOUT, state.wait_for(Option::is_some))
             .await
-            .map_err(|_| EngineError::TimedOut(READY_TIMEOUT))?
+            .map_err(|_| EngineError::TimedOut(SETUP_TIMEOUT))?
             .map_err(|_| EngineError::PageGone)?;
         done.clone().unwrap_or(Ok(()))
     }
@@ -230,43 +235,43 @@ impl ChromiumPage {
         }
     }
 
-    /// Where its documents come from.
-    pub fn places(&self) -> Vec<String> {
-        self.frames.places()
-    }
-
     /// The initiator of an intercepted request of the frames.
-    fn initiator(&self, paused: &Paused) -> RequestInitiator {
-        let place = paused.frame_id.as_ref().and_then(|frame| self.frames.place_of(frame));
-        RequestInitiator::of(&paused.stopped(&self.id), self.navigation.lock().target(), place)
+    fn initiator(&self, paused: &PausedRequest) -> RequestInitiator {
+        let document_url =
+            paused.frame_id.as_ref().and_then(|frame| self.frames.document_url(frame));
+        RequestInitiator::of(
+            &paused.intercepted(&self.id),
+            self.navigation.lock().target(),
+            document_url,
+        )
     }
 
-    /// The entry of the history that is `steps` from the current one.
+    /// Returns the entry of the history at `steps` from the current one.
     async fn history_entry(&self, steps: i64) -> EngineResult<Option<HistoryEntry>> {
-        let history: History = self.link.execute(GetNavigationHistoryParams {}).await?;
+        let history: NavigationHistory = self.cdp.execute(GetNavigationHistoryParams {}).await?;
         let index = usize::try_from(history.current_index + steps).ok();
         Ok(index.and_then(|index| history.entries.into_iter().nth(index)))
     }
 
-    /// The target has been detached.
+    /// Reports that the target has been detached.
     pub fn gone(&self) {
-        if let Some(session) = &self.link.session {
+        if let Some(session) = &self.cdp.id {
             self.network.leave(session);
         }
         self.emit(PageEvent::Closed);
     }
 
-    /// The link to the process that `frame` lives in; where that is not known, the page's own knows best
-    /// (a document that is gone back to comes with its frames, and without a word about them).
-    fn link_of(&self, frame: &FrameId) -> Link {
-        let session = self.frames.session_of(frame).or_else(|| self.link.session.clone());
-        Link { wire: self.link.wire.clone(), session }
+    /// Returns the session of the process of `frame`. If it is unknown, returns the page's own session: Chromium does not
+    /// report the frames of a document that it restores from the back/forward cache.
+    fn session_of_frame(&self, frame: &FrameId) -> CdpSession {
+        let id = self.frames.session_of(frame).or_else(|| self.cdp.id.clone());
+        CdpSession { connection: self.cdp.connection.clone(), id }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Navigated {
+struct NavigateResponse {
     loader_id: Option<String>,
     error_text: Option<String>,
     #[serde(default)]
@@ -275,7 +280,7 @@ struct Navigated {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct History {
+struct NavigationHistory {
     current_index: i64,
     entries: Vec<HistoryEntry>,
 }
@@ -287,19 +292,19 @@ struct HistoryEntry {
     title: String,
 }
 
-fn names(files: &[PathBuf]) -> Vec<String> {
+fn path_strings(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 
 /// CDP's description of a node.
 #[derive(Deserialize)]
-struct Described {
-    node: Node,
+struct DescribedNode {
+    node: DomNode,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Node {
+struct DomNode {
     frame_id: Option<String>,
     #[serde(default)]
     shadow_roots: Vec<ShadowRoot>,
@@ -313,8 +318,18 @@ struct ShadowRoot {
 }
 
 #[derive(Deserialize)]
-struct Captured {
+struct CapturedData {
     data: String,
+}
+
+impl NetworkPage for ChromiumPage {
+    fn emit(&self, event: PageEvent) {
+        Self::emit(self, event);
+    }
+
+    fn document_urls(&self) -> Vec<String> {
+        self.frames.document_urls()
+    }
 }
 
 #[async_trait]
@@ -337,17 +352,18 @@ impl Page for ChromiumPage {
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
         self.navigation.lock().request(url);
-        let answer: EngineResult<Navigated> = self.link.execute(NavigateParams::new(url)).await;
+        let answer: EngineResult<NavigateResponse> =
+            self.cdp.execute(NavigateParams::new(url)).await;
         self.navigation.lock().end();
         Ok(match answer? {
-            Navigated { is_download: true, .. } => NavigationStart::Download,
-            Navigated { error_text: Some(reason), .. } if !reason.is_empty() => {
+            NavigateResponse { is_download: true, .. } => NavigationStart::Download,
+            NavigateResponse { error_text: Some(reason), .. } if !reason.is_empty() => {
                 NavigationStart::Failed { reason }
             }
-            Navigated { loader_id: Some(document), .. } => {
+            NavigateResponse { loader_id: Some(document), .. } => {
                 NavigationStart::Document(document.into())
             }
-            Navigated { .. } => NavigationStart::SameDocument,
+            NavigateResponse { .. } => NavigationStart::SameDocument,
         })
     }
 
@@ -374,52 +390,52 @@ impl Page for ChromiumPage {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>> {
-        let (link, object) = self.element(frame, reference).await?;
-        let node: Described = link
+        let (cdp, object) = self.element(frame, reference).await?;
+        let node: DescribedNode = cdp
             .execute(DescribeNodeParams {
                 object_id: Some(object.clone().into()),
                 ..DescribeNodeParams::default()
             })
             .await?;
-        drop(link.post(ReleaseObjectParams::new(object))?);
+        drop(cdp.post(ReleaseObjectParams::new(object))?);
         Ok(node.node.frame_id.map(Into::into))
     }
 
-    async fn hand_over_roots(
+    async fn pass_closed_roots(
         &self,
         frame: &FrameId,
         hosts: &str,
         take: &str,
     ) -> EngineResult<bool> {
-        closed::hand_over(self, frame, hosts, take).await
+        closed_roots::hand_over(self, frame, hosts, take).await
     }
 
     async fn title(&self) -> EngineResult<String> {
         Ok(self.history_entry(0).await?.map(|entry| entry.title).unwrap_or_default())
     }
 
-    async fn forget_history(&self) -> EngineResult<()> {
-        self.link.run(ResetNavigationHistoryParams {}).await
+    async fn clear_history(&self) -> EngineResult<()> {
+        self.cdp.run(ResetNavigationHistoryParams {}).await
     }
 
     fn stop_loading(&self) {
-        let _ = self.link.post(StopLoadingParams {});
+        let _ = self.cdp.post(StopLoadingParams {});
     }
 
-    fn stop_script(&self) {
-        let _ = self.link.post(TerminateExecutionParams {});
+    fn terminate_script(&self) {
+        let _ = self.cdp.post(TerminateExecutionParams {});
     }
 
-    async fn catch_up(&self) {
+    async fn flush_events(&self) {
         // The browser's own session and the page's are read apart there: one answer tells nothing of the other.
-        let browser = Link { wire: self.link.wire.clone(), session: None };
+        let browser = self.cdp.browser();
         let _ = browser.run(GetVersionParams {}).await;
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
         self.drag.canceled().await;
         let batch = {
-            let mut batch = self.link.batch();
+            let mut batch = self.cdp.batch();
             input::mouse(&mut batch, events, &mut self.held.lock())?;
             batch
         };
@@ -427,44 +443,44 @@ impl Page for ChromiumPage {
     }
 
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
-        let mut batch = self.link.batch();
+        let mut batch = self.cdp.batch();
         input::wheel(&mut batch, at, by)?;
         batch.run().await
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
-        let mut batch = self.link.batch();
+        let mut batch = self.cdp.batch();
         input::keyboard(&mut batch, events)?;
         batch.run().await
     }
 
     async fn intercept_drags(&self, on: bool) -> EngineResult<()> {
-        self.drag.intercept(&self.link, on).await
+        self.drag.intercept(&self.cdp, on).await
     }
 
     async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()> {
         if enters {
-            self.drag.dispatch(&self.link, DispatchDragEventType::DragEnter, x, y).await?;
+            self.drag.dispatch(&self.cdp, DispatchDragEventType::DragEnter, x, y).await?;
         }
-        self.drag.dispatch(&self.link, DispatchDragEventType::DragOver, x, y).await
+        self.drag.dispatch(&self.cdp, DispatchDragEventType::DragOver, x, y).await
     }
 
     async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()> {
-        self.drag.dispatch(&self.link, DispatchDragEventType::Drop, x, y).await
+        self.drag.dispatch(&self.cdp, DispatchDragEventType::Drop, x, y).await
     }
 
-    fn give_up_drag(&self, x: f64, y: f64) {
+    fn cancel_drag(&self, x: f64, y: f64) {
         let mut held = self.held.lock();
-        let mut batch = self.link.batch();
+        let mut batch = self.cdp.batch();
         if *held & 1 != 0 {
             let release = [
                 MouseEvent::Move { x, y, modifiers: 0 },
                 MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
             ];
-            // A page that is gone holds no button.
+            // Fails only if the page has gone.
             let _ = input::mouse(&mut batch, &release, &mut held);
         }
-        self.drag.cancel(&self.link, batch.send().unwrap_or_default());
+        self.drag.cancel(&self.cdp, batch.send().unwrap_or_default());
     }
 
     async fn set_files(
@@ -473,42 +489,42 @@ impl Page for ChromiumPage {
         reference: &str,
         files: &[PathBuf],
     ) -> EngineResult<()> {
-        let (link, object) = self.element(frame, reference).await?;
-        let mut params = SetFileInputFilesParams::new(names(files));
+        let (cdp, object) = self.element(frame, reference).await?;
+        let mut params = SetFileInputFilesParams::new(path_strings(files));
         params.object_id = Some(object.clone().into());
-        let outcome = link.run(params).await;
-        drop(link.post(ReleaseObjectParams::new(object))?);
+        let outcome = cdp.run(params).await;
+        drop(cdp.post(ReleaseObjectParams::new(object))?);
         outcome
     }
 
     async fn choose_files(&self, chooser: &FileChooser, files: &[PathBuf]) -> EngineResult<()> {
-        let mut params = SetFileInputFilesParams::new(names(files));
+        let mut params = SetFileInputFilesParams::new(path_strings(files));
         params.backend_node_id = Some(BackendNodeId::new(chooser.input.ok_or(FILE_SYSTEM_ACCESS)?));
-        self.link_of(&chooser.frame).run(params).await
+        self.session_of_frame(&chooser.frame).run(params).await
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
-        self.link.run(emulation::metrics(&self.options.config, self.windows, size)).await
+        self.cdp.run(emulation::metrics(&self.options.config, self.window_mode, size)).await
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
-        // After a failed navigation the main frame has another URL.
+        // After a failed navigation, the main frame has the URL of an error page.
         if let Some(current) = self.history_entry(0).await? {
             self.navigation.lock().request(&current.url);
         }
-        self.link
+        self.cdp
             .run(ReloadParams { ignore_cache: Some(ignore_cache), ..ReloadParams::default() })
             .await
     }
 
-    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+    async fn traverse_history(&self, entries: i64) -> EngineResult<bool> {
         let Some(entry) = self.history_entry(entries).await? else { return Ok(false) };
         self.navigation.lock().request(&entry.url);
-        self.link.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
+        self.cdp.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
     }
 
-    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+    async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
         let params = CaptureScreenshotParams {
             format: Some(match shot.format {
                 ImageFormat::Png => CaptureScreenshotFormat::Png,
@@ -526,9 +542,10 @@ impl Page for ChromiumPage {
             optimize_for_speed: Some(true),
             ..CaptureScreenshotParams::default()
         };
-        let captured: Captured = tokio::time::timeout(SHOT_TIMEOUT, self.link.execute(params))
-            .await
-            .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))??;
+        let captured: CapturedData =
+            tokio::time::timeout(SCREENSHOT_TIMEOUT, self.cdp.execute(params))
+                .await
+                .map_err(|_| EngineError::TimedOut(SCREENSHOT_TIMEOUT))??;
         Ok(captured.data)
     }
 
@@ -539,9 +556,9 @@ impl Page for ChromiumPage {
             ..PrintToPdfParams::default()
         };
         let printed =
-            tokio::time::timeout(PRINT_TIMEOUT, self.link.execute::<Captured>(params)).await;
+            tokio::time::timeout(PRINT_TIMEOUT, self.cdp.execute::<CapturedData>(params)).await;
         match printed.map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))? {
-            // A browser with windows prints through its dialog only.
+            // A browser with windows can print only with its dialog.
             Err(EngineError::Refused(reason)) if reason.contains("not implemented") => {
                 Err(EngineError::Unsupported {
                     what: "saving a page as PDF",
@@ -555,13 +572,13 @@ impl Page for ChromiumPage {
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
         let mut params = HandleJavaScriptDialogParams::new(accept);
         params.prompt_text = prompt_text.map(str::to_owned);
-        self.link.run(params).await
+        self.cdp.run(params).await
     }
 
     async fn close(&self) -> EngineResult<()> {
-        let browser = Link { wire: self.link.wire.clone(), session: None };
+        let browser = self.cdp.browser();
         match browser.run(CloseTargetParams::new(self.id.to_string())).await {
-            // It was gone already.
+            // The page is already closed.
             Err(EngineError::Refused(_) | EngineError::PageGone) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         }

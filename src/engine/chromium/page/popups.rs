@@ -1,4 +1,4 @@
-//! The sizes that a page asks for its popups, from `window.open(url, name, "width=300,height=200")`.
+//! The sizes that a page requests for its popups, from `window.open(url, name, "width=300,height=200")`.
 
 use std::collections::VecDeque;
 
@@ -6,30 +6,30 @@ use parking_lot::Mutex;
 
 use crate::config::Viewport;
 
-/// Requests whose window has not arrived; a window that Chromium refuses never does.
-const LIMIT: usize = 16;
+/// Maximum number of pending requests. A window that Chromium blocks never opens.
+const MAX_REQUESTS: usize = 16;
 /// The smallest width and height of a popup.
 const SMALLEST: u32 = 100;
 
-/// The windows that a page has requested and that have not arrived, the oldest first.
+/// The requested windows that have not opened yet, the oldest first.
 #[derive(Default)]
 pub(super) struct Popups(Mutex<VecDeque<Option<Viewport>>>);
 
 impl Popups {
     /// Records a call of `window.open` with these features.
     pub fn requested(&self, features: &[String]) {
-        // Such a window arrives without an opener.
+        // Such a window has no opener.
         if features.iter().any(|feature| matches!(feature.as_str(), "noopener" | "noreferrer")) {
             return;
         }
         let mut requests = self.0.lock();
-        if requests.len() == LIMIT {
+        if requests.len() == MAX_REQUESTS {
             requests.pop_front();
         }
         requests.push_back(size(features));
     }
 
-    /// Takes the size of the next window to arrive, if its features gave one.
+    /// Removes the oldest request and returns its size, if its features have one.
     pub fn next(&self) -> Option<Viewport> {
         self.0.lock().pop_front().flatten()
     }

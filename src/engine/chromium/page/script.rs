@@ -11,22 +11,24 @@ use serde_json::Value;
 
 use super::ChromiumPage;
 use crate::{
-    engine::{EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::Link},
+    engine::{
+        EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::session::CdpSession,
+    },
     offload,
 };
 
-/// Name of our world beside the page's own.
+/// The name of Troupe's isolated world.
 pub(super) const WORLD: &str = "troupe";
 
-/// Calls a function of our script with its arguments as JSON.
+/// Calls a function of Troupe's script with its arguments as JSON.
 const CALL: &str = "function (name, json) { const troupe = globalThis.__troupe; return troupe && troupe[name](JSON.parse(json)); }";
 
-/// The element with a ref, which fails without our script.
+/// Returns the element with a ref. Throws if Troupe's script is missing.
 const ELEMENT: &str = "function (reference) { return globalThis.__troupe.element(reference); }";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Evaluated {
+pub(super) struct EvaluateResult {
     result: RemoteObject,
     exception_details: Option<ExceptionDetails>,
 }
@@ -53,11 +55,11 @@ struct ExceptionDetails {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CreatedWorld {
+struct CreatedIsolatedWorld {
     execution_context_id: i64,
 }
 
-impl Evaluated {
+impl EvaluateResult {
     pub fn outcome(self) -> EngineResult<RemoteObject> {
         self.exception_details
             .map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
@@ -82,21 +84,21 @@ impl From<ExceptionDetails> for ScriptFailure {
 }
 
 impl ChromiumPage {
-    /// A copy of what `expression` gives, once it is there.
+    /// Evaluates `expression`, awaits its promise, and returns a copy of the value.
     pub(super) async fn value(
         &self,
         frame: &FrameId,
         world: World,
         expression: &str,
     ) -> EngineResult<Value> {
-        let link = self.link_of(frame);
+        let cdp = self.session_of_frame(frame);
         let mut params = EvaluateParams::new(expression);
-        params.context_id = self.context_of(&link, frame, world).await?;
+        params.context_id = self.context_of(&cdp, frame, world).await?;
         params.return_by_value = Some(true);
         params.await_promise = Some(true);
         params.user_gesture = Some(world == World::Main);
-        let sent = offload::in_place(expression.len(), || link.post(params))?;
-        let result = sent.read::<Evaluated>().await?.outcome()?;
+        let sent = offload::in_place(expression.len(), || cdp.post(params))?;
+        let result = sent.read::<EvaluateResult>().await?.outcome()?;
         // NaN, Infinity, -0 and BigInts have no JSON, so their source text is returned.
         Ok(result.unserializable_value.map_or(result.value, Value::String))
     }
@@ -108,34 +110,34 @@ impl ChromiumPage {
         name: &str,
         arguments: &str,
     ) -> EngineResult<Value> {
-        let link = self.link_of(frame);
-        let mut params = self.function_call(&link, frame, CALL, &[name, arguments]).await?;
+        let cdp = self.session_of_frame(frame);
+        let mut params = self.function_call(&cdp, frame, CALL, &[name, arguments]).await?;
         params.return_by_value = Some(true);
         params.await_promise = Some(true);
-        let sent = offload::in_place(arguments.len(), || link.post(params))?;
-        Ok(sent.read::<Evaluated>().await?.outcome()?.value)
+        let sent = offload::in_place(arguments.len(), || cdp.post(params))?;
+        Ok(sent.read::<EvaluateResult>().await?.outcome()?.value)
     }
 
-    /// A handle on the element with this ref, to be released.
+    /// Returns a handle of the element with this ref, which the caller must release.
     pub(super) async fn element(
         &self,
         frame: &FrameId,
         reference: &str,
-    ) -> EngineResult<(Link, String)> {
-        let link = self.link_of(frame);
-        let params = self.function_call(&link, frame, ELEMENT, &[reference]).await?;
-        let result = link.execute::<Evaluated>(params).await?.outcome()?;
+    ) -> EngineResult<(CdpSession, String)> {
+        let cdp = self.session_of_frame(frame);
+        let params = self.function_call(&cdp, frame, ELEMENT, &[reference]).await?;
+        let result = cdp.execute::<EvaluateResult>(params).await?.outcome()?;
         let object = result
             .object_id
-            .ok_or_else(|| EngineError::Refused(format!("`{reference}` is no element")))?;
-        Ok((link, object))
+            .ok_or_else(|| EngineError::Refused(format!("`{reference}` is not an element")))?;
+        Ok((cdp, object))
     }
 
-    /// A call of `function` in our world. The source is the same for every call, so V8 finds it in its compilation cache.
-    /// Arguments are compiled too: as string literals, which takes less time than object literals.
+    /// Returns a call of `function` in the isolated world. The source is the same for every call, so V8 finds it in its
+    /// compilation cache. V8 compiles arguments too, and string literals faster than object literals.
     async fn function_call(
         &self,
-        link: &Link,
+        cdp: &CdpSession,
         frame: &FrameId,
         function: &str,
         arguments: &[&str],
@@ -145,18 +147,18 @@ impl ChromiumPage {
             ..CallArgument::default()
         };
         let mut params = CallFunctionOnParams::new(function);
-        params.execution_context_id = self.context_of(link, frame, World::Isolated).await?;
+        params.execution_context_id = self.context_of(cdp, frame, World::Isolated).await?;
         params.arguments = Some(arguments.iter().map(argument).collect());
         Ok(params)
     }
 
     pub(super) async fn context_of(
         &self,
-        link: &Link,
+        cdp: &CdpSession,
         frame: &FrameId,
         world: World,
     ) -> EngineResult<Option<ExecutionContextId>> {
-        let session = link.session.clone().unwrap_or_default();
+        let session = cdp.id.clone().unwrap_or_default();
         let id = match (self.frames.context(&session, frame, world), world) {
             (Some(id), _) => id,
             (None, World::Main) if !self.frames.has(frame) => {
@@ -167,7 +169,7 @@ impl ChromiumPage {
             (None, World::Isolated) => {
                 let mut create = CreateIsolatedWorldParams::new(frame.to_string());
                 create.world_name = Some(WORLD.to_owned());
-                link.execute::<CreatedWorld>(create).await?.execution_context_id
+                cdp.execute::<CreatedIsolatedWorld>(create).await?.execution_context_id
             }
         };
         Ok(Some(ExecutionContextId::new(id)))

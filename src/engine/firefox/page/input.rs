@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{FirefoxPage, lock};
 use crate::engine::{
-    EngineError, EngineResult, FrameId, MouseButton, MouseEvent, Press, Pressing, ScriptCall,
-    World, actions,
+    ClickInProgress, CombinedClick, EngineError, EngineResult, FrameId, MouseButton, MouseEvent,
+    ScriptCall, World, actions,
     firefox::{
         convert_error, document_gone,
         privileged::ClickProgress,
@@ -55,13 +55,13 @@ impl Drop for PendingClickGuard<'_> {
 }
 
 impl FirefoxPage {
-    /// See [`crate::engine::Page::press_between`].
+    /// See [`crate::engine::Page::click_between_calls`].
     pub(super) async fn dispatch_checked_click(
         &self,
         check: &ScriptCall,
         (clicks, time): (u32, Duration),
         then: &ScriptCall,
-    ) -> EngineResult<Option<Pressing<'_>>> {
+    ) -> EngineResult<Option<CombinedClick<'_>>> {
         // Another frame may be at the point or have the focus.
         if lock(&self.state).frames.has_children() {
             return Ok(None);
@@ -104,7 +104,7 @@ impl FirefoxPage {
         };
         let Some((looked, pressing)) = checked else { return Ok(None) };
         if !pressing {
-            return Ok(Some(Pressing { looked, press: None }));
+            return Ok(Some(CombinedClick { first_answer: looked, click: None }));
         }
         let over = answer.clone();
         let pressed = async move {
@@ -125,8 +125,8 @@ impl FirefoxPage {
                 Err(error) => Err(self.classify_error(error).await),
             }
         };
-        let press = Press { over: pressed.boxed(), then: then.boxed() };
-        Ok(Some(Pressing { looked, press: Some(press) }))
+        let press = ClickInProgress { done: pressed.boxed(), second_answer: then.boxed() };
+        Ok(Some(CombinedClick { first_answer: looked, click: Some(press) }))
     }
 
     /// Handles a report about a pending click.
@@ -268,15 +268,21 @@ impl FirefoxPage {
             };
             match *event {
                 MouseEvent::Move { modifiers: 0, .. } => {
-                    add("mousemove", actions::place(event), 0, held, 0)
+                    add("mousemove", actions::position(event), 0, held, 0)
                 }
                 MouseEvent::Down { button, clicks, modifiers: 0, .. } => {
                     held |= flag(button);
-                    add("mousedown", actions::place(event), actions::button(button), held, clicks);
+                    add(
+                        "mousedown",
+                        actions::position(event),
+                        actions::button(button),
+                        held,
+                        clicks,
+                    );
                     if button == MouseButton::Right {
                         add(
                             "contextmenu",
-                            actions::place(event),
+                            actions::position(event),
                             actions::button(button),
                             held,
                             clicks,
@@ -285,7 +291,7 @@ impl FirefoxPage {
                 }
                 MouseEvent::Up { button, clicks, modifiers: 0, .. } => {
                     held &= !flag(button);
-                    add("mouseup", actions::place(event), actions::button(button), held, clicks);
+                    add("mouseup", actions::position(event), actions::button(button), held, clicks);
                 }
                 _ => return None,
             }

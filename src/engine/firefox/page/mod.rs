@@ -31,11 +31,11 @@ use super::{
     remote_value::ScriptResult,
 };
 use crate::engine::{
-    Area, Capabilities, EngineError, EngineResult, FileChooser, FrameId, ImageFormat, KeyEvent,
-    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Pressing,
-    ResourceKind, ScriptCall, Shot, World,
-    actions::{self, Typed},
-    connection::WireError,
+    Area, Capabilities, CombinedClick, EngineError, EngineResult, FileChooser, FrameId,
+    ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
+    ResourceKind, ScreenshotOptions, ScriptCall, World,
+    actions::{self, KeyboardInput},
+    connection::ConnectionError,
     element_expression,
     network::ResourceType,
     network_policy::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
@@ -280,7 +280,7 @@ impl FirefoxPage {
 
     /// Handles the end of a response in the parent process. The document gets it next.
     pub fn response_received(&self, channel: u64) {
-        self.emit(PageEvent::AnswerBegun { id: request_id(channel), length: Some(0) });
+        self.emit(PageEvent::ResponseStarted { id: request_id(channel), length: Some(0) });
     }
 
     /// Handles the end of a response in the document.
@@ -437,9 +437,9 @@ fn names(files: &[PathBuf]) -> Vec<String> {
 }
 
 /// Converts a rejected navigation command into a failed navigation if it names a network error.
-fn failed_navigation(error: WireError) -> EngineResult<NavigationStart> {
+fn failed_navigation(error: ConnectionError) -> EngineResult<NavigationStart> {
     match &error {
-        WireError::Refused { message, .. } => match network_errors::error_name(message) {
+        ConnectionError::Refused { message, .. } => match network_errors::error_name(message) {
             Some(name) => {
                 Ok(NavigationStart::Failed { reason: network_errors::chromium_name(name) })
             }
@@ -507,7 +507,7 @@ impl Page for FirefoxPage {
         Ok(remote.window().map(Into::into))
     }
 
-    async fn hand_over_roots(
+    async fn pass_closed_roots(
         &self,
         frame: &FrameId,
         hosts: &str,
@@ -523,7 +523,7 @@ impl Page for FirefoxPage {
         Ok(title.as_str().unwrap_or_default().to_owned())
     }
 
-    async fn forget_history(&self) -> EngineResult<()> {
+    async fn clear_history(&self) -> EngineResult<()> {
         self.ask("clearing the history", SYSTEM_ACCESS_HINT, "forgetHistory").await.map(drop)
     }
 
@@ -531,11 +531,11 @@ impl Page for FirefoxPage {
         let _ = self.privileged.post(&self.privileged_call("stop"));
     }
 
-    fn stop_script(&self) {
+    fn terminate_script(&self) {
         let _ = self.privileged.post(&self.privileged_call("stopScript"));
     }
 
-    async fn catch_up(&self) {
+    async fn flush_events(&self) {
         let _ = self.run("browsingContext.getTree", json!({"root": self.id, "maxDepth": 0})).await;
     }
 
@@ -543,13 +543,13 @@ impl Page for FirefoxPage {
         let focused = self.focused_frame().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
-            let point = actions::place(first);
+            let point = actions::position(first);
             let (frame, (x, y)) = self.input_frame_at(point).await?;
             let here = if frame == self.id && !lock(&self.state).frames.has_children() {
                 rest.len()
             } else {
                 // Events at the same point go to the same frame.
-                rest.iter().take_while(|event| actions::place(event) == point).count()
+                rest.iter().take_while(|event| actions::position(event) == point).count()
             };
             let (now, later) = rest.split_at(here);
             if frame == self.id {
@@ -569,12 +569,12 @@ impl Page for FirefoxPage {
         self.perform(&frame, actions::wheel("wheel", inside, by)).await
     }
 
-    async fn press_between(
+    async fn click_between_calls(
         &self,
         check: &ScriptCall,
         clicks: (u32, Duration),
         then: &ScriptCall,
-    ) -> EngineResult<Option<Pressing<'_>>> {
+    ) -> EngineResult<Option<CombinedClick<'_>>> {
         self.dispatch_checked_click(check, clicks, then).await
     }
 
@@ -583,8 +583,8 @@ impl Page for FirefoxPage {
             let frame = self.focused_frame().await?;
             self.focus(&frame);
             match part {
-                Typed::Keys(actions) => self.perform(&frame, actions).await?,
-                Typed::Text(text) => {
+                KeyboardInput::Keys(actions) => self.perform(&frame, actions).await?,
+                KeyboardInput::Text(text) => {
                     let insert =
                         format!("document.execCommand('insertText', false, {})", json!(text));
                     self.script(&frame, World::Isolated, &insert).await?;
@@ -619,7 +619,7 @@ impl Page for FirefoxPage {
         self.drag("drop", x, y).await
     }
 
-    fn give_up_drag(&self, x: f64, y: f64) {
+    fn cancel_drag(&self, x: f64, y: f64) {
         let (frames, held) = {
             let state = lock(&self.state);
             (state.frames.all(), state.held)
@@ -687,12 +687,12 @@ impl Page for FirefoxPage {
         }
     }
 
-    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+    async fn traverse_history(&self, entries: i64) -> EngineResult<bool> {
         self.expect_history_entry(entries).await?;
         let before = lock(&self.state).frames.navigation_state(&self.id);
         let params = json!({"context": self.id, "delta": entries});
         match self.bidi.post("browsingContext.traverseHistory", params)?.raw().await {
-            Err(WireError::Refused { code, .. }) if code == "no such history entry" => {
+            Err(ConnectionError::Refused { code, .. }) if code == "no such history entry" => {
                 return Ok(false);
             }
             Err(error) => {
@@ -711,7 +711,7 @@ impl Page for FirefoxPage {
         Ok(true)
     }
 
-    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+    async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
         let format = match shot.format {
             ImageFormat::Png => json!({"type": "image/png"}),
             ImageFormat::Jpeg => {

@@ -6,7 +6,7 @@ use super::{FirefoxPage, lock};
 use crate::{
     engine::{
         EngineError, EngineResult, FrameId, World,
-        connection::Sent,
+        connection::PendingCall,
         firefox::{
             convert_error,
             remote_value::{RemoteValue, ScriptResult},
@@ -31,7 +31,7 @@ impl FirefoxPage {
         frame: &FrameId,
         world: World,
         expression: &str,
-    ) -> EngineResult<Sent> {
+    ) -> EngineResult<PendingCall> {
         let params = json!({
             "expression": expression,
             "target": target(frame, world),
@@ -69,7 +69,7 @@ impl FirefoxPage {
             .ok_or_else(|| EngineError::Refused(format!("`{expression}` is not an element")))
     }
 
-    /// See [`crate::engine::Page::hand_over_roots`].
+    /// See [`crate::engine::Page::pass_closed_roots`].
     pub(super) async fn collect_closed_roots(
         &self,
         frame: &FrameId,

@@ -24,8 +24,9 @@ use super::{
 };
 use crate::engine::{
     Capabilities, Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent,
-    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, Shot, World,
-    actions::{self, Typed},
+    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, ScreenshotOptions,
+    World,
+    actions::{self, KeyboardInput},
     element_expression,
 };
 use async_trait::async_trait;
@@ -360,7 +361,7 @@ impl Page for WebkitPage {
         }
     }
 
-    async fn forget_history(&self) -> EngineResult<()> {
+    async fn clear_history(&self) -> EngineResult<()> {
         // Where it has been nowhere else there is nothing to forget.
         match self.run(&self.handle, "history.length").await?.as_u64() {
             Some(0 | 1) => Ok(()),
@@ -376,9 +377,9 @@ impl Page for WebkitPage {
     }
 
     /// WebDriver has no way to: the page answers again when the script is over.
-    fn stop_script(&self) {}
+    fn terminate_script(&self) {}
 
-    async fn catch_up(&self) {
+    async fn flush_events(&self) {
         if let Ok(shared) = self.shared() {
             let mut turn = shared.driver.turn().await;
             self.look(&mut turn).await;
@@ -408,8 +409,8 @@ impl Page for WebkitPage {
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
         for part in actions::keyboard(events) {
             match part {
-                Typed::Keys(actions) => self.perform(actions).await?,
-                Typed::Text(text) => {
+                KeyboardInput::Keys(actions) => self.perform(actions).await?,
+                KeyboardInput::Text(text) => {
                     let focus = lock(&self.focus).clone();
                     let insert =
                         format!("document.execCommand('insertText', false, {})", json!(text));
@@ -433,7 +434,7 @@ impl Page for WebkitPage {
         Err(unsupported("dropping with HTML's drag events"))
     }
 
-    fn give_up_drag(&self, x: f64, y: f64) {
+    fn cancel_drag(&self, x: f64, y: f64) {
         *lock(&self.released) = Some((x, y));
         if let Some(shared) = self.shared.upgrade() {
             shared.wake();
@@ -476,11 +477,11 @@ impl Page for WebkitPage {
         self.load_again().await
     }
 
-    async fn travel(&self, entries: i64) -> EngineResult<bool> {
+    async fn traverse_history(&self, entries: i64) -> EngineResult<bool> {
         self.go_through_history(entries).await
     }
 
-    async fn screenshot(&self, shot: Shot) -> EngineResult<String> {
+    async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
         self.picture(shot).await
     }
 

@@ -10,7 +10,7 @@ use thirtyfour::common::command::Command;
 use super::WebkitPage;
 use crate::{
     engine::{
-        Area, EngineError, EngineResult, ImageFormat, Shot,
+        Area, EngineError, EngineResult, ImageFormat, ScreenshotOptions,
         webkit::driver::{Turn, plain},
     },
     offload,
@@ -24,7 +24,7 @@ const MEASURE: &str = "const root = document.scrollingElement ?? document.docume
                        return [scrollX, scrollY, Math.max(root.scrollWidth, innerWidth), Math.max(root.scrollHeight, innerHeight)];";
 
 impl WebkitPage {
-    pub(super) async fn picture(&self, shot: Shot) -> EngineResult<String> {
+    pub(super) async fn picture(&self, shot: ScreenshotOptions) -> EngineResult<String> {
         let shared = self.shared()?;
         let mut turn = shared.free_turn().await;
         plain(self.at_top(&mut turn).await)?;
@@ -83,11 +83,11 @@ fn cut(picture: DynamicImage, area: Area, corner: (f64, f64)) -> DynamicImage {
     picture.crop_imm(x, y, pixels(area.width).max(1), pixels(area.height).max(1))
 }
 
-fn encode(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
+fn encode(picture: DynamicImage, shot: &ScreenshotOptions) -> EngineResult<String> {
     offload::in_place(picture.as_bytes().len(), || encode_here(picture, shot))
 }
 
-fn encode_here(picture: DynamicImage, shot: &Shot) -> EngineResult<String> {
+fn encode_here(picture: DynamicImage, shot: &ScreenshotOptions) -> EngineResult<String> {
     let mut bytes = Cursor::new(Vec::new());
     let written = match shot.format {
         ImageFormat::Png => picture.write_to(&mut bytes, Format::Png),

@@ -13,7 +13,7 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
 
 use crate::{
-    engine::{Area, FrameId, Shot, World},
+    engine::{Area, FrameId, ScreenshotOptions, World},
     error::Result,
     page::{
         Page,
@@ -45,7 +45,7 @@ struct FrameView {
 
 impl Page {
     /// Takes a screenshot of the page. Returns base64.
-    pub async fn screenshot(&self, shot: Shot) -> Result<String> {
+    pub async fn screenshot(&self, shot: ScreenshotOptions) -> Result<String> {
         self.alive(self.engine.screenshot(shot)).await
     }
 
@@ -58,7 +58,7 @@ impl Page {
     pub async fn screenshot_of(
         &self,
         target: &str,
-        shot: Shot,
+        shot: ScreenshotOptions,
         timeout: Duration,
     ) -> Result<String> {
         let sought = ActionabilityQuery::new(
@@ -74,7 +74,7 @@ impl Page {
                     timeout,
                 )
             })??;
-        self.screenshot(Shot { clip: Some(clip), full_page: outside, ..shot }).await
+        self.screenshot(ScreenshotOptions { clip: Some(clip), full_page: outside, ..shot }).await
     }
 
     /// Returns the element's box in the main document, and whether a part of it is outside of the

@@ -1,7 +1,7 @@
-//! Closed shadow roots: no script can read them, but the protocol reports them.
+//! Reads closed shadow roots, which CDP reports but page scripts cannot access.
 //!
-//! The nodes of a few hosts are serialized with their shadow roots. This takes 80 µs per host, so for many hosts one
-//! snapshot of the DOM (4 µs per node) is cheaper: it marks the nodes inside closed roots, and their parents are described.
+//! A few hosts are serialized with their shadow roots. For many hosts, one snapshot of the DOM is faster: it marks the
+//! nodes inside closed roots, and `DOM.describeNode` returns the roots of their parents.
 
 use std::{
     collections::BTreeSet,
@@ -22,24 +22,24 @@ use futures_util::future::join_all;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{ChromiumPage, Described};
+use super::{ChromiumPage, DescribedNode};
 use crate::engine::{
     EngineError, EngineResult, FrameId, World,
-    chromium::Link,
-    connection::{Sent, WireError},
+    chromium::session::CdpSession,
+    connection::{ConnectionError, PendingCall},
 };
 
-/// More hosts than this are looked up in a snapshot of the DOM.
-const MOST_SERIALIZED: usize = 64;
+/// Maximum number of hosts that are serialized. More are looked up in a snapshot of the DOM.
+const MAX_SERIALIZED: usize = 64;
 
-/// Numbers for the groups that the handles of one look are released with.
+/// Numbers for object groups, which release the handles of one search.
 static GROUPS: AtomicU64 = AtomicU64::new(0);
 
 /// A host and its closed root, by their backend node ids.
-type Pair = [i64; 2];
+type HostAndRoot = [i64; 2];
 
 #[derive(Deserialize)]
-struct Serialized {
+struct SerializedResult {
     result: SerializedObject,
 }
 
@@ -84,45 +84,45 @@ struct RareStrings {
 }
 
 #[derive(Deserialize)]
-struct Resolved {
-    object: Object,
+struct ResolvedNode {
+    object: ObjectHandle,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
+struct ObjectHandle {
     object_id: Option<String>,
 }
 
-/// See [`crate::engine::Page::hand_over_roots`].
+/// See [`crate::engine::Page::pass_closed_roots`].
 pub(super) async fn hand_over(
     page: &ChromiumPage,
     frame: &FrameId,
     hosts: &str,
     take: &str,
 ) -> EngineResult<bool> {
-    let link = page.link_of(frame);
+    let cdp = page.session_of_frame(frame);
     let group = format!("closed-{}", GROUPS.fetch_add(1, Ordering::Relaxed));
-    let outcome = look_into(page, &link, frame, hosts, take, &group).await;
-    // The serialized array and all nodes are held by the group.
+    let outcome = find_roots(page, &cdp, frame, hosts, take, &group).await;
+    // Releases the serialized array and all nodes.
     if !matches!(outcome, Ok(None)) {
-        drop(link.post(ReleaseObjectGroupParams::new(group)));
+        drop(cdp.post(ReleaseObjectGroupParams::new(group)));
     }
     outcome.map(|found| found.unwrap_or_default())
 }
 
-/// Returns whether it found closed roots; `None` if there were no hosts, and no handle was made.
-async fn look_into(
+/// Returns whether it found closed roots. `None`: there are no hosts, and no handles to release.
+async fn find_roots(
     page: &ChromiumPage,
-    link: &Link,
+    cdp: &CdpSession,
     frame: &FrameId,
     hosts: &str,
     take: &str,
     group: &str,
 ) -> EngineResult<Option<bool>> {
-    let context = page.context_of(link, frame, World::Isolated).await?;
+    let context = page.context_of(cdp, frame, World::Isolated).await?;
     let expression = format!(
-        "(hosts => hosts.length === 0 ? null : hosts.length > {MOST_SERIALIZED} ? [] : hosts)({hosts} ?? [])"
+        "(hosts => hosts.length === 0 ? null : hosts.length > {MAX_SERIALIZED} ? [] : hosts)({hosts} ?? [])"
     );
     let mut params = EvaluateParams::new(expression);
     params.context_id = context;
@@ -131,17 +131,17 @@ async fn look_into(
     deep.max_depth = Some(2);
     deep.additional_parameters = Some(json!({"maxNodeDepth": 0, "includeShadowTree": "all"}));
     params.serialization_options = Some(deep);
-    let Serialized { result } = link.execute(params).await?;
+    let SerializedResult { result } = cdp.execute(params).await?;
     let pairs = match result.deep_serialized_value.map(|deep| deep.value) {
-        Some(Value::Array(nodes)) if nodes.is_empty() => in_snapshot(link, frame).await?,
+        Some(Value::Array(nodes)) if nodes.is_empty() => find_in_snapshot(cdp, frame).await?,
         Some(Value::Array(nodes)) => nodes.iter().filter_map(closed_root).collect(),
         _ => return Ok(None),
     };
     if pairs.is_empty() {
         return Ok(Some(false));
     }
-    let resolved = together(pairs.iter().flatten().map(|node| {
-        link.post(ResolveNodeParams {
+    let resolved = send_all(pairs.iter().flatten().map(|node| {
+        cdp.post(ResolveNodeParams {
             backend_node_id: Some(BackendNodeId::new(*node)),
             object_group: Some(group.to_owned()),
             execution_context_id: context,
@@ -151,7 +151,7 @@ async fn look_into(
     .await?;
     let ids: Vec<Option<String>> = resolved
         .into_iter()
-        .map(|node: Option<Resolved>| node.and_then(|node| node.object.object_id))
+        .map(|node: Option<ResolvedNode>| node.and_then(|node| node.object.object_id))
         .collect();
     let present = ids.chunks_exact(2).filter(|pair| pair.iter().all(Option::is_some));
     let mut call = CallFunctionOnParams::new(format!(
@@ -169,44 +169,44 @@ async fn look_into(
             .collect(),
     );
     // Not awaited: later calls run after it. It fails only if the document or a node has gone meanwhile.
-    drop(link.post(call)?);
+    drop(cdp.post(call)?);
     Ok(Some(true))
 }
 
-/// The ids of a serialized host and its root, if that is closed.
-fn closed_root(node: &Value) -> Option<Pair> {
+/// Returns the ids of a serialized host and its root, if the root is closed.
+fn closed_root(node: &Value) -> Option<HostAndRoot> {
     let host = &node["value"];
     let root = &host["shadowRoot"]["value"];
     (root["mode"] == "closed").then_some(())?;
     Some([host["backendNodeId"].as_i64()?, root["backendNodeId"].as_i64()?])
 }
 
-/// All closed roots in the document of `frame`.
-async fn in_snapshot(link: &Link, frame: &FrameId) -> EngineResult<Vec<Pair>> {
+/// Finds all closed roots in the document of `frame`.
+async fn find_in_snapshot(cdp: &CdpSession, frame: &FrameId) -> EngineResult<Vec<HostAndRoot>> {
     // The parameter is mandatory, and an empty list would not be sent.
     let styles = vec!["display".to_owned()];
     let DomSnapshot { documents, strings } =
-        link.execute(CaptureSnapshotParams::new(styles)).await?;
+        cdp.execute(CaptureSnapshotParams::new(styles)).await?;
     let string = |index: usize| strings.get(index).map(String::as_str);
     let document =
         documents.into_iter().find(|document| string(document.frame_id) == Some(&**frame));
     let Some(DocumentSnapshot { nodes, .. }) = document else { return Ok(Vec::new()) };
     let NodeTree { parent_index, backend_node_id, shadow_root_type: RareStrings { index, value } } =
         nodes;
-    // Shadow roots are no nodes there: the parent of a node in one is another such node, or the host.
+    // A snapshot has no nodes for shadow roots: the parent of a node in a root is another such node, or the host.
     let inside = index.into_iter().zip(value).filter(|(_, kind)| string(*kind) == Some("closed"));
     let parent =
         |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();
     let parents: BTreeSet<i64> = inside.filter_map(|(node, _)| parent(node)).collect();
-    let described = together(parents.iter().map(|node| {
-        link.post(DescribeNodeParams {
+    let described = send_all(parents.iter().map(|node| {
+        cdp.post(DescribeNodeParams {
             backend_node_id: Some(BackendNodeId::new(*node)),
             depth: Some(0),
             ..DescribeNodeParams::default()
         })
     }))
     .await?;
-    let pair = |(host, described): (i64, Option<Described>)| {
+    let pair = |(host, described): (i64, Option<DescribedNode>)| {
         let roots = described?.node.shadow_roots;
         let root =
             roots.into_iter().find(|root| root.shadow_root_type.as_deref() == Some("closed"))?;
@@ -215,17 +215,17 @@ async fn in_snapshot(link: &Link, frame: &FrameId) -> EngineResult<Vec<Pair>> {
     Ok(parents.into_iter().zip(described).filter_map(pair).collect())
 }
 
-/// Sends several commands as one batch and returns their answers; `None` for nodes that were removed meanwhile.
-async fn together<T: DeserializeOwned>(
-    sent: impl Iterator<Item = EngineResult<Sent>>,
+/// Waits for several responses. `None` for nodes that have been removed.
+async fn send_all<T: DeserializeOwned>(
+    sent: impl Iterator<Item = EngineResult<PendingCall>>,
 ) -> EngineResult<Vec<Option<T>>> {
     let sent = sent.collect::<EngineResult<Vec<_>>>()?;
-    let answers = join_all(sent.into_iter().map(Sent::read::<T>)).await;
+    let answers = join_all(sent.into_iter().map(PendingCall::read::<T>)).await;
     answers
         .into_iter()
         .map(|answer| match answer {
             Ok(answer) => Ok(Some(answer)),
-            Err(WireError::Refused { .. }) => Ok(None),
+            Err(ConnectionError::Refused { .. }) => Ok(None),
             Err(error) => Err(EngineError::from(error)),
         })
         .collect()
