@@ -216,7 +216,10 @@ fn tree_paths(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) -> us
         path.push(rest[..end].to_owned());
         at += end;
         if !tree[at..].starts_with("::") {
-            paths.push(path);
+            // A trailing comma has no path after it.
+            if end > 0 {
+                paths.push(path);
+            }
             // Skips `as name` and spaces.
             return at + tree[at..].find([',', '}', ';', '\n']).unwrap_or(0);
         }
