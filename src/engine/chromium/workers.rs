@@ -95,7 +95,7 @@ impl Listener for WorkerListener {
                     self.emit(PageEvent::Request(event))
                 });
             }
-            "TargetInfo.attachedToTarget" => {
+            "Target.attachedToTarget" => {
                 if let Some(AttachedToTarget { session_id, target_info, .. }) =
                     parse_event(method, params)
                 {
@@ -111,7 +111,7 @@ impl Listener for WorkerListener {
                     );
                 }
             }
-            "TargetInfo.detachedFromTarget" => {
+            "Target.detachedFromTarget" => {
                 if let Some(DetachedFromTarget { session_id }) = parse_event(method, params) {
                     self.cdp.connection.forget(&session_id);
                 }
