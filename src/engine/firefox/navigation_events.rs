@@ -45,7 +45,7 @@ pub(super) struct NavigationEvent {
 #[derive(Default)]
 pub(super) struct FrameTable {
     frames: HashMap<FrameId, FrameRecord>,
-    /// RunningBrowser downloads: navigation, URL and Troupe's id.
+    /// Running downloads: navigation, URL and Troupe's id.
     downloads: Vec<(Option<Arc<str>>, String, Arc<str>)>,
     begun: u64,
 }
