@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     if !Path::new("node_modules/esbuild").exists() {
         return Err(
-            "esbuild is missing: run `npm ci` first (or `npm run setup`, which does all)".into()
+            "esbuild is missing: run `npm ci` first (or `npm run setup`, which also builds the addon)".into()
         );
     }
     let status = esbuild()
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// On Windows the package has a script for Node, elsewhere a program.
+/// Returns the command for esbuild: on Windows the package has a script for Node, elsewhere a program.
 fn esbuild() -> Command {
     if cfg!(windows) {
         let mut node = Command::new("node");

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Not to be edited here:
-// `npm run generate` writes it anew.
+// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Do not edit it:
+// `npm run generate` writes it.
 
 /** The options of the command line (`troupe --help`), in camelCase. The sections of a nested configuration file are accepted, too. */
 export interface Config {
@@ -294,11 +294,11 @@ export type ErrorCode =
   | 'BLOCKED_BY_POLICY'
   /** The browser or the page has crashed. Not retryable if a crashed page must be navigated first. */
   | 'BROWSER_CRASHED'
-  /** The browser refused the call, cannot do it, or could not be started. */
+  /** The browser rejected the call, does not support it, or could not be started. */
   | 'BROWSER_ERROR'
   /** A limit of memory, size or number is reached. */
   | 'RESOURCE_EXHAUSTED'
-  /** The upstream server of the session does not run. */
+  /** The upstream server of the session is not running. */
   | 'UPSTREAM_UNAVAILABLE'
   /** The server behind `--connect` cannot be reached, or the server ended during the call. */
   | 'SERVER_UNAVAILABLE'
@@ -307,9 +307,9 @@ export type ErrorCode =
 
 /** Facts about an error. Which of them it has depends on its code and reason. */
 export interface ErrorDetails {
-  /** What exactly failed, in a word: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`… */
+  /** A short reason: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`… */
   reason?: string
-  /** `INVALID_PARAMETERS`: everything that is wrong with the parameters. */
+  /** `INVALID_PARAMETERS`: all problems of the parameters. */
   violations?: {
     parameter: string
     problem: string
@@ -350,14 +350,14 @@ export interface ErrorDetails {
   class?: string
   line?: number
   column?: number
-  /** What the browser cannot do. */
+  /** The operation that the browser does not support. */
   unsupported?: string
-  /** Characters of a result that `offset` is beyond. */
+  /** Length of the result in characters, if `offset` is past its end. */
   total?: number
   maxSessions?: number
-  /** The sessions that the call may mean. */
+  /** The open sessions of the connection. */
   sessions?: string[]
-  /** Of the server that uses the session. */
+  /** Working directory of the server that uses the session. */
   workingDirectory?: string
   /** Bytes. */
   availableMemory?: number
@@ -367,11 +367,11 @@ export interface ErrorDetails {
   retryAt?: number
   /** The error of the upstream server. */
   upstream?: unknown
-  /** Where a script inside the page failed: a defect of Troupe. */
+  /** Stack trace of Troupe's script in the page: a defect of Troupe. */
   stack?: string
 }
 
-/** An error as the tools answer it, and as `validateSession` tells it. */
+/** An error as tools and `validateSession` return it. */
 export interface ErrorResponse {
   errorCode: ErrorCode
   message: string
@@ -381,12 +381,12 @@ export interface ErrorResponse {
   suggestion?: string
 }
 
-/** A picture, as `screenshot` answers it. */
+/** An image, as `screenshot` returns it. */
 export interface Picture {
   mimeType: string
   /** Base64. */
   data: string
-  /** The file that the picture was written to. */
+  /** Path of the file that the image was written to. */
   path?: string
 }
 
@@ -396,15 +396,15 @@ export interface Content {
   images: Picture[]
 }
 
-/** The error that every method throws, also for wrong arguments. */
+/** The error that every method throws, also for invalid arguments. */
 export class TroupeError extends Error {
   constructor(response: ErrorResponse)
   readonly code: ErrorCode
   readonly sessionId?: string
   readonly details?: ErrorDetails
-  /** Whether the same call may succeed when it is made again. */
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean
-  /** What to do about it. */
+  /** What to do next. */
   readonly suggestion?: string
 }
 
@@ -415,10 +415,10 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
+  /** Resumes a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
-  /** The session while it lives, else null. */
+  /** Returns the session if it is open, otherwise null. */
   getSession(sessionId: string): Session | null
   validateSession(
     sessionId: string
@@ -431,11 +431,11 @@ export class SessionManager {
 
 /** A server that runs in this process. */
 export interface Server {
-  /** Where clients find it; null for stdin and stdout. */
+  /** The URL for clients; null if the transport is stdio. */
   readonly url: string | null
-  /** Resolves when it has ended, however that came. */
+  /** Resolves when the server has ended, for any reason. */
   readonly closed: Promise<void>
-  /** Ends it: calls are cancelled, sessions and browser closed. */
+  /** Stops the server: cancels calls, closes the sessions and the browser. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -476,18 +476,18 @@ export class Session {
   saveState(path?: SaveStateArguments['path'], options?: Omit<SaveStateArguments, 'path'>): Promise<SaveStateResult>
   saveState(args?: SaveStateArguments): Promise<SaveStateResult>
 
-  /** Replace cookies and storage by a saved state, or by that of a file. */
+  /** Replace cookies and storage with a saved state, or that of a file. */
   restoreState(args: RestoreStateArguments): Promise<RestoreStateResult>
 
-  /** Read cookies, also HttpOnly ones: all, or those sent to certain URLs. */
+  /** Read cookies, including HttpOnly: all, or those sent to given URLs. */
   getCookies(urls?: GetCookiesArguments['urls'], options?: Omit<GetCookiesArguments, 'urls'>): Promise<GetCookiesResult>
   getCookies(args?: GetCookiesArguments): Promise<GetCookiesResult>
 
-  /** Set cookies, each with a url or a domain; one that expires in the past deletes. */
+  /** Set cookies, each with a url or a domain; an expiry in the past deletes. */
   setCookies(cookies: SetCookiesArguments['cookies'], options?: Omit<SetCookiesArguments, 'cookies'>): Promise<ChangedResult>
   setCookies(args: SetCookiesArguments): Promise<ChangedResult>
 
-  /** Resize the pages of the session, for example to see its layout on a phone. */
+  /** Resize the session's pages, for example to see the layout on a phone. */
   setViewport(width: SetViewportArguments['width'], height: SetViewportArguments['height'], options?: Omit<SetViewportArguments, 'width' | 'height'>): Promise<ChangedResult>
   setViewport(args: SetViewportArguments): Promise<ChangedResult>
 
@@ -501,14 +501,14 @@ export class Session {
   /** Go forward in the history. */
   goForward(args?: GoForwardArguments): Promise<NavigateResult>
 
-  /** Load the page again from its server. */
+  /** Reload the page from its server. */
   reload(args?: ReloadArguments): Promise<NavigateResult>
 
   /** Wait until the page has loaded, or its network is idle. */
   waitForLoad(state?: WaitForLoadArguments['state'], options?: Omit<WaitForLoadArguments, 'state'>): Promise<NavigateResult>
   waitForLoad(args?: WaitForLoadArguments): Promise<NavigateResult>
 
-  /** List, open (at a url), select or close tabs. A popup is not selected by itself. */
+  /** List, open (at a url), select or close tabs. A popup is not selected automatically. */
   pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
   pages(args: PagesArguments): Promise<PagesResult>
 
@@ -520,11 +520,11 @@ export class Session {
   type(selector: TypeArguments['selector'], text: TypeArguments['text'], options?: Omit<TypeArguments, 'selector' | 'text'>): Promise<ActionResult>
   type(args: TypeArguments): Promise<ActionResult>
 
-  /** Set a field's value at once. For most forms; type is for fields that watch the keys. */
+  /** Set a field's value at once. For most forms; use type if a field reacts to keys. */
   fill(selector: FillArguments['selector'], value: FillArguments['value'], options?: Omit<FillArguments, 'selector' | 'value'>): Promise<ActionResult>
   fill(args: FillArguments): Promise<ActionResult>
 
-  /** Set several fields: text, choices, true or false for boxes. */
+  /** Set several fields: text, options, true or false for checkboxes. */
   fillForm(fields: FillFormArguments['fields'], options?: Omit<FillFormArguments, 'fields'>): Promise<ActionResult>
   fillForm(args: FillFormArguments): Promise<ActionResult>
 
@@ -544,18 +544,18 @@ export class Session {
   hover(selector?: HoverArguments['selector'], options?: Omit<HoverArguments, 'selector'>): Promise<ActionResult>
   hover(args?: HoverArguments): Promise<ActionResult>
 
-  /** Scroll by x and y pixels (by the wheel on maps), or an element into view. Actions scroll by themselves. */
+  /** Scroll by x and y pixels (wheel on maps), or an element into view. Actions scroll automatically. */
   scroll(args?: ScrollArguments): Promise<ActionResult>
 
   /** Drag one element onto another, or along a path to draw. */
   dragAndDrop(source?: DragAndDropArguments['source'], target?: DragAndDropArguments['target'], options?: Omit<DragAndDropArguments, 'source' | 'target'>): Promise<ActionResult>
   dragAndDrop(args?: DragAndDropArguments): Promise<ActionResult>
 
-  /** Put files into a file input, or the chooser that a button opens. */
+  /** Set the files of a file input, or of the chooser that a button opens. */
   uploadFile(selector: UploadFileArguments['selector'], files: UploadFileArguments['files'], options?: Omit<UploadFileArguments, 'selector' | 'files'>): Promise<ActionResult>
   uploadFile(args: UploadFileArguments): Promise<ActionResult>
 
-  /** Press a key or chord where the focus is: Enter, ArrowDown, Control+A. */
+  /** Press a key or chord in the focused element: Enter, ArrowDown, Control+A. */
   press(key: PressArguments['key'], options?: Omit<PressArguments, 'key'>): Promise<ActionResult>
   press(args: PressArguments): Promise<ActionResult>
 
@@ -563,22 +563,22 @@ export class Session {
   handleDialog(accept: HandleDialogArguments['accept'], options?: Omit<HandleDialogArguments, 'accept'>): Promise<ActionResult>
   handleDialog(args: HandleDialogArguments): Promise<ActionResult>
 
-  /** See the page as text: roles, names, states, and a ref (e12) for each element to act on. */
+  /** Get the page as text: roles, names, states, and a ref (e12) for each element to act on. */
   snapshot(selector?: SnapshotArguments['selector'], options?: Omit<SnapshotArguments, 'selector'>): Promise<string>
   snapshot(args?: SnapshotArguments): Promise<string>
 
-  /** Find lines of the whole page, with refs, where a snapshot is long or folded. */
+  /** Search the whole page for lines, with refs, if a snapshot is long or folded. */
   find(text?: FindArguments['text'], options?: Omit<FindArguments, 'text'>): Promise<string>
   find(args?: FindArguments): Promise<string>
 
   /** Read the main content as Markdown: articles, documentation. */
   readPage(args?: ReadPageArguments): Promise<string>
 
-  /** Read what the page or one element shows. */
+  /** Read the visible text of the page or an element. */
   getText(selector?: GetTextArguments['selector'], options?: Omit<GetTextArguments, 'selector'>): Promise<GetTextResult>
   getText(args?: GetTextArguments): Promise<GetTextResult>
 
-  /** Read the text of every match. */
+  /** Read the text of all matches. */
   getAllText(selector: GetAllTextArguments['selector'], options?: Omit<GetAllTextArguments, 'selector'>): Promise<GetAllTextResult>
   getAllText(args: GetAllTextArguments): Promise<GetAllTextResult>
 
@@ -590,14 +590,14 @@ export class Session {
   getValue(selector: GetValueArguments['selector'], options?: Omit<GetValueArguments, 'selector'>): Promise<GetValueResult>
   getValue(args: GetValueArguments): Promise<GetValueResult>
 
-  /** Take a picture of the page. To act on it, use snapshot. */
+  /** Take a screenshot of the page. To act on it, use snapshot. */
   screenshot(args?: ScreenshotArguments): Promise<Picture>
 
-  /** Take a picture of one element. */
+  /** Take a screenshot of an element. */
   screenshotElement(selector: ScreenshotElementArguments['selector'], options?: Omit<ScreenshotElementArguments, 'selector'>): Promise<Picture>
   screenshotElement(args: ScreenshotElementArguments): Promise<Picture>
 
-  /** Compare with an earlier screenshot: percentage, and a picture with the changes boxed. */
+  /** Compare with an earlier screenshot: percentage, and an image with the changes boxed. */
   compareScreenshots(baseline: CompareScreenshotsArguments['baseline'], options?: Omit<CompareScreenshotsArguments, 'baseline'>): Promise<CompareScreenshotsResult>
   compareScreenshots(args: CompareScreenshotsArguments): Promise<CompareScreenshotsResult>
   /** Compares with the result of `screenshot`, or with the bytes of a PNG or JPEG file. */
@@ -628,23 +628,23 @@ export class Session {
   findElement(selector: FindElementArguments['selector'], options?: Omit<FindElementArguments, 'selector'>): Promise<FindElementResult>
   findElement(args: FindElementArguments): Promise<FindElementResult>
 
-  /** List every match with its ref. */
+  /** List all matches with refs. */
   findElements(selector: FindElementsArguments['selector'], options?: Omit<FindElementsArguments, 'selector'>): Promise<FindElementsResult>
   findElements(args: FindElementsArguments): Promise<FindElementsResult>
 
-  /** Ask whether anything matches, without waiting. */
+  /** Check whether anything matches, without waiting. */
   elementExists(selector: ElementExistsArguments['selector'], options?: Omit<ElementExistsArguments, 'selector'>): Promise<ElementExistsResult>
   elementExists(args: ElementExistsArguments): Promise<ElementExistsResult>
 
-  /** Ask whether an element can be seen, and if not, why. */
+  /** Check whether an element is visible, and if not, why. */
   isVisible(selector: IsVisibleArguments['selector'], options?: Omit<IsVisibleArguments, 'selector'>): Promise<IsVisibleResult>
   isVisible(args: IsVisibleArguments): Promise<IsVisibleResult>
 
-  /** Ask whether an element is enabled. */
+  /** Check whether an element is enabled. */
   isEnabled(selector: IsEnabledArguments['selector'], options?: Omit<IsEnabledArguments, 'selector'>): Promise<IsEnabledResult>
   isEnabled(args: IsEnabledArguments): Promise<IsEnabledResult>
 
-  /** Wait until an element comes or goes. */
+  /** Wait until an element appears or disappears. */
   waitForSelector(selector: WaitForSelectorArguments['selector'], options?: Omit<WaitForSelectorArguments, 'selector'>): Promise<WaitedResult>
   waitForSelector(args: WaitForSelectorArguments): Promise<WaitedResult>
 
@@ -652,39 +652,39 @@ export class Session {
   waitFor(text?: WaitForArguments['text'], options?: Omit<WaitForArguments, 'text'>): Promise<WaitedResult>
   waitFor(args?: WaitForArguments): Promise<WaitedResult>
 
-  /** Refuse requests of a type in the whole session; block false lifts it. */
+  /** Block requests of a type in the whole session; block false unblocks. */
   blockResource(resourceType: BlockResourceArguments['resourceType'], options?: Omit<BlockResourceArguments, 'resourceType'>): Promise<ChangedResult>
   blockResource(args: BlockResourceArguments): Promise<ChangedResult>
 
-  /** Answer requests to a URL in the server's place; without response no more. */
+  /** Mock the response to requests; omit response to remove the mock. */
   mockResponse(url: MockResponseArguments['url'], options?: Omit<MockResponseArguments, 'url'>): Promise<ChangedResult>
   mockResponse(args: MockResponseArguments): Promise<ChangedResult>
   /** As in Playwright's `route.fulfill`. */
   mockResponse(url: string, response: NonNullable<MockResponseArguments['response']>): Promise<ChangedResult>
 
-  /** Cut the session off the network, or connect it again. */
+  /** Take the session offline, or online again. */
   setOffline(offline: SetOfflineArguments['offline'], options?: Omit<SetOfflineArguments, 'offline'>): Promise<ChangedResult>
   setOffline(args: SetOfflineArguments): Promise<ChangedResult>
 
-  /** Slow the session's network down (bytes/s, ms); 0 or none lifts a limit. */
+  /** Throttle the session's network (bytes/s, ms); 0 or none removes a limit. */
   setThrottling(args?: SetThrottlingArguments): Promise<ChangedResult>
 
   /** List the page's latest requests with status, type, time and failure. */
   getRequestLog(filter?: GetRequestLogArguments['filter'], options?: Omit<GetRequestLogArguments, 'filter'>): Promise<GetRequestLogResult>
   getRequestLog(args?: GetRequestLogArguments): Promise<GetRequestLogResult>
 
-  /** Read a call's content and images (without refId the newest page), then what changed; searchFor filters lines. */
+  /** Read a call's content and images (default: the newest page), then its changes; searchFor filters lines. */
   getContent(refId?: GetContentArguments['refId'], options?: Omit<GetContentArguments, 'refId'>): Promise<string | Content>
   getContent(args?: GetContentArguments): Promise<string | Content>
 
-  /** Read what pages logged during a call, or in the session. */
+  /** Read the console messages of a call, or of the session. */
   getConsoleContent(refId?: GetConsoleContentArguments['refId'], options?: Omit<GetConsoleContentArguments, 'refId'>): Promise<string>
   getConsoleContent(args?: GetConsoleContentArguments): Promise<string>
 
-  /** List the recorded calls, the newest first. */
+  /** List the recorded calls, newest first. */
   listRequests(args?: ListRequestsArguments): Promise<ListRequestsResult>
 
-  /** Run several calls in order in one turn: a form, a log-in, several pages. Selectors such as label= and role= work on pages that a step opens. One line for each step, and the last result in full. */
+  /** Run several calls in order in one turn: a form, a login, several pages. Selectors such as label= and role= work on pages that a step opens. One line per step, and the last result in full. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
   batch(args: BatchArguments): Promise<BatchResult>
 }
@@ -696,7 +696,7 @@ export interface SessionInfo {
   createdAt: number
   /** Milliseconds since 1970. Absent if the session lives as long as its connection. */
   expiresAt?: number
-  /** When it was last saved, in milliseconds since 1970. Only for sessions that are not active. */
+  /** Milliseconds since 1970 when it was last saved. Only for sessions that are not active. */
   savedAt?: number
   pages: {
     pageId: string
@@ -711,17 +711,17 @@ export interface StorageState {
   cookies: {
     name: string
     value: string
-    /** With a leading dot also for the hosts below it. */
+    /** With a leading dot, also valid for subdomains. */
     domain: string
     path: string
-    /** Seconds since 1970; -1 where it ends with the session. */
+    /** Seconds since 1970; -1 for a session cookie. */
     expires: number
     httpOnly: boolean
     secure: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
-    /** Of a partitioned one (CHIPS): the site of the top-level page. */
+    /** The top-level site of a partitioned cookie (CHIPS). */
     partitionKey?: string
-    /** Of a partitioned one: whether it was set in a frame below another site's. Chromium's own. */
+    /** Chromium only: whether a partitioned cookie was set in a frame with a cross-site ancestor. */
     _crHasCrossSiteAncestor?: boolean
   }[]
   origins: {
@@ -749,7 +749,7 @@ export interface CreateSessionArguments {
   locale?: string
   /** IANA, such as Europe/Berlin */
   timezone?: string
-  /** Of save_state or Playwright, or its file */
+  /** From save_state or Playwright, or its file */
   storageState?: Partial<StorageState> | SaveStateResult | string
 }
 
@@ -766,7 +766,7 @@ export interface SaveStateResult {
 }
 
 export interface RestoreStateArguments {
-  /** Of save_state or Playwright, or its file */
+  /** From save_state or Playwright, or its file */
   state: Partial<StorageState> | SaveStateResult | string
 }
 
@@ -790,17 +790,17 @@ export interface GetCookiesResult {
   cookies: {
     name: string
     value: string
-    /** With a leading dot also for the hosts below it. */
+    /** With a leading dot, also valid for subdomains. */
     domain: string
     path: string
-    /** Seconds since 1970; -1 where it ends with the session. */
+    /** Seconds since 1970; -1 for a session cookie. */
     expires: number
     httpOnly: boolean
     secure: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
-    /** Of a partitioned one (CHIPS): the site of the top-level page. */
+    /** The top-level site of a partitioned cookie (CHIPS). */
     partitionKey?: string
-    /** Of a partitioned one: whether it was set in a frame below another site's. Chromium's own. */
+    /** Chromium only: whether a partitioned cookie was set in a frame with a cross-site ancestor. */
     _crHasCrossSiteAncestor?: boolean
   }[]
 }
@@ -845,9 +845,9 @@ export interface NavigateArguments {
 export interface NavigateResult {
   success: boolean
   title: string
-  /** Where the page is now, after redirects. */
+  /** The URL of the page, after redirects. */
   url: string
-  /** HTTP status of the document's last response; 0 where there was none. */
+  /** HTTP status of the document's last response; 0 if there was none. */
   status: number
   /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
   timing: Record<string, unknown>
@@ -859,27 +859,27 @@ export interface NavigateResult {
     type: string
     message: string
     defaultValue?: string
-    /** The page to answer it in, where that is another one. */
+    /** The page to answer it in, if that is another page. */
     pageId?: string
   }
-  /** Set where the URL was a download; the page stays where it was. */
+  /** Set if the URL was a download; the page does not navigate. */
   download?: {
     url: string
     suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
     state: string
-    /** Where the file is, once it is complete. */
+    /** Path of the file, once it is complete. */
     path?: string
     /** Why it failed. */
     failure?: string
   }
-  /** Further ones, of other pages or still told of. */
+  /** Further downloads, also of other pages or not reported before. */
   downloads?: {
     url: string
     suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
     state: string
-    /** Where the file is, once it is complete. */
+    /** Path of the file, once it is complete. */
     path?: string
     /** Why it failed. */
     failure?: string
@@ -921,15 +921,15 @@ export interface PagesResult {
     /** True until the page navigates. */
     crashed?: boolean
   }[]
-  /** The page that calls without a `pageId` mean. */
+  /** The page that calls without a `pageId` use. */
   current?: string
-  /** Where the new page has led. */
+  /** The navigation of the new page. */
   navigation?: {
     success: boolean
     title: string
-    /** Where the page is now, after redirects. */
+    /** The URL of the page, after redirects. */
     url: string
-    /** HTTP status of the document's last response; 0 where there was none. */
+    /** HTTP status of the document's last response; 0 if there was none. */
     status: number
     /** Milliseconds since the navigation began: responseStart, domContentLoaded, load. */
     timing: Record<string, unknown>
@@ -941,27 +941,27 @@ export interface PagesResult {
       type: string
       message: string
       defaultValue?: string
-      /** The page to answer it in, where that is another one. */
+      /** The page to answer it in, if that is another page. */
       pageId?: string
     }
-    /** Set where the URL was a download; the page stays where it was. */
+    /** Set if the URL was a download; the page does not navigate. */
     download?: {
       url: string
       suggestedFilename: string
-      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
       state: string
-      /** Where the file is, once it is complete. */
+      /** Path of the file, once it is complete. */
       path?: string
       /** Why it failed. */
       failure?: string
     }
-    /** Further ones, of other pages or still told of. */
+    /** Further downloads, also of other pages or not reported before. */
     downloads?: {
       url: string
       suggestedFilename: string
-      /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+      /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
       state: string
-      /** Where the file is, once it is complete. */
+      /** Path of the file, once it is complete. */
       path?: string
       /** Why it failed. */
       failure?: string
@@ -989,23 +989,23 @@ export interface ClickArguments {
 export interface ActionResult {
   success: boolean
   message: string
-  /** Lines of the snapshot that came (+), went (-) or are other now (~). */
+  /** Lines of the snapshot that were added (+), removed (-) or changed (~). */
   changes?: string
-  /** The same for what changed between the last result and this action. */
+  /** The changes between the last result and this action. */
   earlierChanges?: string
   /** The page after the action, if the configuration returns it: after each action, or a short snapshot after a navigation. */
   snapshot?: string
   /** A file chooser that the action opened; `upload_file` on the same element answers it. */
   fileChooser?: {
     multiple: boolean
-    /** Why no files can be given to it. */
+    /** Why it cannot receive files. */
     unsupported?: string
   }
-  /** Set where the action has led to another document. */
+  /** Set if the action has loaded another document. */
   page?: {
     url: string
     title: string
-    /** Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`. */
+    /** Why the document could not be loaded: `net::ERR_CONNECTION_REFUSED`. */
     failure?: string
   }
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
@@ -1014,17 +1014,17 @@ export interface ActionResult {
     type: string
     message: string
     defaultValue?: string
-    /** The page to answer it in, where that is another one. */
+    /** The page to answer it in, if that is another page. */
     pageId?: string
   }
-  /** A page that the action opened beside the present one. */
+  /** A page that the action opened in addition to the current one. */
   newPage?: {
     pageId: string
     url: string
     /** True until the page navigates. */
     crashed?: boolean
   }
-  /** Further ones. */
+  /** Further pages. */
   newPages?: {
     pageId: string
     url: string
@@ -1035,25 +1035,25 @@ export interface ActionResult {
   download?: {
     url: string
     suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
     state: string
-    /** Where the file is, once it is complete. */
+    /** Path of the file, once it is complete. */
     path?: string
     /** Why it failed. */
     failure?: string
   }
-  /** Further ones, of other pages or still told of. */
+  /** Further downloads, also of other pages or not reported before. */
   downloads?: {
     url: string
     suggestedFilename: string
-    /** `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer. */
+    /** `completed`, `failed`, or `inProgress`: a later action's result then reports the end. */
     state: string
-    /** Where the file is, once it is complete. */
+    /** Path of the file, once it is complete. */
     path?: string
     /** Why it failed. */
     failure?: string
   }[]
-  /** False where requests were still under way when the time to wait was over. */
+  /** False if requests were still in flight when the wait ended. */
   settled?: boolean
 }
 
@@ -1140,7 +1140,7 @@ export interface DragAndDropArguments {
     x: number
     y: number
   }
-  /** Draws along these points of the source, else of the viewport */
+  /** Draw along these points of the source, else of the viewport */
   path?: {
     x: number
     y: number
@@ -1159,7 +1159,7 @@ export interface UploadFileArguments {
 
 export interface PressArguments {
   key: string
-  /** Focused first */
+  /** Element to focus first */
   selector?: string
   modifiers?: ('Alt' | 'Control' | 'ControlOrMeta' | 'Meta' | 'Shift')[]
   pageId?: string
@@ -1174,7 +1174,7 @@ export interface HandleDialogArguments {
 export interface SnapshotArguments {
   /** Only this element */
   selector?: string
-  /** Only what can be acted on */
+  /** Interactive elements only */
   interactive?: boolean
   depth?: number
   /** Characters */
@@ -1220,7 +1220,7 @@ export interface GetAttributeArguments {
 }
 
 export interface GetAttributeResult {
-  /** Null where the element has no such attribute. */
+  /** Null if the element has no such attribute. */
   value: string | null
 }
 
@@ -1264,11 +1264,11 @@ export interface CompareScreenshotsArguments {
 }
 
 export interface CompareScreenshotsResult {
-  /** Of all pixels, how many have changed. */
+  /** Percentage of changed pixels. */
   percentage: number
   changedPixels: number
   totalPixels: number
-  /** Changed parts in pixels of the picture, the largest first. */
+  /** Changed regions in pixels of the image, the largest first. */
   regions: {
     x: number
     y: number
@@ -1301,7 +1301,7 @@ export interface ExtractTableResult {
 }
 
 export interface ExtractLinksArguments {
-  /** Only links in it */
+  /** Only links inside */
   selector?: string
   pageId?: string
 }
@@ -1407,7 +1407,7 @@ export interface ElementExistsArguments {
 
 export interface ElementExistsResult {
   exists: boolean
-  /** How many match. */
+  /** Number of matches. */
   count: number
   ref?: string
   description?: string
@@ -1421,7 +1421,7 @@ export interface IsVisibleArguments {
 export interface IsVisibleResult {
   visible: boolean
   exists: boolean
-  /** Why it cannot be seen. */
+  /** Why it is not visible. */
   reason?: string
 }
 
@@ -1453,7 +1453,7 @@ export interface WaitedResult {
 export interface WaitForArguments {
   text?: string
   textGone?: string
-  /** Whole, a part, or a glob */
+  /** URL, part of it, or a glob */
   url?: string
   /** ms */
   time?: number
@@ -1463,14 +1463,14 @@ export interface WaitForArguments {
 }
 
 export interface BlockResourceArguments {
-  /** What a request is for, in CDP's words, lower case. */
+  /** The type of a request, as in CDP but in lower case. */
   resourceType: 'document' | 'stylesheet' | 'image' | 'media' | 'font' | 'script' | 'texttrack' | 'xhr' | 'fetch' | 'eventsource' | 'websocket' | 'manifest' | 'ping' | 'prefetch' | 'preflight' | 'other'
   block?: boolean
   pageId?: string
 }
 
 export interface MockResponseArguments {
-  /** Whole, a part, or a glob */
+  /** URL, part of it, or a glob */
   url: string
   response?: {
     status?: number
@@ -1509,23 +1509,23 @@ export interface GetRequestLogResult {
   requests: {
     url: string
     method: string
-    /** Absent while there is no answer. */
+    /** Absent until there is a response. */
     status?: number
     resourceType: string
     /** Milliseconds since 1970. */
     startTime: number
-    /** Milliseconds; absent while it is under way. */
+    /** Milliseconds; absent while the request is in flight. */
     duration?: number
     /** Bytes over the network. */
     size?: number
     failure?: string
     fromMock?: boolean
-    /** URL of the frame that made it, where it is not the page itself. */
+    /** URL of the frame that made the request, if it is not the main frame. */
     frame?: string
-    /** `shared` and `service` workers are the session's: every page tells of their requests. */
+    /** Shared and service workers belong to the session: the log of every page has their requests. */
     worker?: 'dedicated' | 'shared' | 'service'
   }[]
-  /** How many there are; where `requests` are fewer, the oldest are left out. */
+  /** Total number; if `requests` has fewer, the oldest are left out. */
   count: number
 }
 
@@ -1578,9 +1578,9 @@ export interface BatchResult {
   success: boolean
   results: {
     tool: string
-    /** What the tool answered. */
+    /** The result of the tool. */
     result?: unknown
-    /** Which of the pictures that follow is the step's, from 1. */
+    /** The number of the step's image among those that follow, from 1. */
     picture?: number
     error?: unknown
   }[]

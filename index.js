@@ -1,8 +1,8 @@
 'use strict'
 
-// The face of the addon for Node: a SessionManager, Sessions whose methods are made from the tools' own schemas, and
-// errors as exceptions. The addon answers every call with an outcome, `{"ok": value}` or `{"error": {…}}`; nothing but
-// the shape changes here. The types are in index.d.ts, generated from the same schemas (`npm run generate`).
+// The JavaScript interface of the addon: SessionManager, Session with methods generated from the schemas of the tools,
+// and errors as exceptions. The addon returns an outcome for every call, `{"ok": value}` or `{"error": {…}}`. The types
+// in index.d.ts are generated from the same schemas (`npm run generate`).
 
 const { EventEmitter } = require('node:events')
 const { argumentsOf, parametersOf, sessionMethods } = require('./lib/session-methods.js')
@@ -94,13 +94,13 @@ function checkId(sessionId, method) {
 
 class SessionManager {
   #native
-  /** One Session object for each id, so that `getSession` answers with the one that `createSession` made.
+  /** One Session object for each id, so that `getSession` returns the one that `createSession` created.
    * @type {Map<string, Session>} */
   #sessions = new Map()
 
   /**
    * @param {object} [config]
-   * @param {import('./native.js').NativeManager} [manager] in its place, for tests: one whose browser is in memory
+   * @param {import('./native.js').NativeManager} [manager] replaces the native manager in tests, with a browser in memory
    */
   constructor(config = {}, manager) {
     const json = toJson(SIGNATURES.constructor, () => config)
@@ -127,7 +127,7 @@ class SessionManager {
   async createSession(options = {}) {
     const { sessionId } = await this.#call('create_session', SIGNATURES.createSession, options)
     const session = this.getSession(sessionId)
-    // It may have been closed again by now: by a shutdown, or by a timeout of a few milliseconds.
+    // The session may be closed already, by a shutdown or a timeout of a few milliseconds.
     if (!session) throw new TroupeError(this.validateSession(sessionId).error)
     return session
   }
@@ -135,7 +135,7 @@ class SessionManager {
   /** @param {string} sessionId */
   async resumeSession(sessionId) {
     await this.#call('session_resume', SIGNATURES.resumeSession, { sessionId })
-    // What is known of it may be from before it was over.
+    // The cached object has the data of the session before it ended.
     this.#sessions.delete(sessionId)
     const session = this.getSession(sessionId)
     if (!session) throw new TroupeError(this.validateSession(sessionId).error)
@@ -219,7 +219,7 @@ class Session extends EventEmitter {
     return this.#info.createdAt
   }
 
-  /** Read anew while the session lives: with `sessionExpiry: 'idle'` each call moves it. */
+  /** Read from the session while it is open: with `sessionExpiry: 'idle'`, each call changes it. */
   get expiresAt() {
     this.#info = unwrap(this.#native.getSession(this.sessionId)) ?? this.#info
     return this.#info.expiresAt
@@ -229,7 +229,7 @@ class Session extends EventEmitter {
     await this.#manager.closeSession(this.sessionId)
   }
 
-  /** Leaving the block that owns the session: one that is gone by itself is no error here. */
+  /** Closes the session at the end of an `await using` block. A session that has already ended is not an error. */
   async [Symbol.asyncDispose]() {
     try {
       await this.close()
@@ -264,7 +264,7 @@ class Server {
     this.#native = nativeServer
     this.url = url
     this.closed = nativeServer.ended().then(unwrap)
-    // Whoever does not wait for it need not hear of it.
+    // Prevents an unhandled rejection if the caller does not await it.
     this.closed.catch(() => {})
   }
 

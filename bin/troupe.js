@@ -4,7 +4,7 @@
 // The launcher. It requires the addon and nothing else, because every start of a client waits for it, and it never
 // touches process.stdin or process.stdout: Node would make the pipes non-blocking under the addon that serves them.
 
-/** Signals belong to JavaScript (tokio's own handlers livelock inside Node); the code is for a second, impatient one. */
+/** Exit codes for a second signal. JavaScript handles signals, because tokio's handlers livelock inside Node. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
 
 async function main() {

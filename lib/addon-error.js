@@ -1,7 +1,7 @@
 'use strict'
 
 /**
- * Says in one line why the native addon could not be loaded and what to do about it. Loaded only when that happened.
+ * Returns one line with the reason why the native addon could not be loaded, and what to do. Loaded only in this case.
  * @param {any} error what `require('./native.js')` threw
  * @returns {string}
  */
@@ -13,7 +13,7 @@ module.exports = function addonError(error) {
   ) {
     return `the addon is not built yet: run \`npm run setup\` in \`${require('node:path').dirname(__dirname)}\``
   }
-  // The loader chains what it tried: anything but an absent file (a glibc that is too old, say) is the real reason.
+  // The loader chains its attempts. An error other than a missing file is the real reason, such as a glibc that is too old.
   for (let cause = error?.cause; cause; cause = cause.cause) {
     const reason = String(cause.message).replace(/\n[^]*/, '')
     if (!reason.startsWith('Cannot find module'))
@@ -30,5 +30,5 @@ module.exports = function addonError(error) {
     return `there is no build for ${process.platform}-${process.arch}, only for ${names.join(', ')}`
   }
   const missing = `troupe-${row.name}@${version}`
-  return `the native addon is missing: npm left out \`${missing}\` (--omit=optional, or a lockfile made on another platform); install it beside troupe: npm install ${missing}`
+  return `the native addon is missing: npm left out \`${missing}\` (--omit=optional, or a lockfile made on another platform); install it next to troupe: npm install ${missing}`
 }

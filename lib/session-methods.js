@@ -1,6 +1,6 @@
 'use strict'
 
-// Which methods a Session has, from the tools' schemas: index.js makes them, scripts/types.mjs gives them types.
+// The methods of a Session, derived from the tools' schemas. index.js creates them, scripts/types.mjs generates their types.
 
 /**
  * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`, an `image`, or the `content`
@@ -89,7 +89,7 @@ function namedArguments({ name, positional }, values) {
   const [options, ...more] = values.slice(positional.length)
   if (more.length > 0 || !(options === undefined || isPlainObject(options))) {
     throw new TypeError(
-      `\`${name}\` was called with ${values.length} arguments that fit no parameters`
+      `\`${name}\` was called with ${values.length} arguments that match no signature`
     )
   }
   return { ...options, ...Object.fromEntries(positional.map((key, place) => [key, values[place]])) }

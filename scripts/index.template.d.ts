@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Not to be edited here:
-// `npm run generate` writes it anew.
+// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Do not edit it:
+// `npm run generate` writes it.
 
 /*config*/
 
 /*errorCodes*/
 
-/** An error as the tools answer it, and as `validateSession` tells it. */
+/** An error as tools and `validateSession` return it. */
 export interface ErrorResponse {
   errorCode: ErrorCode
   message: string
@@ -16,12 +16,12 @@ export interface ErrorResponse {
   suggestion?: string
 }
 
-/** A picture, as `screenshot` answers it. */
+/** An image, as `screenshot` returns it. */
 export interface Picture {
   mimeType: string
   /** Base64. */
   data: string
-  /** The file that the picture was written to. */
+  /** Path of the file that the image was written to. */
   path?: string
 }
 
@@ -31,15 +31,15 @@ export interface Content {
   images: Picture[]
 }
 
-/** The error that every method throws, also for wrong arguments. */
+/** The error that every method throws, also for invalid arguments. */
 export class TroupeError extends Error {
   constructor(response: ErrorResponse)
   readonly code: ErrorCode
   readonly sessionId?: string
   readonly details?: ErrorDetails
-  /** Whether the same call may succeed when it is made again. */
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean
-  /** What to do about it. */
+  /** What to do next. */
   readonly suggestion?: string
 }
 
@@ -50,10 +50,10 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Brings back a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
+  /** Resumes a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
-  /** The session while it lives, else null. */
+  /** Returns the session if it is open, otherwise null. */
   getSession(sessionId: string): Session | null
   validateSession(
     sessionId: string
@@ -66,11 +66,11 @@ export class SessionManager {
 
 /** A server that runs in this process. */
 export interface Server {
-  /** Where clients find it; null for stdin and stdout. */
+  /** The URL for clients; null if the transport is stdio. */
   readonly url: string | null
-  /** Resolves when it has ended, however that came. */
+  /** Resolves when the server has ended, for any reason. */
   readonly closed: Promise<void>
-  /** Ends it: calls are cancelled, sessions and browser closed. */
+  /** Stops the server: cancels calls, closes the sessions and the browser. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

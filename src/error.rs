@@ -1,13 +1,13 @@
 //! The public error type and its codes. Uses no other module.
 //!
-//! Lower layers have their own enums (`EngineError`, `ConfigError`). They are converted into a [`TroupeError`]
-//! once, where the data for a good message is available.
+//! Lower layers have their own enums (`EngineError`, `ConfigError`). They are converted into a [`TroupeError`] where the
+//! data for a complete message is available.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Result of everything a client can ask for.
+/// The result of an operation that a client requests.
 pub type Result<T, E = TroupeError> = std::result::Result<T, E>;
 
 /// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types of the Node library
@@ -21,7 +21,7 @@ pub struct ErrorRow {
     /// Whether the same call may succeed later although nothing has changed.
     pub retryable: bool,
     pub status: Status,
-    /// What to do, where the error itself does not say it better.
+    /// The default suggestion, if the error has no specific one.
     pub suggestion: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub enum Status {
 
 macro_rules! error_codes {
     ($($code:ident $text:literal: $when:literal, $retryable:ident, $status:ident $number:literal, $suggestion:literal;)*) => {
-        /// Stable codes of spec.md section 6; clients branch on them.
+        /// Stable error codes; clients branch on them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ErrorCode {
             $(#[doc = $when] #[serde(rename = $text)] $code,)*
@@ -85,35 +85,35 @@ error_codes! {
     NavigationFailed "NAVIGATION_FAILED": "A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable.",
         permanent, Failed 422, "check the URL and that its server runs";
     ElementNotFound "ELEMENT_NOT_FOUND": "No element matches within the timeout, or the ref is stale (`details.reason`).",
-        permanent, Failed 422, "look at the page with `snapshot`, or search it with `find`";
+        permanent, Failed 422, "get the current refs with `snapshot`, or search the page with `find`";
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
         permanent, Failed 422, "pass one of the refs in details.matches";
     ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
-        permanent, Failed 422, "look at the page with `snapshot`, and wait until the element can be clicked";
+        permanent, Failed 422, "look at the page with `snapshot`, and remove what blocks the element; or target another element";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
-        permanent, Failed 422, "look at the page with `snapshot`, and target a field that can be edited";
+        permanent, Failed 422, "target an editable field: `snapshot` lists the fields of the page";
     DialogOpen "DIALOG_OPEN": "A dialog blocks the page.",
-        permanent, Failed 422, "answer it with handle_dialog, then go on";
+        permanent, Failed 422, "answer it with handle_dialog {accept: true} or {accept: false}, then go on";
     Timeout "TIMEOUT": "A wait has timed out.",
         retryable, Failed 422, "raise `timeout`, or look at the page with `snapshot`";
     NetworkError "NETWORK_ERROR": "A request other than a navigation failed, for example a `fetch` of `evaluate`.",
-        retryable, Failed 422, "check that the server of the request runs, then call again";
+        retryable, Failed 422, "check that the request's server runs, then call again, or look at the request with get_request_log";
     ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
         permanent, Failed 422, "correct the script; details has the position of the error";
     BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids it (`details.rule`).",
-        permanent, Failed 422, "do without it, or ask the person who runs the server to change the option in details.rule";
+        permanent, Failed 422, "use another way, or ask the user to change the server option in details.rule";
     BrowserCrashed "BROWSER_CRASHED": "The browser or the page has crashed. Not retryable if a crashed page must be navigated first.",
-        retryable, Failed 503, "repeat the call: the browser is started again and the session resumed";
-    BrowserError "BROWSER_ERROR": "The browser refused the call, cannot do it, or could not be started.",
+        retryable, Failed 503, "repeat the call: Troupe restarts the browser and resumes the session";
+    BrowserError "BROWSER_ERROR": "The browser rejected the call, does not support it, or could not be started.",
         permanent, Failed 422, "call again; if it fails again, run `troupe doctor`, which checks the browser";
     ResourceExhausted "RESOURCE_EXHAUSTED": "A limit of memory, size or number is reached.",
-        retryable, Failed 422, "ask for less, or raise the limit that the message names";
-    UpstreamUnavailable "UPSTREAM_UNAVAILABLE": "The upstream server of the session does not run.",
-        retryable, Refused 503, "call again later; the log of the server says why it is not available";
+        retryable, Failed 422, "request less, or raise the limit that the message names";
+    UpstreamUnavailable "UPSTREAM_UNAVAILABLE": "The upstream server of the session is not running.",
+        retryable, Refused 503, "call again later; the server's log has the reason";
     ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, or the server ended during the call.",
-        retryable, Refused 503, "start that server, or correct the URL; then try again";
+        retryable, Refused 503, "start that server or correct its URL, then call again";
     InternalError "INTERNAL_ERROR": "A defect of Troupe, or a failure of the machine.",
-        permanent, Failed 500, "call again; if it fails again, report it with the log of the server";
+        permanent, Failed 500, "call again; if it fails again, report it with the server's log";
 }
 
 impl ErrorCode {
@@ -128,9 +128,9 @@ impl ErrorCode {
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "read through its schema: it becomes a type of the Node library")]
 pub struct ErrorDetails {
-    /// What exactly failed, in a word: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`…
+    /// A short reason: `stale`, `covered`, `timeout`, `net::ERR_CONNECTION_REFUSED`…
     reason: Option<String>,
-    /// `INVALID_PARAMETERS`: everything that is wrong with the parameters.
+    /// `INVALID_PARAMETERS`: all problems of the parameters.
     violations: Option<Vec<ParameterViolation>>,
     selector: Option<String>,
     /// The ref of the element.
@@ -162,14 +162,14 @@ pub struct ErrorDetails {
     class: Option<String>,
     line: Option<u64>,
     column: Option<u64>,
-    /// What the browser cannot do.
+    /// The operation that the browser does not support.
     unsupported: Option<String>,
-    /// Characters of a result that `offset` is beyond.
+    /// Length of the result in characters, if `offset` is past its end.
     total: Option<u64>,
     max_sessions: Option<u64>,
-    /// The sessions that the call may mean.
+    /// The open sessions of the connection.
     sessions: Option<Vec<String>>,
-    /// Of the server that uses the session.
+    /// Working directory of the server that uses the session.
     working_directory: Option<String>,
     /// Bytes.
     available_memory: Option<u64>,
@@ -179,7 +179,7 @@ pub struct ErrorDetails {
     retry_at: Option<u64>,
     /// The error of the upstream server.
     upstream: Option<Value>,
-    /// Where a script inside the page failed: a defect of Troupe.
+    /// Stack trace of Troupe's script in the page: a defect of Troupe.
     stack: Option<String>,
 }
 
@@ -263,7 +263,7 @@ impl TroupeError {
         self.detail("selector", target)
     }
 
-    /// The same error in other words.
+    /// Replaces the message.
     #[must_use]
     pub fn worded(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_code_finds_its_row_and_is_serialized_as_its_text() {
+    fn each_code_has_its_row_and_is_serialized_as_its_text() {
         for row in ERROR_CODES {
             assert_eq!(row.code.row().code, row.code);
             assert_eq!(serde_json::to_value(row.code).unwrap(), row.code.as_str());
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_detail_that_an_error_is_given_has_a_type() {
+    fn every_detail_of_an_error_has_a_type() {
         fn read(folder: &std::path::Path, code: &mut String) {
             for entry in std::fs::read_dir(folder).unwrap().flatten() {
                 match entry.path() {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_json_without_empty_parts() {
+    fn an_error_is_serialized_without_empty_fields() {
         let error = TroupeError::new(ErrorCode::Timeout, "no answer").detail("timeout", 5);
         insta::assert_json_snapshot!(error, @r#"
         {

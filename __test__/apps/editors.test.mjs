@@ -1,4 +1,4 @@
-// Text editors of others: after `type` and `fill`, they contain exactly the given text.
+// Third-party text editors: after `type` and `fill`, they contain exactly the given text.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { buildSync } from 'esbuild'
@@ -22,7 +22,7 @@ function bundled(source) {
 
 const TEXT = JSON.stringify('first line\nsecond line')
 
-/** `read()` of each page is the text that the editor itself holds. */
+/** `read()` of each page returns the text in the editor. */
 const EDITORS = {
   Monaco: () =>
     page(
@@ -115,7 +115,7 @@ const EDITORS = {
     )
 }
 
-/** In rich text, white space is the browser's. */
+/** In rich text, the browser controls white space. */
 const RICH = new Set(['ProseMirror', 'Quill', 'Lexical', 'TinyMCE'])
 
 describe('text editors', { timeout: 120_000 }, () => {

@@ -20,7 +20,7 @@ const NOTEBOOK = {
   cells: [cell('markdown', '# Sums'), cell('code', '', { outputs: [], execution_count: null })]
 }
 
-/** A server of notebooks whose files are all in one folder of its own. @param {{ after: (end: () => unknown) => void }} t */
+/** A JupyterLab server with all its files in one folder. @param {{ after: (end: () => unknown) => void }} t */
 async function startJupyter(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-jupyter-'))
   writeFileSync(join(folder, 'sums.ipynb'), JSON.stringify(NOTEBOOK))
@@ -48,7 +48,7 @@ async function startJupyter(t) {
       env: { ...process.env, ...Object.fromEntries(own) }
     }
   )
-  // Hooks run in their order: by now nothing writes there any more.
+  // Hooks run in order: nothing writes to the folder any more.
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const address = () => /http:\/\/127\.0\.0\.1:\d+\/lab/.exec(output())?.[0]
   const url = await until(address, 'the address of JupyterLab', 60_000).catch((error) => {
@@ -79,7 +79,7 @@ describe(
       await agent.act('press', { key: 'Shift+Enter' })
       await agent.seeing(/\b285\b/)
 
-      // The cell below is there and has the focus: an error is read as well.
+      // The cell below exists and has the focus, also after an error.
       await agent.act('type', { selector: await agent.ref(/textbox .*\[active\]/), text: '1 / 0' })
       await agent.click(/button "Run this cell and advance/)
       await agent.seeing(/ZeroDivisionError: division by zero/)

@@ -6,7 +6,7 @@ import { serveFiles, startAgent } from './app.mjs'
 /** On the sample, with the ref of the editor's text. @param {{ after: (end: () => unknown) => void }} t */
 async function openEditor(t) {
   const agent = await startAgent(t, `${await serveFiles(t)}/ckeditor4/samples/index.html`)
-  // The whole body of the frame is the field.
+  // The field is the whole body of the frame.
   const field = await agent.ref(/textbox .*ref=f1e/)
   return { agent, field }
 }
@@ -24,7 +24,7 @@ describe('rich-text editor', { timeout: 60_000 }, () => {
     await agent.seeing(/Written by an agent/)
     assert.doesNotMatch(await agent.see(), /Hello world!/)
 
-    // Formatting, as the editor's own source view tells it.
+    // Formatting, in the editor's source view.
     await agent.click(/button "Source"/)
     const source = await agent.seeing(/textbox "[^"]*[Ee]ditor[^"]*" .*Written by an agent/)
     assert.match(source, /<strong>Written by an agent<\/strong>/)
@@ -36,7 +36,7 @@ describe('rich-text editor', { timeout: 60_000 }, () => {
     await agent.act('press', { key: 'ControlOrMeta+A' })
     await agent.act('type', { selector: field, text: 'A title' })
     await agent.click(/button "[^"]*\bFormat" \[expanded=false\]/)
-    // The menu is a frame of its own.
+    // The menu is in a separate frame.
     await agent.click(/option "Heading 2"/)
     await agent.seeing(/heading "A title" \[level=2\]/)
 

@@ -1,4 +1,4 @@
-// Swagger UI as npm has it, on a small API that really answers: an agent finds an operation, tries it out and reads the answer.
+// Swagger UI from npm, with a small working API: an agent finds an operation, tries it out and reads the response.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveApp } from '../../scripts/demo-app.mjs'

@@ -84,9 +84,9 @@ describe('an element', { timeout: 60_000 }, () => {
   for (const [selector, reason, message, suggestion] of [
     ['#fixed', 'read-only', /textbox.*is read-only.*waited 1[45]\d ms/],
     ['#off', 'disabled', /textbox.*is disabled/],
-    ['#agree', 'not-a-text-field', /checkbox.*takes no text/],
-    ['#pick', 'not-a-text-field', /is a select and takes no text/],
-    ['#words', 'not-a-text-field', /takes no text.*<p#words>/, /text field/]
+    ['#agree', 'not-a-text-field', /checkbox.*accepts no text/],
+    ['#pick', 'not-a-text-field', /is a select element, which accepts no text/],
+    ['#words', 'not-a-text-field', /accepts no text.*<p#words>/, /text field/]
   ]) {
     test(`${selector} is not typed into: ${reason}`, async () => {
       await at('/form')
@@ -112,7 +112,7 @@ describe('an element', { timeout: 60_000 }, () => {
     const { tools } = (await server.request('tools/list')).result
     for (const selector of ['#agree', '#pick']) {
       const { json } = await server.call('type', { selector, text: 'x', timeout: 100 })
-      const tool = /Use (\w+) for it/.exec(json.suggestion ?? '')?.[1]
+      const tool = /Use `(\w+)`/.exec(json.suggestion ?? '')?.[1]
       assert.ok(
         !tool || tools.some(({ name }) => name === tool),
         `${json.suggestion} There is no such tool.`

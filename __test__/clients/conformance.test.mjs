@@ -1,5 +1,5 @@
-// The official conformance suite: what each revision requires, on the product with the fixtures that the suite wants to
-// find (the addon's feature `testing`), and what needs no fixtures on the product as it is. The suite needs Node 22.
+// The official conformance suite: the requirements of each revision, on the product with the fixtures that the suite requires
+// (the addon's feature `testing`), and without fixtures on the product itself. The suite needs Node 22.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ const SUITE_0_1 = fileURLToPath(
   new URL('node_modules/conformance-0.1/dist/index.js', import.meta.url)
 )
 
-/** Scenarios that ask for no tool, resource or prompt of the suite's own. */
+/** Scenarios that need no tool, resource or prompt of the suite. */
 const WITHOUT_FIXTURES = {
   '2025-11-25': [
     'server-initialize',

@@ -1,5 +1,5 @@
-// The MCP Inspector: its CLI starts a server for each method; its connection CLI (`mcpdo`) keeps one running, by a daemon,
-// and so can play what needs a session. Both need Node 22, which their package.json brings.
+// The MCP Inspector: its CLI starts a server for each method; its connection CLI (`mcpdo`) keeps one running with a daemon,
+// and so can test what needs a session. Both need Node 22, which their package.json installs.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ function run(program, args, env = SERVER.env) {
   })
 }
 
-/** A folder of its own for what the Inspector keeps (connections, log-ins), and a way to run `mcpdo` in it. */
+/** A folder for the data of the Inspector (connections, logins), and a function that runs `mcpdo` in it. */
 function mcpdoAtHome(t) {
   const home = mkdtempSync(join(tmpdir(), 'troupe-inspector-'))
   const config = join(home, 'servers.json')
@@ -70,7 +70,7 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
     args,
     found
   ] of /** @type {[string, string[], (answer: any) => boolean][]} */ ([
-    // It is strict about the schemas of tools alone.
+    // It validates only the schemas of tools.
     ['tools/list', ['--strict'], ({ tools }) => tools.length > 0],
     ['resources/list', [], ({ resources }) => Array.isArray(resources)],
     ['resources/templates/list', [], ({ resourceTemplates }) => resourceTemplates.length > 0],

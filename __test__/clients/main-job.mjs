@@ -1,4 +1,4 @@
-// The main job as each client plays it: a session, a form filled in and sent, the session closed.
+// The main task, which every client completes: create a session, fill in and submit a form, close the session.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
@@ -39,7 +39,7 @@ export async function playMainJob(site, { list, call }) {
 }
 
 /**
- * What a client may want beside the tools: resources, a prompt, progress, an end to a call.
+ * The other features of a client: resources, a prompt, progress, cancellation.
  * @param {Awaited<ReturnType<typeof import('../support/site.mjs').startSite>>} site
  * @param {{
  *   call: (tool: string, args: object) => Promise<any>,
@@ -48,9 +48,9 @@ export async function playMainJob(site, { list, call }) {
  *   progress: (tool: string, args: object) => Promise<{ progress: number, total?: number }[]>,
  *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>,
  *   stateless?: boolean
- * }} client `read` gives the text of a resource, `prompt` that of a prompt's one message, `progress` what was told of a
- *   call; `cancel` begins a call, gives it up `when`, and returns when it has come back as given up;
- *   `stateless` one of whose requests the server does not know that they are the same client's
+ * }} client `read` returns the text of a resource, `prompt` that of a prompt's message, `progress` the notifications of a
+ *   call; `cancel` begins a call, cancels it `when`, and returns when the call has failed as canceled;
+ *   `stateless`: the server cannot tell that requests are from the same client
  */
 export async function playBesideTools(
   site,

@@ -1,4 +1,4 @@
-// Python's MCP clients, in the virtual environments that scripts/setup.mjs makes.
+// Python's MCP clients, in the virtual environments that scripts/setup.mjs creates.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -27,7 +27,7 @@ const CLIENTS = [
   { name: 'fastmcp 2.14', environment: 'venv-mcp-1', client: ['fastmcp'], protocol: '2025-11-25' }
 ]
 
-/** Where a client finds the server. @type {Record<string, (t: import('node:test').TestContext) => Promise<string[]>>} */
+/** How a client connects to the server. @type {Record<string, (t: import('node:test').TestContext) => Promise<string[]>>} */
 const SERVERS = {
   stdio: async () => ['stdio', SERVER.command, ...SERVER.args],
   http: async (t) => {
@@ -53,7 +53,7 @@ function startClient(t, { environment, client }, server) {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // It has ended by itself.
+        // The client has ended on its own.
       }
     }
     await ended
@@ -108,7 +108,7 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
         })
         const failed = await ask({ do: 'call', tool: 'navigate', arguments: { url: 'not a url' } })
         assert.equal(failed.isError, true)
-        // Who has no session must name one.
+        // A client without a session must name one.
         assert.equal(
           JSON.parse(failed.text).errorCode,
           stateless ? 'INVALID_PARAMETERS' : 'INVALID_URL'

@@ -51,7 +51,7 @@ const CLIENTS = {
   )
 }
 
-/** A client's ways, as the jobs want them. */
+/** The functions of a client for the tasks. */
 function waysOf(client, callTool) {
   return {
     list: async () => (await client.listTools()).tools,
@@ -99,7 +99,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
       assert.equal(client.getServerVersion()?.name, 'troupe')
       await playMainJob(site, ways(client))
 
-      // A failed call is a result for it, not an exception; an unknown tool alone is one.
+      // A failed call is a result, not an exception; only an unknown tool is an exception.
       const failed = await callTool(client, { name: 'navigate', arguments: { url: 'not a url' } })
       assert.equal(failed.isError, true)
       assert.equal(JSON.parse(failed.content[0].text).errorCode, 'INVALID_URL')
@@ -130,7 +130,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
 }
 
 test('the TypeScript SDK 1.32 plays it all over a WebSocket', { timeout: 60_000 }, async (t) => {
-  // Node 20 has none of its own.
+  // Node 20 has no WebSocket.
   globalThis.WebSocket ??= /** @type {any} */ (WebSocket)
   const { connect, callTool } = CLIENTS['SDK 1.32']
   const site = await startSite(t)

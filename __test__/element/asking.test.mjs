@@ -61,7 +61,7 @@ describe('queries about elements', { timeout: 120_000 }, () => {
     for (const selector of ['e99999', 'f999e1']) {
       const { json } = await server.call('find_element', { selector, timeout: 100 })
       assert.equal(json.details.reason, 'unknown', json.message)
-      assert.match(json.message, /no element has had the ref/)
+      assert.match(json.message, /no element has the ref/)
     }
     assert.equal(
       (await server.call('find_element', { selector: 'p[', timeout: 100 })).json.errorCode,

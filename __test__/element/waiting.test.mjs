@@ -155,7 +155,7 @@ describe('waiting', { timeout: 120_000 }, () => {
     })
     assert.match(
       all.message,
-      /^10 ms are over, the page is at `.*\/outer`, the text `3 open` is gone, the text `First line` is visible after \d+ ms$/
+      /^10 ms have passed, the page is at `.*\/outer`, the text `3 open` is gone, the text `First line` is visible after \d+ ms$/
     )
     assert.equal((await server.call('wait_for', {})).json.errorCode, 'INVALID_PARAMETERS')
   })

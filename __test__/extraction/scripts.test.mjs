@@ -52,7 +52,7 @@ describe('evaluate', { timeout: 120_000 }, () => {
     const { isError, json } = await evaluate('const first = args[0]; first * 2', { args })
     assert.equal(isError, true)
     assert.equal(json.errorCode, 'SCRIPT_ERROR')
-    assert.match(json.suggestion, /statements cannot use `args`.*function/)
+    assert.match(json.suggestion, /function.*statements cannot use `args`/)
     // Without arguments, the name is the page's own.
     await server.ok('evaluate', { script: "globalThis.args = 'of the page'" })
     assert.equal((await evaluate('args')).json.value, 'of the page')
@@ -105,7 +105,7 @@ describe('evaluate', { timeout: 120_000 }, () => {
         ['NETWORK_ERROR', true],
         `${script}: ${text}`
       )
-      assert.match(json.suggestion, /server of the request/)
+      assert.match(json.suggestion, /the request's server runs/)
     }
     // An error that the script throws stays a script error.
     assert.equal((await evaluate("throw new TypeError('no list')")).json.errorCode, 'SCRIPT_ERROR')
@@ -117,6 +117,6 @@ describe('evaluate', { timeout: 120_000 }, () => {
     assert.equal(json.errorCode, 'SCRIPT_ERROR')
     assert.match(json.message, /SyntaxError/)
     const { json: returned } = await evaluate('return 5')
-    assert.match(returned.suggestion, /give an expression, or a function/)
+    assert.match(returned.suggestion, /pass an expression, or a function/)
   })
 })

@@ -131,7 +131,7 @@ describe('files', { timeout: 60_000 }, () => {
     await refused(
       { selector: '#other', files: [a] },
       'ELEMENT_NOT_EDITABLE',
-      /no file chooser opened/
+      /opened no file chooser/
     )
   })
 

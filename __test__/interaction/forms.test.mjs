@@ -84,19 +84,19 @@ describe('filling forms', { timeout: 60_000 }, () => {
     const message = async (tool, args) => (await server.ok(tool, args)).message
     assert.match(
       await message('fill', { selector: '#short', value: 'abcdef' }),
-      /; but the value of textbox "Short" .*\[ref=e\d+\] is not the given text \("abcd"; its maxlength is 4\)$/
+      /; but the value of textbox "Short" .*\[ref=e\d+\] differs from the given text \("abcd"; its maxlength is 4\)$/
     )
     assert.match(
       await message('type', { selector: '#short', text: 'wxyz12', clear: true }),
-      /is not the given text \("wxyz"; its maxlength is 4\)$/
+      /differs from the given text \("wxyz"; its maxlength is 4\)$/
     )
     assert.match(
       await message('fill', { selector: '#phone', value: '5551234567' }),
-      /is not the given text \("\(555\) 123-4567"\)$/
+      /differs from the given text \("\(555\) 123-4567"\)$/
     )
     assert.match(
       await message('fill', { selector: '#late', value: 'words' }),
-      /is not the given text \("WORDS"\)$/
+      /differs from the given text \("WORDS"\)$/
     )
     const form = {
       fields: [
@@ -133,7 +133,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
       const { message } = await own.ok('fill', { selector, value })
       assert.match(
         message,
-        /is not the given text \(not shown: it is secret; its maxlength is 4\)$/
+        /differs from the given text \(not shown: it is a secret; its maxlength is 4\)$/
       )
       assert.doesNotMatch(message, /hunt|s3cr/)
     }
@@ -151,7 +151,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     }
     const { errorCode, message } = await refused('fill', { selector: '#day', value: 'tomorrow' })
     assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
-    assert.match(message, /takes no `tomorrow`.*\d{4}-\d\d-\d\d/)
+    assert.match(message, /does not accept `tomorrow`.*\d{4}-\d\d-\d\d/)
   })
 
   test('fill_form sets text, number, select, checkbox and radio button in one call', async () => {

@@ -16,7 +16,7 @@ import { sizeOf } from '../support/pictures.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 
-describe('methods called with wrong arguments', () => {
+describe('methods called with invalid arguments', () => {
   const calls = [
     [
       'click',
@@ -62,7 +62,7 @@ describe('methods called with wrong arguments', () => {
     })
   }
 
-  test('the manager shows its signatures too', async (t) => {
+  test('the methods of the manager also show their signatures', async (t) => {
     const { manager } = inMemoryManager()
     t.after(() => manager.shutdown())
     const cyclic = {}
@@ -115,7 +115,7 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
     session = await (await startManager(scope)).createSession()
   })
 
-  test('the first optional parameter can be passed alone', async () => {
+  test('the first optional parameter can be passed on its own', async () => {
     await session.navigate(site.url('/page'))
     assert.equal((await session.getText('#text')).text, 'One')
     assert.match((await session.getText()).text, /Heading/)
@@ -127,13 +127,13 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
     assert.equal((await session.getText({ selector: '#text' })).text, 'One')
   })
 
-  test('evaluate takes a function and its argument, also an empty object', async () => {
+  test('evaluate accepts a function and its argument, also an empty object', async () => {
     assert.equal((await session.evaluate((given) => given.a, { a: 1 })).value, 1)
     assert.deepEqual((await session.evaluate((given) => given, {})).value, {})
     assert.equal((await session.evaluate('(a, b) => a + b', { args: [1, 2] })).value, 3)
   })
 
-  test('mockResponse takes the response, and without one removes the mock', async () => {
+  test('mockResponse accepts a response, and removes the mock without one', async () => {
     await session.navigate(site.url('/page'))
     const fetched = async () =>
       (
@@ -152,7 +152,7 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
     assert.deepEqual(await fetched(), before)
   })
 
-  test('compareScreenshots takes the result of screenshot, and the bytes of a file', async () => {
+  test('compareScreenshots accepts the result of screenshot, and the bytes of a file', async () => {
     await session.navigate(site.url('/page'))
     await session.evaluate("document.documentElement.style.overflow = 'hidden'")
     const baseline = await session.screenshot()
@@ -180,7 +180,7 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
     assert.match(error.message, /before\.png/)
   })
 
-  test('the configuration takes the spellings of the command line', async (t) => {
+  test('the configuration accepts the spellings of the command line', async (t) => {
     // As root, Chromium starts only without its sandbox.
     const { sandbox, ...config } = { sandbox: true, ...BROWSER_CONFIG }
     const manager = new SessionManager({ ...config, noSandbox: !sandbox })

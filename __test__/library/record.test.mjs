@@ -51,7 +51,7 @@ describe('the library', { timeout: 120_000 }, () => {
     assert.ok(existsSync(store))
   })
 
-  test('says what needs a record', async (t) => {
+  test('reports which methods need a record', async (t) => {
     const manager = new SessionManager(UNSTORED)
     t.after(() => manager.shutdown())
     const session = await manager.createSession()
@@ -59,7 +59,7 @@ describe('the library', { timeout: 120_000 }, () => {
     assert.throws(() => new SessionManager({ ...UNSTORED, responses: 'ref' }), /responses.*store/)
   })
 
-  test('a recorded screenshot is read again with its image', async (t) => {
+  test('a recorded screenshot can be read with its image', async (t) => {
     const manager = new SessionManager({ ...UNSTORED, store: 'memory' })
     t.after(() => manager.shutdown())
     const session = await manager.createSession()
@@ -68,7 +68,7 @@ describe('the library', { timeout: 120_000 }, () => {
     assert.deepEqual(await session.getContent(requests[0].refId), { text: '', images: [taken] })
   })
 
-  test('brings back a session that has expired, also without a record', async (t) => {
+  test('resumes a session that has expired, also without a record', async (t) => {
     const site = await startSite(t, { '/first': '<title>First</title>' })
     const manager = new SessionManager({ ...UNSTORED, sessionTimeout: BRIEF })
     t.after(() => manager.shutdown())

@@ -95,7 +95,7 @@ describe('network conditions', { timeout: 60_000 }, () => {
       uploadSpeed: -1,
       latency: 0
     })
-    assert.equal(message, 'The network is as fast as it can be.')
+    assert.equal(message, 'The network is not throttled.')
     assert.ok((await value(sessionId, FETCH)) < 300, 'lifted')
   })
 

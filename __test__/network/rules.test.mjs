@@ -265,7 +265,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       'mock_response',
       { url: 'http://', response: {} },
       'INVALID_URL',
-      /neither a URL, a part of one nor a glob: `http:\/\/`/
+      /`http:\/\/` is not a URL, part of a URL, or glob/
     ],
     ['mock_response', { url: '**/{a', response: {} }, 'INVALID_URL', /glob/],
     [
@@ -284,7 +284,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       'mock_response',
       { url: '**/x', response: { headers: { 'a b': 'c' } } },
       'INVALID_PARAMETERS',
-      /`a b` is no header/
+      /`a b` is not a valid header name/
     ],
     ['mock_response', { url: '**/never' }, 'INVALID_PARAMETERS', /no mock for `\*\*\/never`/]
   ]

@@ -155,7 +155,7 @@ describe('actionability', { timeout: 60_000 }, () => {
     )
     assert.match(
       await refusal(world, '#d', { action: 'type' }),
-      /^ELEMENT_NOT_EDITABLE: .*takes no text/
+      /^ELEMENT_NOT_EDITABLE: .*accepts no text/
     )
     assert.match(await refusal(world, '#k', { action: 'fill' }), /Use check/)
     assert.match(await refusal(world, '#s', { action: 'type' }), /Use select/)

@@ -10,7 +10,7 @@ const PROGRESS = 'notifications/progress'
 const MESSAGE = 'notifications/message'
 
 describe('progress', { timeout: 60_000 }, () => {
-  test('of a batch is told step by step', async (t) => {
+  test('of a batch is reported step by step', async (t) => {
     const server = await startServer(t)
     const steps = ['1', '2', '3'].map((script) => ({ tool: 'evaluate', arguments: { script } }))
     const params = { name: 'batch', arguments: { steps }, _meta: { progressToken: 'b' } }
@@ -23,7 +23,7 @@ describe('progress', { timeout: 60_000 }, () => {
     assert.deepEqual(steps_, [...new Set(steps_)].sort(), 'it grows')
   })
 
-  test('of a long call is told while it runs, and of no other', async (t) => {
+  test('of a long call is reported while it runs, and of no other call', async (t) => {
     const site = await startSite(t)
     const server = await startServer(t)
     await server.ok('navigate', { url: site.url('/') })
@@ -44,7 +44,7 @@ describe('progress', { timeout: 60_000 }, () => {
 })
 
 describe('log messages', { timeout: 60_000 }, () => {
-  test('of calls come from the level on that the client has set, and not before', async (t) => {
+  test('about calls are sent from the level that the client has set, and not before it sets one', async (t) => {
     const server = await startServer(t)
     await server.call('navigate', { url: 'not a url' })
     assert.deepEqual(server.notifications(MESSAGE), [])
@@ -102,7 +102,7 @@ describe('ask_user', { timeout: 60_000 }, () => {
     })
   }
 
-  test('holds up no other call while it waits, and ends when it is cancelled', async (t) => {
+  test('delays no other call while it waits, and ends when it is canceled', async (t) => {
     const server = await startServer(t, [], { handshake: false })
     await server.initialize('2025-11-25', { elicitation: {} })
     let asked = () => {}
@@ -122,14 +122,14 @@ describe('ask_user', { timeout: 60_000 }, () => {
     asking.catch(() => {})
   })
 
-  test('says so where the client cannot ask', async (t) => {
+  test('reports that the client does not support elicitation', async (t) => {
     const server = await startServer(t)
     const asked = await server.ok('ask_user', { message: 'Well?' })
     assert.equal(asked.action, 'unavailable')
-    assert.match(asked.message, /cannot put questions/)
+    assert.match(asked.message, /does not support elicitation/)
   })
 
-  test('wants a schema of a form, and a call of its own', async (t) => {
+  test('requires the schema of a form, and cannot be a step of a batch', async (t) => {
     const server = await startServer(t)
     const { json } = await server.call('ask_user', {
       message: 'Well?',
@@ -139,7 +139,7 @@ describe('ask_user', { timeout: 60_000 }, () => {
     const { results } = await server.ok('batch', {
       steps: [{ tool: 'ask_user', arguments: { message: 'Well?' } }]
     })
-    assert.match(results[0].error.message, /a call of its own/)
+    assert.match(results[0].error.message, /make it a separate call/)
   })
 
   test(`answers in ${MODERN} with what it needs, and goes on with the reply`, async (t) => {

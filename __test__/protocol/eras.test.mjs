@@ -1,5 +1,5 @@
-// Both eras of MCP on stdio: the handshake of 2024-11-05 … 2025-11-25, and 2026-07-28, in which each request says for
-// itself which revision it speaks.
+// Both generations of MCP on stdio: the handshake of 2024-11-05 … 2025-11-25, and 2026-07-28, in which each request names
+// its revision.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
@@ -31,21 +31,17 @@ describe('the handshake', () => {
     )
   }
 
-  test(
-    'of a revision that is not known is answered with one that is',
-    { timeout: 30_000 },
-    async (t) => {
-      const server = await startServer(t, [], { handshake: false })
-      for (const version of ['2099-01-01', 'yesterday']) {
-        const result = await server.initialize(version)
-        assert.match(result.protocolVersion, /^20\d\d-\d\d-\d\d$/)
-        assert.notEqual(result.protocolVersion, version)
-      }
+  test('with an unknown revision is answered with a known one', { timeout: 30_000 }, async (t) => {
+    const server = await startServer(t, [], { handshake: false })
+    for (const version of ['2099-01-01', 'yesterday']) {
+      const result = await server.initialize(version)
+      assert.match(result.protocolVersion, /^20\d\d-\d\d-\d\d$/)
+      assert.notEqual(result.protocolVersion, version)
     }
-  )
+  })
 
   test(
-    'of 2025-03-26 lets a client send several messages in one line, as that revision demands',
+    'with 2025-03-26 lets a client send several messages in one line, as that revision requires',
     { timeout: 30_000 },
     async (t) => {
       const server = await startServer(t, [], { handshake: false })
@@ -55,7 +51,7 @@ describe('the handshake', () => {
       )
       const answered = () => server.received.flat().filter(({ id }) => id === 'a' || id === 'b')
       await until(() => answered().length === 2, 'both answers')
-      // In any order: JSON-RPC promises none.
+      // In any order: JSON-RPC guarantees none.
       const sorted = answered().sort((x, y) => x.id.localeCompare(y.id))
       assert.deepEqual(
         sorted.map(({ id, result }) => ({ id, result })),
@@ -70,7 +66,7 @@ describe('the handshake', () => {
 
 describe(MODERN, () => {
   test(
-    'needs no handshake: a client discovers the server, lists the tools and plays the main job',
+    'needs no handshake: a client discovers the server, lists the tools and completes the main task',
     { timeout: 30_000 },
     async (t) => {
       const site = await startSite(t)
@@ -98,7 +94,7 @@ describe(MODERN, () => {
   )
 
   test(
-    'a request of a revision that is not known is refused with those that are',
+    'a request with an unknown revision is rejected with the list of known ones',
     { timeout: 30_000 },
     async (t) => {
       const server = await startServer(t, [], { handshake: false })
@@ -112,7 +108,7 @@ describe(MODERN, () => {
   )
 
   test(
-    'a discovery without what it must carry is refused by name',
+    'a discovery without required metadata is rejected with the name of the missing field',
     { timeout: 30_000 },
     async (t) => {
       const server = await startServer(t, [], { handshake: false })

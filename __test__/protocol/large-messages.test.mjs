@@ -1,4 +1,4 @@
-// Messages of several megabytes, both ways: pipes are full long before.
+// Messages of several megabytes in both directions, more than the buffers of pipes.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ async function isIdle({ child }) {
 }
 
 describe('large messages', { timeout: 60_000 }, () => {
-  // What agents get is cut to the budget; here it is the transport that is tried.
+  // Results for agents are cut to the budget; this tests the transport.
   const { server } = startShared({ args: ['--result-budget', '100000000'] })
   before(async () => {
     await server.ok('navigate', { url: 'data:text/html,<title>Large</title>' })
@@ -33,7 +33,7 @@ describe('large messages', { timeout: 60_000 }, () => {
 
   const digest = (text) => createHash('sha256').update(text).digest('hex')
 
-  test('a call of 4 MiB arrives whole', async () => {
+  test('a call of 4 MiB arrives completely', async () => {
     const text = 'aé€😀'.repeat((4 * MIB) / 10)
     const script =
       '(text) => [text.length, text.slice(0, 5), text === "aé€😀".repeat(text.length / 5)]'
@@ -41,7 +41,7 @@ describe('large messages', { timeout: 60_000 }, () => {
     assert.deepEqual(value, [text.length, 'aé€😀', true])
   })
 
-  test('an answer of 3 MiB arrives whole, as structured content and as text', async () => {
+  test('a result of 3 MiB arrives completely, as structured content and as text', async () => {
     const { result, json } = await server.call('evaluate', {
       script: `'0123456789abcdé€'.repeat(${(3 * MIB) / 16})`
     })
@@ -50,7 +50,7 @@ describe('large messages', { timeout: 60_000 }, () => {
     assert.equal(digest(json.value), expected)
   })
 
-  test('several large ones at once, both ways, are answered in order', async () => {
+  test('several large messages at once, in both directions, are answered in order', async () => {
     const sizes = [1, 2].map((size) => size * MIB)
     const answers = await Promise.all(
       sizes.map((size) =>
@@ -64,7 +64,7 @@ describe('large messages', { timeout: 60_000 }, () => {
   })
 
   test(
-    'a client that reads nothing for a while loses nothing',
+    'a client that does not read for some time loses no messages',
     { skip: process.platform !== 'linux' },
     async () => {
       server.child.stdout.pause()
@@ -72,7 +72,7 @@ describe('large messages', { timeout: 60_000 }, () => {
       const calls = Array.from({ length: 4 }, (_, index) =>
         server.ok('evaluate', { script: `${index} + 'y'.repeat(${MIB})` })
       )
-      // It cannot write on: its pipe is full.
+      // The server cannot write: its pipe is full.
       await isIdle(server)
       assert.ok(server.received.length < before + calls.length, 'the client has read all the same')
       server.child.stdout.resume()

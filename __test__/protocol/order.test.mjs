@@ -1,12 +1,12 @@
-// Calls of one session run in the order in which they were sent, those of different sessions side by side, and a
-// cancelled one stops.
+// Calls of one session run in the order in which they were sent, those of different sessions concurrently, and a
+// canceled one stops.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
-describe('calls sent without waiting', { timeout: 60_000 }, () => {
+describe('pipelined calls', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
 
   /** A new session, at a page. @param {string} [path] */
@@ -16,7 +16,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     return sessionId
   }
 
-  test('400 to one session all run, in order, and each sees what the one before it did', async () => {
+  test('400 calls to one session run in order, and each sees the effects of the one before', async () => {
     const sessionId = await sessionAt()
     await server.ok('evaluate', { sessionId, script: 'window.list = []' })
     const ids = Array.from({ length: 400 }, (_, index) => index)
@@ -32,7 +32,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     assert.deepEqual((await server.ok('evaluate', { sessionId, script: 'list' })).value, ids)
   })
 
-  test('400 to a connection without a session all go to the one that the first of them makes', async (t) => {
+  test('400 calls of a connection without a session all use the session that the first one creates', async (t) => {
     const own = await startServer(t)
     const ids = Array.from({ length: 400 }, (_, index) => index)
     const script = (index) => `(globalThis.list ??= []).push(${index}) && list.length`
@@ -46,7 +46,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     assert.equal((await own.ok('list_sessions')).sessions.length, 1)
   })
 
-  test('different kinds of them to one session keep their order too', async () => {
+  test('calls of different tools to one session also keep their order', async () => {
     const sessionId = await sessionAt('/form')
     const letters = [...'abcdefgh']
     const calls = letters.flatMap((letter) => [
@@ -62,7 +62,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     )
   })
 
-  test('a bad call and an unknown tool among them do not disturb the order', async () => {
+  test('an invalid call and an unknown tool between them do not change the order', async () => {
     const sessionId = await sessionAt()
     const [first, unknown, bad, last] = await Promise.all([
       server.call('evaluate', { sessionId, script: 'window.step = 1' }),
@@ -76,12 +76,12 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     assert.equal(last.json.value, 2)
   })
 
-  test('a slow one in a session does not hold up another session', async () => {
+  test('a slow call in a session does not delay another session', async () => {
     const [slow, quick] = [await sessionAt(), await sessionAt('/form')]
     const page = site.hold('/form')
     const navigation = server.call('navigate', { sessionId: slow, url: site.url('/form') })
     await within(page.requested, 'the request of the slow navigation')
-    // Later in the same session: waits; in another one: does not.
+    // A later call in the same session waits; one in another session does not.
     const behind = server.call('evaluate', { sessionId: slow, script: 'document.title' })
     for (let round = 0; round < 5; round++) {
       assert.equal(
@@ -96,7 +96,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     assert.equal((await behind).json.value, 'Form')
   })
 
-  test('a busy script in a session does not hold up another session', async () => {
+  test('a busy script in a session does not delay another session', async () => {
     const [busy, quick] = [await sessionAt(), await sessionAt()]
     const script = 'const end = Date.now() + 700; while (Date.now() < end); "done"'
     const working = server.call('evaluate', { sessionId: busy, script })
@@ -106,7 +106,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
     assert.equal((await working).json.value, 'done')
   })
 
-  test('a session is made while another one is busy', async () => {
+  test('a session can be created while another one is busy', async () => {
     const busy = await sessionAt()
     const working = server.call('evaluate', {
       sessionId: busy,
@@ -120,7 +120,7 @@ describe('calls sent without waiting', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a cancelled call', { timeout: 60_000 }, () => {
+describe('a canceled call', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
 
   const cancel = (requestId) =>
@@ -142,7 +142,7 @@ describe('a cancelled call', { timeout: 60_000 }, () => {
       server.call(tool, args, { id }).catch(() => null)
       const behind = server.call('evaluate', { script: '"behind"' })
       behind.catch(() => null)
-      // So that it runs when it is cancelled.
+      // So that it is running when it is canceled.
       if (args.url)
         await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
       for (let round = 0; round < 20; round++)
@@ -153,13 +153,13 @@ describe('a cancelled call', { timeout: 60_000 }, () => {
       const { json, text } = await within(behind, 'the call behind the cancelled one', 5000)
       assert.equal(json.value, 'behind', text)
       assert.ok(performance.now() - begun < 1000, `it took ${performance.now() - begun} ms`)
-      // MCP wants no answer to a cancelled request; an error for it does no harm, a result would.
+      // MCP requires no response to a canceled request. An error is harmless, a result is not.
       const answer = server.received.find((message) => message.id === id)
       assert.ok(!answer?.result, JSON.stringify(answer))
     })
   }
 
-  test('that waits behind another one of its session never runs', async () => {
+  test('that waits for another call of its session never runs', async () => {
     await server.ok('navigate', { url: site.url('/') })
     const first = server.call('evaluate', {
       script: 'new Promise((done) => setTimeout(done, 300))'
@@ -172,7 +172,7 @@ describe('a cancelled call', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'window.ran ?? false' })).value, false)
   })
 
-  test('that is unknown or over is passed over', async () => {
+  test('that is unknown or has ended is ignored', async () => {
     cancel('never sent')
     cancel(1)
     server.notify('notifications/cancelled')

@@ -1,4 +1,4 @@
-// The prompts that are built in, those of one's own, and the completion of their arguments.
+// Built-in prompts, custom prompts, and the completion of their arguments.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     return error.message
   }
 
-  test('of the seed are listed with their arguments and defaults', async () => {
+  test('of the seed are listed with their arguments and default values', async () => {
     const { prompts } = (await server.request('prompts/list')).result
     assert.deepEqual(
       prompts.map(({ name }) => name),
@@ -56,7 +56,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     assert.match(form.arguments[2].description, /default: button\[type='submit'\]/)
   })
 
-  test('are filled in: JSON gone through, defaults applied, nothing escaped as HTML', async () => {
+  test('are rendered: JSON is iterated over, defaults are applied, nothing is escaped as HTML', async () => {
     const text = await get('fill_form', {
       url: 'http://a/?b=1&c=2',
       form_data: JSON.stringify({ name: `O'Hara <x>`, age: 7 })
@@ -70,7 +70,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     )
   })
 
-  test('print an argument as it was given, also where it looks like JSON, and number the entries of a list', async () => {
+  test('print an argument unchanged, also if it looks like JSON, and number the entries of a list', async () => {
     for (const said of ['{"a":1}', '[1,  2]', '{"a"', 'null', '7']) {
       const scenario = await get('e2e_test', { test_scenario: said, start_url: 'http://a/' })
       assert.ok(scenario.startsWith(`Execute this E2E test scenario: ${said}\n`), scenario)
@@ -87,7 +87,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     )
   })
 
-  test('never show a password', async () => {
+  test('never contain a password', async () => {
     const text = await get('authenticate', {
       url: 'http://a/',
       username: 'ada',
@@ -98,7 +98,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     assert.ok(!JSON.stringify(server.received.at(-1)).includes('correct horse'))
   })
 
-  test('say what is wrong with their arguments', async () => {
+  test('report invalid arguments', async () => {
     assert.match(await refused('scrape_website', { url: 'http://a/' }), /`selectors` is missing/)
     assert.match(
       await refused('scrape_website', { url: 'http://a/', selectors: 'h1' }),
@@ -111,7 +111,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     assert.match(await refused('scrape_web', {}), /did you mean `scrape_website`/)
   })
 
-  test('complete an address with those of the open pages', async (t) => {
+  test('complete a URL with those of the open pages', async (t) => {
     const site = await startSite(t)
     await server.ok('navigate', { url: site.url('/form') })
     const complete = async (name, value) => {

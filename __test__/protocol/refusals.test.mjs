@@ -4,10 +4,10 @@ import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 
-describe('a request that cannot be served', { timeout: 60_000 }, () => {
+describe('an invalid request', { timeout: 60_000 }, () => {
   const { server } = startShared()
 
-  /** The error, once the next request has shown that nothing is lost. */
+  /** The error, after the next request has succeeded. */
   async function refused(method, params) {
     const { error, result } = await server.request(method, params, { timeout: 5000 })
     assert.ok(error, `${method} was answered with ${JSON.stringify(result)?.slice(0, 100)}`)
@@ -15,7 +15,7 @@ describe('a request that cannot be served', { timeout: 60_000 }, () => {
     return error
   }
 
-  test('an unknown tool is -32602, and the one that may be meant is named', async () => {
+  test('an unknown tool is -32602, and the most similar tool is named', async () => {
     const error = await refused('tools/call', { name: 'clik', arguments: {} })
     assert.equal(error.code, -32602)
     assert.match(error.message, /unknown tool `clik`/)
@@ -42,7 +42,7 @@ describe('a request that cannot be served', { timeout: 60_000 }, () => {
     })
   }
 
-  test('parameters that are no object are refused, under the id of their request', async () => {
+  test('parameters that are not an object are rejected, with the id of the request', async () => {
     for (const params of [[1], 5, 'x']) {
       const error = await refused('tools/call', params)
       assert.ok([-32600, -32602].includes(error.code), JSON.stringify(error))
@@ -53,7 +53,7 @@ describe('a request that cannot be served', { timeout: 60_000 }, () => {
     assert.equal((await refused('initialize', {})).code, -32602)
   })
 
-  test('before the handshake, a call is refused and the handshake still works', async (t) => {
+  test('before the handshake, a call is rejected and the handshake still works', async (t) => {
     const fresh = await startServer(t, [], { handshake: false })
     const { error } = await fresh.request(
       'tools/call',

@@ -1,4 +1,4 @@
-// A client need not wait for the browser: everything that can be answered without it is.
+// Requests that need no browser do not wait for it.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -43,30 +43,26 @@ test(
   }
 )
 
-test('the browser begins to start before anybody asks for it', { timeout: 30_000 }, async (t) => {
+test('the browser starts before the first call', { timeout: 30_000 }, async (t) => {
   const browser = delayedBrowser(t)
   await startServer(t, ['--executable-path', browser.path])
   await until(browser.isStarting, 'the start of the browser')
   browser.letGo()
 })
 
-test(
-  'nothing but the protocol is on stdout, whatever is logged',
-  { timeout: 30_000 },
-  async (t) => {
-    const server = await startServer(t, ['--log-level', 'trace'])
-    await server.ok('navigate', {
-      url: 'data:text/html,<script>console.log("from the page")</script>'
-    })
-    await server.call('click', { selector: '#none', timeout: 50 })
-    assert.deepEqual(server.unparsable, [])
-    assert.match(server.stderr(), /\S/)
-    assert.ok(server.received.every((message) => message.jsonrpc === '2.0'))
-  }
-)
+test('stdout has only protocol messages at any log level', { timeout: 30_000 }, async (t) => {
+  const server = await startServer(t, ['--log-level', 'trace'])
+  await server.ok('navigate', {
+    url: 'data:text/html,<script>console.log("from the page")</script>'
+  })
+  await server.call('click', { selector: '#none', timeout: 50 })
+  assert.deepEqual(server.unparsable, [])
+  assert.match(server.stderr(), /\S/)
+  assert.ok(server.received.every((message) => message.jsonrpc === '2.0'))
+})
 
 test(
-  'stdin and stdout may be pipes or files instead of the sockets that Node gives',
+  'stdin and stdout can be pipes or files instead of the sockets of Node',
   { timeout: 30_000 },
   (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-stdio-'))
@@ -84,7 +80,7 @@ test(
     const input = join(folder, 'in.jsonl')
     writeFileSync(input, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     const command = `"${process.execPath}" bin/troupe.js --headless --no-sandbox`
-    // Without an end of input before the answers are there.
+    // Input ends only after the responses.
     const piped = execFileSync('sh', ['-c', `(cat "${input}"; sleep 1) | ${command} | cat`], {
       encoding: 'utf8',
       timeout: 15_000,

@@ -43,7 +43,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
       ['BLOCKED_BY_POLICY', { rule: 'blockedDomains', url }],
       JSON.stringify(json)
     )
-    assert.match(json.message, /`127\.0\.0\.1` is among the blocked domains/)
+    assert.match(json.message, /`127\.0\.0\.1` is a blocked domain/)
     // The log reports the navigation, a frame and a request of a script alike.
     await server.ok('navigate', {
       url: `data:text/html,<p id="out"></p><iframe src="${url}"></iframe><script>fetch("${url}").catch(() => (out.textContent = "no answer"))</script>`
@@ -286,7 +286,7 @@ describe('settings', { timeout: 60_000 }, () => {
     const missing = (await server.call('get_text', { selector: '#nowhere' })).json
     assert.deepEqual(
       [missing.errorCode, missing.suggestion],
-      ['ELEMENT_NOT_FOUND', 'look at the page with `snapshot`']
+      ['ELEMENT_NOT_FOUND', 'get the current refs with `snapshot`']
     )
     await server.call('navigate', { url: site.url('/alerting') })
     const open = await until(async () => {

@@ -401,7 +401,7 @@ describe('a secret', { timeout: 120_000 }, () => {
         [json.errorCode, json.details.rule],
         ['BLOCKED_BY_POLICY', 'enableScriptEvaluation']
       )
-      assert.match(json.message, /page `page-1` holds a secret/)
+      assert.match(json.message, /page `page-1` contains a secret/)
     }
     await server.ok('navigate', { url: site.url('/plain') })
     await server.ok('fill', { selector: '#user', value: 'plain text' })
@@ -418,7 +418,7 @@ describe('a secret', { timeout: 120_000 }, () => {
       [other.errorCode, other.details.rule],
       ['BLOCKED_BY_POLICY', 'enableScriptEvaluation']
     )
-    assert.match(other.message, /page `page-1` holds a secret/)
+    assert.match(other.message, /page `page-1` contains a secret/)
     await server.ok('pages', { action: 'select', pageId: 'page-1' })
     await server.ok('fill', { selector: '#user', value: 'LOGIN' })
     await server.ok('click', { selector: 'text=Go' })

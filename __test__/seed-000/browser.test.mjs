@@ -1,4 +1,4 @@
-// Properties of which browser is started and how: few values, each tried.
+// Properties of the browser that is started: all of a few values are tested.
 import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { describe, test } from 'node:test'
@@ -23,7 +23,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       ['webkit', /MiniBrowser/, /AppleWebKit.* Version\/.* Safari\//]
     ])) {
       const manager = await start(browser)
-      // WebKit alone has one for each session, not a shared one.
+      // Only WebKit has one browser per session.
       if (browser === 'webkit') await manager.createSession()
       const [{ command }, ...more] = browsers(process.pid)
       assert.match(basename(command[0]), program)
@@ -33,7 +33,7 @@ describe('the browser', { timeout: 60_000 }, () => {
       await manager.shutdown()
     }
 
-    // Installed channels of Chromium: started where they are there, else missed by their name.
+    // Channels of Chromium: started if they are installed, otherwise the error names them.
     for (const browser of ['chrome', 'msedge']) {
       const error = await start(browser).then(
         () => null,

@@ -1,4 +1,4 @@
-// Properties of errors, as they come over the wire; one server with one browser for all runs.
+// Properties of errors as a client gets them; one server with one browser for all runs.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import fc from 'fast-check'

@@ -22,7 +22,7 @@ import { until } from '../support/wait.mjs'
 
 const isWebkit = BROWSER === 'webkit'
 
-/** WebKit's cannot be chosen. */
+/** WebKit's viewport cannot be chosen. */
 const LOCALE = isWebkit ? {} : { locale: 'de-DE' }
 /** A session's time begins with it, though its browser may still start. */
 const BRIEF = { chromium: '2500', firefox: '12000', webkit: '15000' }[BROWSER]

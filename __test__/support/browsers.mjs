@@ -52,7 +52,7 @@ const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
   'docs/': { '*': 'the documents are checked once, with Chromium' },
   'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE },
-  'library/arguments.test.mjs': { 'methods called with wrong arguments': IN_MEMORY },
+  'library/arguments.test.mjs': { 'methods called with invalid arguments': IN_MEMORY },
   'life/environment.test.mjs': { '*': SERVER_ALONE },
   'life/sessions.test.mjs': { '*': IN_MEMORY },
   'life/websocket.test.mjs': { '*': 'this browser is always reached over a WebSocket' },
@@ -263,7 +263,7 @@ export const BROWSERS = {
       },
       'library/arguments.test.mjs': {
         ...ABOUT_CHROMIUM['library/arguments.test.mjs'],
-        'mockResponse takes the response, and without one removes the mock': NO_REQUESTS
+        'mockResponse accepts a response, and removes the mock without one': NO_REQUESTS
       },
       'life/ends.test.mjs': {
         'at the end of stdin, while the browser starts': IS_CHROMIUM,
@@ -278,10 +278,12 @@ export const BROWSERS = {
       'protocol/order.test.mjs': {
         'a script that never gives way stops at once, and the next call works': RUNS_ON
       },
-      'protocol/resources.test.mjs': { 'so is the network log of a page': NO_REQUESTS },
+      'protocol/resources.test.mjs': {
+        'the network log of a page is listed and read': NO_REQUESTS
+      },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
-        'the browser begins to start before anybody asks for it': NOT_SHARED
+        'the browser starts before the first call': NOT_SHARED
       },
       'record/command.test.mjs': {
         'lists sessions, and exports readable scripts that can be run': NO_CONSOLE
@@ -415,11 +417,11 @@ export const BROWSERS = {
         'are console, request, response, dialog, download, page and close': NO_CONSOLE
       },
       'transports/json-api.test.mjs': {
-        'tells later what the page has logged in a call': NO_CONSOLE,
+        'returns the console messages of a call later': NO_CONSOLE,
         'writes the times of the request log as ISO 8601, and durations as numbers': NO_REQUESTS
       },
       'transports/released.test.mjs': {
-        'has lost its mocks after a rest, as the result says': NO_REQUESTS
+        'has lost its mocks after a suspension, as the result reports': NO_REQUESTS
       },
       'waiting/afterwards.test.mjs': {
         'a response of unknown length is awaited while data arrives, and reported as open':

@@ -1,4 +1,4 @@
-// For every tool a call that fits a page of its own: what the tests vary that hold for all tools.
+// A valid call for every tool, which the tests of all tools vary.
 import { TOOLS } from '../support/coverage.mjs'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 
@@ -12,7 +12,7 @@ export const PAGE = `<!doctype html><title>Every tool</title><link rel="icon" hr
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
-/** What fits each tool on `PAGE`. @type {Record<string, object>} */
+/** Valid arguments of each tool on `PAGE`. @type {Record<string, object>} */
 export const FITTING = {
   create_session: {},
   close_session: { sessionId: UNKNOWN_SESSION },
@@ -76,21 +76,21 @@ export const FITTING = {
   restore_state: { state: { cookies: [], origins: [] } }
 }
 
-/** The names of the tools that take `parameter`. @param {string} parameter */
+/** The names of the tools with `parameter`. @param {string} parameter */
 export const taking = (parameter) =>
   TOOLS.filter(({ inputSchema }) => parameter in (inputSchema.properties ?? {}))
 
-/** The call of `tool` with another target, wherever it takes one. @param {string} tool @param {string} selector */
+/** The arguments of `tool` with another target, in every parameter for one. @param {string} tool @param {string} selector */
 export function aimedAt(tool, selector) {
   const call = { ...FITTING[tool] }
   if ('fields' in call) return { fields: [{ selector, value: 'x' }] }
   return 'source' in call ? { ...call, source: selector } : { ...call, selector }
 }
 
-/** Those that read what was said in a session, also when it is over. */
+/** Tools that read the record of a session, also after its end. */
 export const READING_ON = ['get_content', 'get_console_content', 'list_requests']
 
-/** Those that are aimed at an element. */
+/** Tools with an element as target. */
 export const AIMED = TOOLS.filter(
   ({ inputSchema: { properties = {} } }) =>
     'selector' in properties || 'source' in properties || 'fields' in properties

@@ -1,4 +1,4 @@
-// What holds for all tools: each has a session and a page that it means, and gives the same errors for the same mistakes.
+// Tests of all tools: each works in its session and page, and has the same errors for the same mistakes.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 import { AIMED, READING_ON, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
 
-/** What a call says that fits but finds nothing to do. */
+/** The error of a valid call that has nothing to do. */
 const NOTHING_TO_DO = {
   go_forward: 'NAVIGATION_FAILED',
   handle_dialog: 'INVALID_PARAMETERS',
@@ -22,10 +22,10 @@ const NOTHING_TO_DO = {
 
 const { withoutTools = [] } = BROWSERS[BROWSER] ?? {}
 
-/** What a call of `name` that fits says, in this browser. @param {string} name */
+/** The expected result of a valid call of `name` in this browser. @param {string} name */
 const said = (name) => (withoutTools.includes(name) ? 'BROWSER_ERROR' : NOTHING_TO_DO[name])
 
-/** Of another kind than `schema` wants, if it wants one. @param {any} schema */
+/** A value of another type than that of `schema`, if it has one. @param {any} schema */
 const misfit = ({ type, enum: words }) =>
   words
     ? 'none of them'
@@ -35,7 +35,7 @@ const misfit = ({ type, enum: words }) =>
         ? { no: 'string' }
         : 'another type'
 
-/** What a schema says is always there, and is not. @param {any} schema @param {any} value @returns {string[]} */
+/** The required fields of a schema that are missing. @param {any} schema @param {any} value @returns {string[]} */
 function absent(schema, value) {
   if (schema.items) return (value ?? []).flatMap((item) => absent(schema.items, item))
   const missing = (schema.required ?? []).filter((name) => !(name in value))
@@ -46,7 +46,7 @@ function absent(schema, value) {
 }
 
 describe('every tool', { timeout: 60_000 }, () => {
-  // What is saved goes there.
+  // The folder for saved files.
   const folder = mkdtempSync(join(tmpdir(), 'troupe-tools-'))
   const { server, site, scope } = startShared({
     args: ['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder],
@@ -59,11 +59,11 @@ describe('every tool', { timeout: 60_000 }, () => {
   })
 
   const names = (tools) => tools.map(({ name }) => name)
-  /** A call of `name` with the parameters that fit it, and `more`. */
+  /** A call of `name` with valid arguments, and `more`. */
   const refused = (name, more, errorCode, expected = {}) =>
     assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
 
-  test('has a call that fits, and it succeeds', async () => {
+  test('succeeds with valid arguments', async () => {
     assert.deepEqual(Object.keys(FITTING).sort(), names(TOOLS).sort())
     for (const [name, args] of Object.entries(FITTING)) {
       await server.ok('navigate', { url: site.url('/every') })
@@ -80,7 +80,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that works on a page works on the one that is named', async () => {
+  test('that works on a page works on the page of pageId', async () => {
     const sessionId = await server.createSession()
     await server.ok('pages', { sessionId, action: 'new' })
     for (const { name } of taking('pageId')) {
@@ -99,7 +99,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('refuses a parameter that it does not have, one of another type, and names what is missing', async () => {
+  test('rejects unknown parameters and wrong types, and names missing parameters', async () => {
     for (const {
       name,
       inputSchema: { properties = {}, required = [] }
@@ -126,7 +126,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that works in a session says where there is none', async () => {
+  test('that works in a session reports an unknown session', async () => {
     for (const { name } of taking('sessionId')) {
       const { sessionId } = await refused(
         name,
@@ -138,7 +138,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that works on a page says which pages there are', async () => {
+  test('that works on a page names the open pages if the page is unknown', async () => {
     for (const { name } of taking('pageId')) {
       const step = { tool: 'get_text', arguments: { pageId: 'page-99' } }
       if (name === 'batch')
@@ -156,14 +156,14 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that is aimed at an element refuses a selector that cannot be parsed, or that means a frame that is not there', async () => {
+  test('that has a target rejects an invalid selector, and one for a missing frame', async () => {
     for (const { name } of AIMED) {
       await refused(name, aimedAt(name, 'p['), 'INVALID_SELECTOR', { message: /p\[/ })
       await refused(name, aimedAt(name, ''), 'INVALID_SELECTOR')
     }
   })
 
-  test('that needs an element says that there is none, and suggests what is there', async () => {
+  test('that needs an element reports that none matches, and suggests similar ones', async () => {
     for (const { name } of AIMED) {
       if (ANSWER_WITH_NONE.includes(name)) continue
       const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', {
@@ -175,7 +175,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that acts on an element will not guess which of several is meant; one that reads takes the first', async () => {
+  test('that acts on an element rejects an ambiguous target; one that reads uses the first match', async () => {
     for (const { name, group } of AIMED) {
       if (ANSWER_WITH_NONE.includes(name)) continue
       if (group === 'interaction') {
@@ -188,7 +188,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that needs the page says that a dialog holds it up, at once', async () => {
+  test('that needs the page reports at once that a dialog blocks it', async () => {
     await server.call('evaluate', { script: 'void setTimeout(() => alert("Wait"), 0)' })
     await server.call('wait_for', { time: 5000 })
     for (const { name } of taking('pageId')) {
@@ -205,12 +205,12 @@ describe('every tool', { timeout: 60_000 }, () => {
     await server.ok('handle_dialog', { accept: true })
   })
 
-  test('that works in a session says that it was closed, or has expired', async () => {
+  test('that works in a session reports that it was closed or has expired', async () => {
     const sessionId = await server.createSession()
     await server.ok('close_session', { sessionId })
     for (const { name } of taking('sessionId')) {
       if (READING_ON.includes(name)) {
-        // What it reads may itself be an error.
+        // The recorded result may itself be an error.
         const { isError, json } = await server.call(name, { sessionId })
         assert.equal(isError ? json.errorCode : undefined, said(name), name)
       } else await refused(name, { sessionId }, 'SESSION_NOT_FOUND', { message: /was closed/ })

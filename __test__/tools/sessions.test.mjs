@@ -1,4 +1,4 @@
-// create_session and its options, list_sessions, close_session, batch: as a client has them.
+// create_session and its options, list_sessions, close_session and batch, as a client uses them.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
-/** WebKit's cannot be chosen. */
+/** WebKit's viewport cannot be chosen. */
 const LOCALE = BROWSER === 'webkit' ? {} : { locale: 'de-DE' }
 
 describe('sessions', { timeout: 60_000 }, () => {
@@ -16,7 +16,7 @@ describe('sessions', { timeout: 60_000 }, () => {
   const value = async (sessionId, script) =>
     (await server.ok('evaluate', { sessionId, script })).value
 
-  test('create_session gives the page what it asks for', async () => {
+  test('create_session applies its options to the page', async () => {
     const storageState = {
       cookies: [
         {
@@ -56,7 +56,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('what create_session asks for holds in the frames of other sites, too', async (t) => {
+  test('the options of create_session also apply to frames of other sites', async (t) => {
     const framed = await startSite(t, {
       '/top': (request, response) =>
         html(
@@ -72,7 +72,7 @@ describe('sessions', { timeout: 60_000 }, () => {
       </script>`
         )
     })
-    // In processes of their own.
+    // In separate processes.
     const apart = await startServer(
       t,
       BROWSER === 'chromium' ? ['--browser-arg=--site-per-process'] : []
@@ -88,7 +88,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('list_sessions tells of those in one state alone', async () => {
+  test('list_sessions lists only sessions in the given state', async () => {
     for (const state of ['stale', 'closed', 'error']) {
       const { sessions } = await server.ok('list_sessions', { state })
       assert.ok(
@@ -98,7 +98,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     }
   })
 
-  test('list_sessions tells of each with its pages', async () => {
+  test('list_sessions lists each session with its pages', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const { sessions } = await server.ok('list_sessions')
@@ -122,7 +122,7 @@ describe('set_viewport', { timeout: 60_000 }, () => {
   const size = async (args) =>
     (await server.ok('evaluate', { ...args, script: '[innerWidth, innerHeight]' })).value
 
-  test('resizes all pages of its session, also those that open later, and no other session', async () => {
+  test('resizes all pages of its session, also later ones, and those of no other session', async () => {
     const [sessionId, other] = [
       await server.createSession({ viewport: { width: 700, height: 500 } }),
       await server.createSession({ viewport: { width: 700, height: 500 } })
@@ -147,7 +147,7 @@ describe('set_viewport', { timeout: 60_000 }, () => {
 describe('batch', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ args: ['--max-sessions', '50'] })
 
-  test('runs its steps in order and tells what each gave; the first that fails is the last, unless it is said otherwise', async () => {
+  test('runs its steps in order and returns each result; stops at the first failure unless stopOnError is false', async () => {
     const steps = [
       { tool: 'navigate', arguments: { url: site.url('/form') } },
       { tool: 'fill', arguments: { selector: '#name', value: 'Ada' } },
@@ -182,7 +182,7 @@ describe('batch', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('batch', { steps: wrong, stopOnError: true })).skipped, 2)
   })
 
-  test('tells each action in a line, and with the last one all that has changed', async () => {
+  test('returns a line for each action, and all changes with the last one', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const steps = [
@@ -201,7 +201,7 @@ describe('batch', { timeout: 60_000 }, () => {
     assert.match(earlierChanges, /checked/)
   })
 
-  test('shows a page that a step has led to with the last action', async () => {
+  test('returns the page that a step has navigated to with the last action', async () => {
     const sessionId = await server.createSession()
     const steps = [
       { tool: 'navigate', arguments: { url: site.url('/form') } },
@@ -216,7 +216,7 @@ describe('batch', { timeout: 60_000 }, () => {
     )
   })
 
-  test('reports what a failed batch has changed with the next action', async () => {
+  test('reports the changes of a failed batch with the next action', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const steps = [
@@ -231,7 +231,7 @@ describe('batch', { timeout: 60_000 }, () => {
     )
   })
 
-  test('runs each step in the session that it names, in either spelling', async () => {
+  test('runs each step in the session that it names, in both spellings', async () => {
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('evaluate', { sessionId: one, script: "document.title = 'one'" })
     await server.ok('evaluate', { sessionId: other, script: "document.title = 'other'" })
@@ -250,7 +250,7 @@ describe('batch', { timeout: 60_000 }, () => {
       await titles({ session_id: one, steps: [step({}), step({ session_id: other })] }),
       ['one', 'other']
     )
-    // The batch takes its turn in that session: no other session is made for it.
+    // The batch uses that session: no other session is created for it.
     assert.equal(
       (await server.call('batch', { steps: [step({ session_id: other })] })).meta.sessionId,
       other
@@ -270,7 +270,7 @@ describe('batch', { timeout: 60_000 }, () => {
     )
   })
 
-  test('works in the session and on the page that it names', async () => {
+  test('works in the session and page of its parameters', async () => {
     const sessionId = await server.createSession()
     await server.ok('pages', { sessionId, action: 'new', url: site.url('/buttons') })
     const script = { tool: 'evaluate', arguments: { script: 'document.title' } }
@@ -318,7 +318,7 @@ describe('batch', { timeout: 60_000 }, () => {
     assert.ok((await batch).success)
   })
 
-  test('a step uses a session that an earlier step has resumed, and fails by itself where its session does not exist', async (t) => {
+  test('a step can use a session that an earlier step has resumed, and fails if its session does not exist', async (t) => {
     const brief = await startServer(t, ['--session-timeout', '5000', '--store', 'memory'])
     // The start of the browser counts toward the lifetime of a session that waits for it.
     await brief.browserReady()
@@ -344,7 +344,7 @@ describe('batch', { timeout: 60_000 }, () => {
   })
 })
 
-describe('answers of actions', { timeout: 60_000 }, () => {
+describe('results of actions', { timeout: 60_000 }, () => {
   const { site } = startShared()
 
   test('are as long as `--after-action` says: nothing, the changes, or the whole page', async (t) => {

@@ -1,4 +1,4 @@
-// `--connect`: a stdio client's face of a server that runs elsewhere, and that may be started again meanwhile.
+// `--connect`: a stdio proxy for a running server, which may be restarted meanwhile.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -32,7 +32,7 @@ import { isPending, until, within } from '../support/wait.mjs'
 const face = (t, url, options, args = []) =>
   startServer(t, ['--connect', url, ...args], { browser: false, ...options })
 
-describe('the face of a server', { timeout: 120_000 }, () => {
+describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site
@@ -43,7 +43,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     })
   })
 
-  test('is that server for a stdio client: tools, sessions, order, errors', async (t) => {
+  test('behaves like that server for a stdio client: tools, sessions, order, errors', async (t) => {
     const server = await startHttpServer(t)
     const [one, other] = await Promise.all([face(t, server.url), face(t, server.at('/'))])
     assert.equal(
@@ -68,13 +68,13 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     )
     assert.equal(refused.id, null)
     await one.end()
-    // What is the client's own ends with it.
+    // The implicit session ends with the client.
     const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
     await until(async () => (await sessions()) === 1, 'the end of its session', 5000)
     assert.deepEqual(one.unparsable, [])
   })
 
-  test('waits for a server that is not there yet, and outlives its restart', async (t) => {
+  test('waits for a server that is not running yet, and survives its restart', async (t) => {
     const port = await freePort()
     const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
     const greeted = client.initialize()
@@ -85,7 +85,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.ok((await listed).result.tools.length > 10)
     await client.ok('evaluate', { script: '1' })
 
-    // Killed in the middle of a call: that one may have been done or not.
+    // Killed during a call, which may have run.
     const running = client.call('evaluate', { script: 'new Promise(() => {})' })
     await client.request('ping')
     first.child.kill('SIGKILL')
@@ -93,7 +93,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.ok(isError)
     assert.equal(json.errorCode, 'SERVER_UNAVAILABLE')
     assert.equal(json.retryable, true)
-    // What is asked meanwhile waits and goes through, without another handshake.
+    // Later requests wait and succeed, without another handshake.
     const meanwhile = [client.call('evaluate', { script: '6 * 7' }), client.request('tools/list')]
     await first.exit
     assert.ok(await isPending(meanwhile[0]))
@@ -103,7 +103,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.ok(again.result.tools.length > 10)
   })
 
-  test('gives its client everything back after kill -9 of the server: both sessions, what it watches, its log level', async (t) => {
+  test('restores everything after kill -9 of the server: both sessions, subscriptions, log level', async (t) => {
     const members = await memberSite(t)
     const [port, record] = [await freePort(), recordFor(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
@@ -131,7 +131,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
       true
     )
     assert.match((await client.ok('click', { sessionId: own, selector: save })).message, /Save/)
-    // The one that it has created is the one that is meant, and expires; its own does not.
+    // Calls without an id use the created session, which expires; the implicit one does not.
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Plain')
     const { sessions } = await client.ok('list_sessions')
     const lives = sessions.map(({ sessionId, expiresAt }) => [sessionId, typeof expiresAt])
@@ -148,7 +148,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     const updates = (/** @type {string} */ sessionId) =>
       since('notifications/resources/updated').filter(({ params }) => params.uri === uri(sessionId))
         .length
-    // Nobody has seen what has changed meanwhile: the client is told to look.
+    // Changes in between were not observed, so the client is notified.
     assert.ok(updates(own) > 0 && updates(created) > 0)
     const told = updates(created)
     await client.ok('navigate', { url: members.url('/inner') })
@@ -195,7 +195,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     await until(() => updates() > before, 'the update')
   })
 
-  test('keeps what its client watches, and its log level, where only the connection broke', async (t) => {
+  test('keeps subscriptions and log level if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
     const gate = await startGate(t, server.port)
     const client = await face(t, `http://127.0.0.1:${gate.port}`)
@@ -226,19 +226,19 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.ok(!since().some((told) => told.includes('playwright:///session/')), since().join('\n'))
   })
 
-  test('keeps its session where only the connection broke', async (t) => {
+  test('keeps its session if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
     const gate = await startGate(t, server.port)
     const client = await face(t, `http://127.0.0.1:${gate.port}`)
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
     for (let round = 0; round < 20; round++) {
       gate.cut()
-      // Nobody knows yet that the link is broken: what is sent into it has not arrived, and is sent again.
+      // The broken connection is not detected yet: the message does not arrive, and is sent again.
       assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
     }
   })
 
-  test('asks again what only reads where the connection broke in its middle, and tells of a call that may have been done', async (t) => {
+  test('repeats read-only calls if the connection breaks, and reports other calls that may have run', async (t) => {
     const server = await startHttpServer(t)
     const gate = await startGate(t, server.port)
     const client = await face(t, `http://127.0.0.1:${gate.port}`)
@@ -261,7 +261,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
-  test('sends the token, and ends with one line where it is refused', async (t) => {
+  test('sends the token, and ends with one line if it is rejected', async (t) => {
     const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
     const client = await face(t, server.url, { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
@@ -271,7 +271,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.match(stranger.stderr(), /^troupe: .*refused: 401.*--auth-token-file/m)
   })
 
-  test('says on stderr at the first failure which URL it cannot reach, and names it in its errors', async (t) => {
+  test('reports the URL on stderr at the first failure to connect, and names it in its errors', async (t) => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/mcp`
     const begun = performance.now()
@@ -297,7 +297,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
       'a web server',
       (socket) =>
         socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')),
-      /it answers 200 OK/
+      /it responds with 200 OK/
     ],
     [
       'a server without this path',
@@ -305,7 +305,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
         socket.once('data', () =>
           socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
         ),
-      /it answers 404 Not Found/
+      /it responds with 404 Not Found/
     ],
     [
       'a server that moved',
@@ -313,7 +313,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
         socket.once('data', () =>
           socket.end('HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')
         ),
-      /it answers 301/
+      /it responds with 301/
     ],
     [
       'another WebSocket server',
@@ -345,7 +345,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.match(client.stderr(), /there is no Troupe server at https:.*it does not speak TLS/)
   })
 
-  test('finds the token file of its user by itself, also where the server creates it later', async (t) => {
+  test('finds the token file of its user, also if the server creates it later', async (t) => {
     const state = temporaryFolder(t)
     const env = { XDG_STATE_HOME: state }
     const port = await freePort()
@@ -357,7 +357,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
-  test('waits where the server has no place for it (429), and connects when there is one', async (t) => {
+  test('waits if the server is full (429), and connects when it is not', async (t) => {
     const server = await startHttpServer(t, ['--max-connections', '1'])
     const holder = connect(server.port, '127.0.0.1')
     await new Promise((resolve) => holder.on('connect', resolve))
@@ -372,7 +372,7 @@ describe('the face of a server', { timeout: 120_000 }, () => {
     )
   })
 
-  test('reaches a server behind TLS whose certificate is trusted, and says so where it is not', async (t) => {
+  test('connects to a server behind TLS with a trusted certificate, and reports an untrusted one', async (t) => {
     const server = await startHttpServer(t)
     const gate = await startTlsGate(t, server.port)
     const client = await face(t, `https://127.0.0.1:${gate.port}/mcp`, {
@@ -409,7 +409,7 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     return { status, stdout: (await out).trimEnd(), stderr: await err }
   }
 
-  test('makes the call at that server', async (t) => {
+  test('makes the call on that server', async (t) => {
     const env = { TROUPE_AUTH_TOKEN: 'correct-horse' }
     const server = await startHttpServer(t, [], { env })
     const client = await server.connect()
@@ -434,13 +434,13 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
       JSON.parse((await call('no_such_tool', {})).stderr).errorCode,
       'INVALID_PARAMETERS'
     )
-    // A session of its own is gone with it.
+    // The implicit session has ended with it.
     assert.equal((await call('navigate', { url: 'data:text/html,<title>Own</title>' })).status, 0)
     const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
     await until(async () => (await sessions()) === 1, 'the end of its own session')
   })
 
-  test('fails at once where nothing listens or the token is wrong', async (t) => {
+  test('fails at once if no server listens or the token is wrong', async (t) => {
     const url = `http://127.0.0.1:${await freePort()}/mcp`
     const begun = performance.now()
     const missing = await run(['list_sessions', '--connect', url])
@@ -456,7 +456,7 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
   })
 })
 
-/** One that speaks TLS with clients. @param {any} t @param {number} target */
+/** A TLS proxy. @param {any} t @param {number} target */
 async function startTlsGate(t, target) {
   const file = (/** @type {string} */ name) =>
     fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
@@ -465,7 +465,7 @@ async function startTlsGate(t, target) {
   return { ...gate, certificate: file('certificate') }
 }
 
-/** Something between client and server whose connections can be cut. @param {any} t @param {number} target */
+/** A proxy between client and server whose connections can be closed. @param {any} t @param {number} target */
 async function startGate(t, target, create = createServer) {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
@@ -491,7 +491,7 @@ async function startGate(t, target, create = createServer) {
   return { port: /** @type {import('node:net').AddressInfo} */ (gate.address()).port, cut }
 }
 
-/** The answer of a WebSocket server to a request for an upgrade. @param {Buffer} request */
+/** The response of a WebSocket server to an upgrade request. @param {Buffer} request */
 function upgraded(request) {
   const key = /^sec-websocket-key: (.*)\r$/im.exec(request.toString())?.[1]
   const accept = createHash('sha1')

@@ -1,4 +1,4 @@
-// Bytes that nobody means, on every way in: the server neither breaks nor hangs, and serves the next client.
+// Random bytes on every transport: the server neither crashes nor hangs, and serves the next client.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -26,7 +26,7 @@ const post = (body, token) =>
 
 const junk = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes))
 
-/** What is right but for a few bytes, or breaks off. @param {string[]} right */
+/** Valid messages with a few wrong bytes, or cut off. @param {string[]} right */
 const almost = (right) =>
   fc
     .tuple(
@@ -44,7 +44,7 @@ const almost = (right) =>
 const forAll = (arbitrary, check, numRuns) =>
   fc.assert(fc.asyncProperty(arbitrary, check), { numRuns, endOnFailure: true })
 
-describe('bytes that nobody means', { timeout: 120_000 }, () => {
+describe('random bytes', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
@@ -56,7 +56,7 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
     assert.doesNotMatch(server.stderr(), /panicked|ERROR/)
   }
 
-  test('over HTTP end the connection, or get an answer', async () => {
+  test('over HTTP close the connection or get a response', async () => {
     const requests = [
       post(PING, server.token),
       post(INITIALIZE, server.token),
@@ -79,7 +79,7 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
     await isWell()
   })
 
-  test('over a WebSocket end it, or get an answer', async () => {
+  test('over a WebSocket close it or get a response', async () => {
     const frames = fc.record({
       opcode: fc.nat({ max: 15 }),
       payload: fc.oneof(junk, almost([PING, INITIALIZE, `[${PING}]`]))
@@ -97,10 +97,10 @@ describe('bytes that nobody means', { timeout: 120_000 }, () => {
   })
 })
 
-describe('lines that nobody means', { timeout: 60_000 }, () => {
+describe('random lines', { timeout: 60_000 }, () => {
   const { server } = startShared()
 
-  test('do not keep a server on stdio from answering the next', async () => {
+  test('do not prevent a stdio server from answering the next request', async () => {
     await forAll(
       fc.oneof(junk, almost([PING, `[${PING},${PING}]`])),
       async (bytes) => {

@@ -1,4 +1,4 @@
-// What a stranger, a foreign web page or a broken client can do to a server on a port: nothing.
+// Strangers, foreign web pages and broken clients cannot affect a network server.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { BIN, startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
 
 /**
- * A request with any headers, also those that `fetch` sets by itself.
+ * A request with any headers, including those that `fetch` sets itself.
  * @param {string} url @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer }} [options]
  */
 async function ask(url, { method = 'GET', headers = {}, body } = {}) {
@@ -29,7 +29,7 @@ async function ask(url, { method = 'GET', headers = {}, body } = {}) {
   return { status: response.statusCode, headers: response.headers, text }
 }
 
-/** A bare connection; what came on it, and when it ended. @param {number} port */
+/** A raw connection: the received data, and its end. @param {number} port */
 async function dial(port) {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -60,7 +60,7 @@ const INITIALIZE = JSON.stringify({
   }
 })
 
-describe('a server on a port of this machine', { timeout: 120_000 }, () => {
+describe('a local server', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
@@ -76,7 +76,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     server = await startHttpServer(scope, args)
   })
 
-  test('refuses a Host that is not its own, as a page has it whose name points here', async () => {
+  test('rejects a foreign Host, as of a page after DNS rebinding', async () => {
     for (const path of ['/mcp', '/ws', '/api/sessions', '/metrics', '/nowhere']) {
       for (const host of [
         'evil.example',
@@ -102,7 +102,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     }
   })
 
-  test('refuses the pages of foreign origins and lets those of allowed ones call', async () => {
+  test('rejects foreign origins and accepts allowed ones', async () => {
     for (const origin of [
       'https://evil.example',
       'null',
@@ -134,12 +134,12 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     })
     assert.equal(called.status, 200)
     assert.equal(called.headers['access-control-expose-headers'], 'mcp-session-id')
-    // A page that it would serve itself, as the conformance suite asks it.
+    // Its own origin, as in the conformance suite.
     const own = { host: `localhost:${server.port}`, origin: `http://localhost:${server.port}` }
     assert.equal((await ask(server.url, { ...post(server, own), body: INITIALIZE })).status, 200)
   })
 
-  test('answers with headers that let no browser make anything of it', async () => {
+  test('responds with security headers', async () => {
     for (const path of ['/health', '/nowhere', '/mcp', '/api/sessions']) {
       const { headers } = await ask(server.at(path))
       assert.equal(headers['x-content-type-options'], 'nosniff')
@@ -148,7 +148,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     }
   })
 
-  test('refuses a body of 5 MiB with 413, told beforehand or not, and serves on', async () => {
+  test('rejects a body of 5 MiB with 413, with or without Content-Length, and continues to serve', async () => {
     const body = Buffer.alloc(5 << 20, ' ')
     const told = await ask(server.url, {
       ...post(server, { 'content-length': String(body.length) }),
@@ -167,7 +167,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     assert.equal((await ask(server.url, { ...post(server), body: most })).status, 200)
   })
 
-  test('answers what is no message as JSON-RPC has it', async () => {
+  test('responds to invalid messages with JSON-RPC errors', async () => {
     for (const [body, code] of [
       ['{', -32700],
       ['', -32600],
@@ -194,7 +194,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     )
   })
 
-  test('cuts off who sends a head or a body too slowly', async () => {
+  test('disconnects clients that send a head or a body too slowly', async () => {
     const begun = performance.now()
     const head = await dial(server.port)
     head.socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
@@ -211,7 +211,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     assert.match(body.text, /^HTTP\/1\.1 408 /)
   })
 
-  test('is not hurt by sockets that are closed on one side, reset, or hold nonsense', async () => {
+  test('is not affected by half-closed or reset sockets, or by random data', async () => {
     const half = await dial(server.port)
     half.socket.end('POST /mcp HTTP/1.1\r\nHost: localhost\r\n')
     const silent = await dial(server.port)
@@ -238,7 +238,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
   })
 
   test('serves 1,000 connections at once', { timeout: 60_000 }, async (t) => {
-    // One with the usual patience: these connections say nothing until all are there.
+    // With the default timeout: these connections send nothing until all are open.
     const server = await startHttpServer(t)
     const dialled = await Promise.all(Array.from({ length: 1000 }, () => dial(server.port)))
     for (const { socket } of dialled)
@@ -247,7 +247,7 @@ describe('a server on a port of this machine', { timeout: 120_000 }, () => {
     assert.equal(dialled.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 1000)
   })
 
-  test('tells its health, and to Prometheus what it does', async () => {
+  test('reports its health, and metrics for Prometheus', async () => {
     const health = JSON.parse((await ask(server.at('/health'))).text)
     assert.equal(health.status, 'ok')
     const client = await server.connect()
@@ -280,7 +280,7 @@ describe('the token', { timeout: 60_000 }, () => {
     writeFileSync(file, 'correct-horse\n', { mode: 0o600 })
   })
 
-  test('is required at every address; the server creates it in a file that only its user can read', async (t) => {
+  test('is required on every path; the server creates it in a file that only its user can read', async (t) => {
     const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
     t.after(() => rmSync(state, { recursive: true }))
     const env = { XDG_STATE_HOME: state }
@@ -321,7 +321,7 @@ describe('the token', { timeout: 60_000 }, () => {
     assert.equal((await ask(server.at('/api/sessions'))).status, 401)
   })
 
-  test('cannot be waived where other machines can reach the server', () => {
+  test('cannot be disabled if other machines can reach the server', () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
       const { status, stderr } = spawnSync(process.execPath, [
         BIN,
@@ -381,7 +381,7 @@ describe('the token', { timeout: 60_000 }, () => {
     assert.equal((await face.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
-  test('opens the server to who sends it, from a file or the environment, and is not seen in the process list', async (t) => {
+  test('can come from a file or the environment, and does not appear in the process list', async (t) => {
     const servers = await Promise.all([
       startHttpServer(t, ['--host', '0.0.0.0', '--auth-token-file', file]),
       startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
@@ -415,7 +415,7 @@ describe('the token', { timeout: 60_000 }, () => {
     }
   })
 
-  test('on the command line is taken with a warning', async (t) => {
+  test('on the command line is accepted with a warning', async (t) => {
     const server = await startHttpServer(t, ['--auth-token', 'correct-horse'])
     assert.match(server.stderr(), /process list/)
     assert.ok(!server.stderr().includes('correct-horse'))
@@ -423,7 +423,7 @@ describe('the token', { timeout: 60_000 }, () => {
 })
 
 describe('limits', { timeout: 60_000 }, () => {
-  test('of the rate give 429 to who asks too often', async (t) => {
+  test('of the rate respond with 429 to clients that send too many requests', async (t) => {
     const server = await startHttpServer(t, ['--rate-limit', '5'])
     const answers = []
     for (let round = 0; round < 12; round++) answers.push((await ask(server.at('/nowhere'))).status)
@@ -432,7 +432,7 @@ describe('limits', { timeout: 60_000 }, () => {
     await until(async () => (await ask(server.at('/nowhere'))).status === 404, 'room again', 5000)
   })
 
-  test('of connections and of clients give 429 to one more', async (t) => {
+  test('of connections and clients respond with 429 to one more', async (t) => {
     const server = await startHttpServer(t, ['--max-connections', '3'])
     const held = await Promise.all([dial(server.port), dial(server.port), dial(server.port)])
     const { status, headers } = await ask(server.at('/health'))
@@ -440,14 +440,14 @@ describe('limits', { timeout: 60_000 }, () => {
     assert.equal(headers['retry-after'], '1')
     for (const { socket } of held) socket.destroy()
     await until(async () => (await ask(server.at('/health'))).status === 200, 'a place', 5000)
-    // Clients that have gone make room for others.
+    // Absent clients are detached for new ones.
     for (let number = 0; number < 6; number++) {
       const { status } = await ask(server.url, { ...post(server), body: INITIALIZE })
       assert.equal(status, 200, `client ${number}`)
     }
   })
 
-  test('a port that is taken is told in one line', async (t) => {
+  test('a port that is in use is reported in one line', async (t) => {
     const server = await startHttpServer(t)
     const args = [BIN, '--headless', '--transport', 'http', '--port', String(server.port)]
     const { status, stderr } = spawnSync(process.execPath, args, { env: cleanEnvironment() })

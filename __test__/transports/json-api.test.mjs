@@ -1,4 +1,4 @@
-// The JSON API of seed 002: calls by plain HTTP, for programs that speak no MCP.
+// The JSON API of seed 002: calls over plain HTTP, for programs without an MCP client.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BRIEF } from '../support/browser.mjs'
@@ -31,7 +31,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   const open = async () => (await ask('POST', '/sessions')).json.session_id
   const evaluate = (session_id, script) => ({ session_id, tool: 'evaluate', params: { script } })
 
-  test('plays the main job in the form of seed 002', async () => {
+  test('completes the main task in the form of seed 002', async () => {
     const created = await ask('POST', '/sessions', { viewport: { width: 500, height: 400 } })
     assert.equal(created.status, 201, created.text)
     const { session_id } = created.json
@@ -98,7 +98,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
       (await make('evaluate', { script: '({ at: 5, createdAt: 6 })' })).result.value,
       { at: 5, createdAt: 6 }
     )
-    // A state that is written in ISO times could not be restored.
+    // A state with ISO times could not be restored.
     await make('set_cookies', {
       cookies: [{ name: 'a', value: '1', url: site.url('/'), expires: 4_000_000_000 }]
     })
@@ -121,7 +121,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
-  test('gives a call the id that its program has for it, if it is a UUID', async () => {
+  test('uses the id that the program passes for a call, if it is a UUID', async () => {
     const request_id = '2f5a3a2c-4b7e-4c55-9d55-1f9d1a0c7a11'
     const { json } = await ask('POST', '/requests', { tool: 'create_new_session', request_id })
     assert.equal(json.ref_id, request_id)
@@ -135,7 +135,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual([again.status, again.json.error], [409, 'REQUEST_ID_TAKEN'])
   })
 
-  test('tells later of a call: what it was, what it has read, what changed since', async () => {
+  test('returns a call later: its data, its content, and later changes', async () => {
     const { ref_id: opened, session_id } = (
       await ask('POST', '/requests', { tool: 'create_session' })
     ).json
@@ -147,7 +147,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const { ref_id, metadata } = asked.json
     assert.deepEqual([metadata.tool, metadata.has_snapshot], ['navigate', true])
     const told = (await ask('GET', `/requests/${ref_id}`)).json
-    // It may have begun a moment before it was written; what it has answered is its content now.
+    // It may have begun shortly before it was recorded; its content is now its result.
     assert.deepEqual(
       { ...told, timestamp: 0, result: asked.json.result },
       { ...asked.json, timestamp: 0 }
@@ -205,7 +205,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
-  test('tells later what the page has logged in a call', async () => {
+  test('returns the console messages of a call later', async () => {
     const session_id = await open()
     const { ref_id, metadata } = (
       await ask('POST', '/requests', {
@@ -227,13 +227,13 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
-  test('tells of a call that failed as an answer, and of one that could not be made by the status of HTTP', async () => {
+  test('responds to a failed call with 200, and to a call that could not be made with an HTTP error status', async () => {
     const session_id = await open()
     const failed = await ask('POST', '/requests', evaluate(session_id, 'missing()'))
     assert.equal(failed.status, 200)
     assert.equal(failed.json.status, 'error')
     assert.equal(failed.json.error_code, 'SCRIPT_ERROR')
-    // In WebKit’s words the second.
+    // The second is WebKit's message.
     assert.match(
       failed.json.error,
       /missing is not defined|ReferenceError: Can't find variable: missing/
@@ -283,7 +283,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     await client.delete()
   })
 
-  test('lists all sessions of the server before, also those that have never left about:blank', async (t) => {
+  test('lists all sessions of the former server, also those that have never left about:blank', async (t) => {
     const record = ['--store', recordFile(t), '--max-sessions', '20']
     const first = await startHttpServer(t, record, WITH_TOKEN)
     const created = await Promise.all(
@@ -298,7 +298,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual(json.sessions.map(({ session_id }) => session_id).sort(), created.sort())
   })
 
-  test('is behind the guard: foreign pages and hosts, and who has no token', async () => {
+  test('rejects foreign origins and hosts, and requests without a token', async () => {
     assert.equal(
       (await ask('GET', '/sessions', undefined, { headers: { origin: 'https://evil.example' } }))
         .status,
@@ -309,7 +309,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a call stops when its program hangs up', async () => {
+  test('a call is canceled when its program disconnects', async () => {
     const session_id = await open()
     const hangUp = new AbortController()
     const running = ask('POST', '/requests', evaluate(session_id, 'new Promise(() => {})'), {
@@ -323,7 +323,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     await ask('DELETE', `/sessions/${session_id}`)
   })
 
-  test('answers a call that runs when the server ends with 503', async (t) => {
+  test('responds with 503 to a call that runs when the server stops', async (t) => {
     const own = await startHttpServer(t, [], WITH_TOKEN)
     const program = own.program(TOKEN)
     const { session_id } = (await program('POST', '/sessions')).json
@@ -340,14 +340,14 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual([status, json.details.retryable], [503, true])
   })
 
-  test('brings an expired session back', async (t) => {
+  test('resumes an expired session', async (t) => {
     const own = await startHttpServer(
       t,
       ['--session-timeout', String(BRIEF), '--session-expiry', 'fixed'],
       WITH_TOKEN
     )
     const program = own.program(TOKEN)
-    // The start of the browser may take longer than a session lives here.
+    // The browser may take longer to start than the session timeout.
     const session_id = await until(async () => {
       const { session_id } = (await program('POST', '/sessions')).json
       const navigated = await program('POST', '/requests', {
@@ -365,7 +365,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual(resumed.json.pages, [{ page_id: 'page-1', url: site.url('/form') }])
   })
 
-  test('answers 503 where no session can be served', async (t) => {
+  test('responds with 503 if no session can be created', async (t) => {
     const full = (await startHttpServer(t, ['--max-sessions', '1'], WITH_TOKEN)).program(TOKEN)
     assert.equal((await full('POST', '/sessions')).status, 201)
     const refused = await full('POST', '/sessions')
@@ -385,7 +385,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     assert.deepEqual([created.status, created.json.error], [503, 'BROWSER_ERROR'])
   })
 
-  test('leaves out what the server does not offer', async (t) => {
+  test('omits tools that the server does not offer', async (t) => {
     const few = (
       await startHttpServer(t, ['--tools', 'list_sessions,navigate'], WITH_TOKEN)
     ).program(TOKEN)

@@ -1,4 +1,4 @@
-// `serve` of the Node library: the same server in one's own process.
+// `serve` of the Node library: the same server in the caller's process.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
@@ -8,23 +8,27 @@ import { within } from '../support/wait.mjs'
 
 const { TroupeError, serve } = createRequire(import.meta.url)('../../index.js')
 
-test('serve() gives a server with its URL, and close() ends it', { timeout: 30_000 }, async () => {
-  const server = await serve({
-    ...BROWSER_CONFIG,
-    transport: 'http',
-    port: 0,
-    authToken: 'correct-horse'
-  })
-  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
-  const client = new HttpClient(server.url, { authorization: 'Bearer correct-horse' })
-  await client.initialize()
-  assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-  await server.close()
-  await within(server.closed, 'the end')
-  await assert.rejects(fetch(server.url))
-})
+test(
+  'serve() returns a server with its URL, and close() stops it',
+  { timeout: 30_000 },
+  async () => {
+    const server = await serve({
+      ...BROWSER_CONFIG,
+      transport: 'http',
+      port: 0,
+      authToken: 'correct-horse'
+    })
+    assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+    const client = new HttpClient(server.url, { authorization: 'Bearer correct-horse' })
+    await client.initialize()
+    assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
+    await server.close()
+    await within(server.closed, 'the end')
+    await assert.rejects(fetch(server.url))
+  }
+)
 
-test('serve() refuses what cannot be served', async () => {
+test('serve() rejects an invalid configuration', async () => {
   await assert.rejects(
     serve({ transport: 'pigeon' }),
     (error) => error instanceof TroupeError && error.code === 'INVALID_PARAMETERS'

@@ -1,4 +1,4 @@
-// What an operator reads: the log, the metrics; and how calls end that run while the server is stopped.
+// The log and the metrics, and the end of calls that run while the server stops.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
 
-/** The entries of a log; fails where a line is no JSON. @param {string} text @returns {any[]} */
+/** The entries of a log; fails if a line is not JSON. @param {string} text @returns {any[]} */
 const entries = (text) =>
   text
     .slice(0, text.lastIndexOf('\n') + 1)
@@ -103,7 +103,7 @@ describe('the log', { timeout: 60_000 }, () => {
     assert.ok(!log.some(({ message }) => message === 'the server has started'), server.stderr())
   })
 
-  test('goes to stdout under HTTP where logging.destination says so', async (t) => {
+  test('goes to stdout over HTTP if logging.destination is stdout', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-log-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'troupe.json')
@@ -120,14 +120,14 @@ describe('the log', { timeout: 60_000 }, () => {
     await server.end()
     assert.equal(callsOf(entries(stdout), 'evaluate').length, 1, stdout)
     assert.doesNotMatch(server.stderr(), /evaluate/)
-    // Under stdio, it carries the protocol.
+    // Over stdio, stdout carries the protocol.
     const local = await startServer(t, ['--config', file])
     await local.ok('evaluate', { script: '6 * 7' })
     await local.told(/`stdout` means stderr, because stdout carries the protocol/)
     await local.told(/"tool":"evaluate"/)
   })
 
-  test('names the error and the advice where the browser cannot be started', async (t) => {
+  test('has the error and the advice if the browser cannot be started', async (t) => {
     const server = await startHttpServer(t, [
       '--log-format',
       'json',
@@ -164,7 +164,7 @@ describe('the log', { timeout: 60_000 }, () => {
     assert.equal(JSON.parse(String(stderr)).errorCode, 'BROWSER_ERROR', String(stderr))
   })
 
-  test('has an error of the start as JSON too', async (t) => {
+  test('has an error at startup as JSON', async (t) => {
     const first = await startHttpServer(t)
     const second = await startServer(
       t,
@@ -209,7 +209,7 @@ describe('the metrics', { timeout: 60_000 }, () => {
     assert.equal(await metric(server, 'session_queue'), 0)
   })
 
-  test('count a browser that was started in place of one that died', async (t) => {
+  test('count a browser that was restarted after a crash', async (t) => {
     const server = await startHttpServer(t)
     const client = await server.connect()
     await client.ok('evaluate', { script: '6 * 7' })
@@ -227,7 +227,7 @@ describe('the metrics', { timeout: 60_000 }, () => {
 })
 
 describe('SIGTERM', { timeout: 60_000 }, () => {
-  test('lets the calls that run over HTTP finish', async (t) => {
+  test('lets running calls over HTTP finish', async (t) => {
     const server = await startHttpServer(t, ['--drain-timeout', '20000'])
     const [client, stateless] = [await server.connect(), server.stateless()]
     const sessionId = await stateless.createSession()
@@ -263,7 +263,7 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
-  test('lets /health say 503 on open connections while calls finish', async (t) => {
+  test('makes /health respond with 503 on open connections while calls finish', async (t) => {
     const server = await startHttpServer(t, ['--drain-timeout', '20000'])
     const client = await server.connect()
     await client.ok('evaluate', { script: '1' })
@@ -271,7 +271,7 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     const page = site.hold('/held')
     const running = client.ok('navigate', { url: site.url('/held') })
     await page.requested
-    // A load balancer asks again and again on one connection.
+    // A load balancer sends repeated requests on one connection.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.after(() => agent.destroy())
     const sockets = new Set()
@@ -296,7 +296,7 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
-  test('cancels the calls that have not finished within --drain-timeout', async (t) => {
+  test('cancels calls that have not finished within --drain-timeout', async (t) => {
     const server = await startHttpServer(t, ['--drain-timeout', '300'])
     const client = await server.connect()
     await client.ok('evaluate', { script: '1' })
@@ -312,14 +312,14 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
-  test('lets the calls that run over stdio finish', async (t) => {
+  test('lets running calls over stdio finish', async (t) => {
     const server = await startServer(t)
     const site = await startSite(t)
     const page = site.hold('/held')
     const running = server.ok('navigate', { url: site.url('/held') })
     await page.requested
     server.child.kill('SIGTERM')
-    // Requests are still answered: the signal has arrived by then or has not.
+    // Requests are still answered, whether the signal has arrived or not.
     await server.request('ping')
     page.release()
     assert.equal((await running).success, true)

@@ -1,5 +1,5 @@
-// Schemathesis makes requests out of the OpenAPI document, right ones and wrong ones, one by one and after each other: no
-// 500, and every answer as the document says.
+// Schemathesis generates valid and invalid requests from the OpenAPI document, single ones and sequences: no response has
+// the status 500, and every response matches the document.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,14 +13,14 @@ import { startHttpServer } from '../support/http.mjs'
 const PROGRAM = fileURLToPath(
   new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url)
 )
-/** No request asks for a wait that is longer than the program's own patience. */
+/** No request waits longer than the timeout of the program. */
 const HOOKS = fileURLToPath(new URL('no_long_waits.py', import.meta.url))
 const TOKEN = 'correct-horse'
-/** Requests of each kind for an operation; `EXAMPLES=500` for a long run. */
+/** Number of requests of each kind for an operation; `EXAMPLES=500` for a long run. */
 const EXAMPLES = process.env.EXAMPLES ?? '4'
 /**
- * A schema cannot say which time zones and which URLs there are: what fits it may be refused all the same. And the record of
- * a session outlives it: its calls are told of after a DELETE.
+ * A schema cannot list all time zones and URLs, so valid values may be rejected. The record of a session is kept after its
+ * end, so its calls can be read after a DELETE.
  */
 const WITHOUT = ['positive_data_acceptance', 'use_after_free']
 

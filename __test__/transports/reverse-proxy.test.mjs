@@ -1,4 +1,4 @@
-// A server behind a reverse proxy: its paths, its names, and the addresses of its clients.
+// A server behind a reverse proxy: paths, host names, and the addresses of clients.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -11,7 +11,7 @@ import { within } from '../support/wait.mjs'
 import { openWebSocket } from '../support/websocket.mjs'
 
 /**
- * A GET with any headers, also those that `fetch` sets by itself.
+ * A GET with any headers, including those that `fetch` sets itself.
  * @param {string} url @param {Record<string, string | string[]>} [headers] @param {string} [localAddress] from which to connect
  */
 async function ask(url, headers = {}, localAddress) {
@@ -23,14 +23,14 @@ async function ask(url, headers = {}, localAddress) {
   return { status: response.statusCode, headers: response.headers, text }
 }
 
-/** The statuses of so many requests, one after the other. @param {number} count @param {string} url @param {Record<string, string>} [headers] */
+/** The statuses of `count` sequential requests. @param {number} count @param {string} url @param {Record<string, string>} [headers] */
 async function askOften(count, url, headers) {
   const statuses = new Set()
   for (let round = 0; round < count; round++) statuses.add((await ask(url, headers)).status)
   return [...statuses].sort()
 }
 
-/** The first event of a stream that has this text. @param {Response} response @param {string} text */
+/** The first event of a stream with this text. @param {Response} response @param {string} text */
 async function event(response, text) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader()
   const decoder = new TextDecoder()
@@ -47,7 +47,7 @@ async function event(response, text) {
 }
 
 describe('/health', { timeout: 60_000 }, () => {
-  test('accepts any Host, and tells a foreign one only the status', async (t) => {
+  test('accepts any Host, and returns only the status to a foreign one', async (t) => {
     const server = await startHttpServer(t)
     const foreign = await ask(server.at('/health'), { host: '10.1.2.3:8080' })
     assert.equal(foreign.status, 200, foreign.text)
@@ -105,7 +105,7 @@ test('with --base-path every path begins with it', { timeout: 60_000 }, async (t
 })
 
 describe('the address of a client', { timeout: 60_000 }, () => {
-  test('is that of X-Forwarded-For, as far as trusted proxies have written it', async (t) => {
+  test('is that of X-Forwarded-For, as far as trusted proxies have appended it', async (t) => {
     const server = await startHttpServer(t, [
       '--rate-limit',
       '2',
@@ -114,7 +114,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     ])
     const by = (chain) => askOften(8, server.at('/nowhere'), { 'x-forwarded-for': chain })
     assert.deepEqual(await by('203.0.113.7'), [404, 429])
-    // The client invents the addresses before its own.
+    // The client forges the addresses before its own.
     const invented = new Set()
     for (let last = 1; last <= 8; last++) {
       invented.add(
@@ -134,7 +134,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     }
   })
 
-  test('is that of the connection where the peer is not trusted', async (t) => {
+  test('is that of the connection if the peer is not trusted', async (t) => {
     const server = await startHttpServer(t, [
       '--rate-limit',
       '2',
@@ -150,7 +150,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     assert.deepEqual([...statuses].sort(), [404, 429])
   })
 
-  test('is in the log of a refused request, with the path and without the query', async (t) => {
+  test('is in the log of a rejected request, with the path and without the query', async (t) => {
     const server = await startHttpServer(t, [
       '--rate-limit',
       '2',
@@ -184,7 +184,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     assert.ok(!server.stderr().includes('hush'))
   })
 
-  test('is logged once a second at most for refused requests, with a path that is shortened', async (t) => {
+  test('is logged at most once per second for rejected requests, with a shortened path', async (t) => {
     const server = await startHttpServer(t, ['--log-format', 'json', '--log-destination', 'stderr'])
     const started = performance.now()
     for (let round = 0; round < 20; round++)
@@ -288,8 +288,8 @@ for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
         await client.delete()
       })
 
-      test('the log names the address that the proxy has seen', async () => {
-        // An address has one line a second, and the tests before this one were refused at 127.0.0.1.
+      test('the log has the address of the client of the proxy', async () => {
+        // An address has one line per second, and earlier tests were rejected at 127.0.0.1.
         await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
         await server.told(/was refused.*127\.0\.0\.8.*\/troupe\/metrics/)
       })

@@ -1,5 +1,5 @@
-// Seed 003: each `Mcp-Session-Id` has a browser session of its own, made at its first call; it ends with a DELETE, or some
-// time after the client has gone, and never under a client that is only slow.
+// Seed 003: each `Mcp-Session-Id` has its own browser session, created at its first call. It ends with a DELETE, or some
+// time after the client has disconnected, but never while a slow client uses it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { before, describe, test } from 'node:test'
@@ -14,10 +14,10 @@ import { startSite } from '../support/site.mjs'
 import { beMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
-/** How many sessions the server has. @param {import('../support/http.mjs').HttpServer} server */
+/** The number of sessions of the server. @param {import('../support/http.mjs').HttpServer} server */
 const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
-/** Begins a call, and breaks its stream off after the first event: that one's id. @param {import('../support/http.mjs').HttpClient} client @param {string} script */
+/** Begins a call, closes its stream after the first event, and returns that event's id. @param {import('../support/http.mjs').HttpClient} client @param {string} script */
 async function cutOff(client, script) {
   const hangUp = new AbortController()
   const params = { name: 'evaluate', arguments: { script } }
@@ -43,7 +43,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     server = await startHttpServer(scope, ['--max-sessions', '100'])
   })
 
-  test('two conversations have two ids and two browser sessions, made at their first call (T-1)', async () => {
+  test('two clients have two ids and two browser sessions, created at their first call (T-1)', async () => {
     const [one, other] = await Promise.all([server.connect(), server.connect()])
     assert.match(one.sessionId ?? '', /^[\da-f-]{36}$/)
     assert.notEqual(one.sessionId, other.sessionId)
@@ -61,7 +61,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.equal(await sessions(server), before)
   })
 
-  test('the own session of a client is to others as if it were not there; one that was created is reached by who knows its id', async () => {
+  test('the implicit session of a client is not accessible to others; a created one is, by its id', async () => {
     const [one, other] = await Promise.all([server.connect(), server.connect()])
     await one.ok('navigate', { url: site.url('/form') })
     const [{ sessionId }] = (await one.ok('list_sessions')).sessions
@@ -106,7 +106,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
       (await other.request('resources/subscribe', { uri })).error?.message,
       /there is no session/
     )
-    // It has noticed nothing of all that.
+    // It is not affected.
     assert.equal((await one.ok('evaluate', { sessionId, script: 'document.title' })).value, 'Form')
     assert.ok((await one.request('resources/read', { uri })).result)
     const { requests } = await one.ok('list_requests', { sessionId })
@@ -128,7 +128,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.equal(error.status, 400, JSON.stringify(error))
   })
 
-  test('a DELETE names the session in the query too, as seed 003 has it', async () => {
+  test('a DELETE can name the session in the query, as in seed 003', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/') })
     const { status } = await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })
@@ -191,7 +191,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('calls of a client run in the order in which they came', async () => {
+  test('calls of a client run in the order of their arrival', async () => {
     const client = await server.connect()
     await client.ok('evaluate', { script: 'globalThis.list = []' })
     const numbers = Array.from({ length: 40 }, (_, number) => number)
@@ -202,7 +202,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
         arguments: { script: `list.push(${number}) && list.length` }
       }
       const body = { jsonrpc: '2.0', id: `order-${number}`, method: 'tools/call', params }
-      // Its stream has begun: the server has read it. The answer may come whenever it likes.
+      // Its stream has begun, so the server has read the request. The response may come at any time.
       streams.push(await client.fetch('POST', { body }))
     }
     const texts = await Promise.all(streams.map((stream) => stream.text()))
@@ -216,11 +216,11 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('a cancelled call stops at once', async () => {
+  test('a canceled call stops at once', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/') })
     const params = { name: 'click', arguments: { selector: '#never', timeout: 60_000 } }
-    // Its stream has begun: the server has read it.
+    // Its stream has begun, so the server has read the request.
     await client.fetch('POST', {
       body: { jsonrpc: '2.0', id: 'to-cancel', method: 'tools/call', params }
     })
@@ -230,7 +230,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('a stateless client names its session, and is told so where it does not', async () => {
+  test('a stateless client must name its session', async () => {
     const client = server.stateless()
     const { json } = await client.call('navigate', { url: site.url('/') })
     assert.equal(json.errorCode, 'INVALID_PARAMETERS')
@@ -244,7 +244,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a stateless call stops when its client hangs up', async () => {
+  test('a stateless call is canceled when its client disconnects', async () => {
     const client = server.stateless()
     const { sessionId } = await client.ok('create_session')
     const hangUp = new AbortController()
@@ -258,7 +258,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.ok('close_session', { sessionId })
   })
 
-  test('the stream of a client carries on where it broke off', async () => {
+  test('the stream of a client resumes after the last event', async () => {
     const client = await server.connect()
     const lastEventId = await cutOff(client, 'new Promise((done) => setTimeout(done, 700, "late"))')
     const again = await client.fetch('GET', {
@@ -268,10 +268,10 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('the answer of a call that ended while its client was cut off is there when the client comes back', async () => {
+  test('a reconnecting client gets the result of a call that ended while it was disconnected', async () => {
     const client = await server.connect()
     const lastEventId = await cutOff(client, 'new Promise((done) => setTimeout(done, 300, "kept"))')
-    // It has ended when the one behind it has.
+    // It has ended when the next one has.
     await client.ok('evaluate', { script: '1' })
     for (const round of ['once', 'again']) {
       const rest = await client.fetch('GET', {
@@ -286,12 +286,12 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('nothing of all this is an error in the log', () => {
+  test('the log has no errors after these tests', () => {
     assert.doesNotMatch(server.stderr(), /ERROR/)
   })
 })
 
-describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
+describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
   test('are listed over HTTP only to a client that has named them, and on stdio to the same user and directory', async (t) => {
     const record = recordFor(t)
     const members = await memberSite(t)
@@ -327,7 +327,7 @@ describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
       const { json } = await stranger.call('session_resume', { sessionId: crypto.randomUUID() })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
     }
-    // The id is a capability token: it is all that the client of the first server has.
+    // The id is a capability token, and all that the client of the first server has.
     const again = await second.connect()
     assert.equal(
       (await again.call('get_cookies', { sessionId: created })).json.details.reason,
@@ -356,7 +356,7 @@ describe('the sessions of a server that is gone', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a client that is away', { timeout: 60_000 }, () => {
+describe('an absent client', { timeout: 60_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
@@ -369,7 +369,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
   const idle = () =>
     until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
 
-  test('and only ever POSTs has its session put to rest after the idle time (T-2), and finds its log-in and page again', async () => {
+  test('that only sends POST requests has its session suspended after the idle timeout (T-2), and keeps its login and page', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/set-cookie?whose=mine') })
     await client.ok('navigate', { url: site.url('/form') })
@@ -379,7 +379,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
     assert.equal(await sessions(server), 1)
     await idle()
-    // By its id as well.
+    // Also by its id.
     const { json, meta } = await client.call('navigate', { sessionId, url: site.url('/cookies') })
     assert.equal(json.title, 'Cookies')
     assert.equal(meta.sessionId, sessionId)
@@ -387,7 +387,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await client.delete()
   })
 
-  test('keeps its session to itself while it rests, and leaves it to who knows its id when it has gone', async () => {
+  test('keeps its suspended session inaccessible to others, and releases it when it ends', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/form') })
     const [{ sessionId }] = (await client.ok('list_sessions')).sessions
@@ -401,7 +401,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
         `${tool}: ${text}`
       )
     }
-    // A resource of it brings it back, and so does the tool; it stays the client's own.
+    // Reading a resource resumes it, and so does the tool; it remains the client's implicit session.
     const uri = `playwright:///page/${sessionId}/page-1`
     const { result } = await client.request('resources/read', { uri })
     assert.equal(JSON.parse(result.contents[0].text).metadata.title, 'Form')
@@ -425,12 +425,12 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await other.ok('close_session', { sessionId: left })
   })
 
-  test('waits for a place when it comes back, and has lost nothing then', async () => {
+  test('waits for a free session when it returns, and has lost nothing', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/form') })
     await idle()
     const other = await server.connect()
-    // As long as its stream is open, it is not idle.
+    // A client with an open stream is not idle.
     const stream = await other.fetch('GET', { headers: { accept: 'text/event-stream' } })
     const others = [await other.createSession(), await other.createSession()]
     assert.equal(
@@ -443,7 +443,7 @@ describe('a client that is away', { timeout: 60_000 }, () => {
     await Promise.all([client.delete(), other.delete()])
   })
 
-  test('is not counted any more: an implicit session waits for its slot as long as --queue-timeout allows', async (t) => {
+  test('does not count: an implicit session waits for a free slot up to --queue-timeout', async (t) => {
     const own = await startHttpServer(t, ['--max-sessions', '1', '--queue-timeout', '20000'])
     const [first, second] = [await own.connect(), await own.connect()]
     await first.ok('navigate', { url: site.url('/form') })
@@ -493,11 +493,11 @@ describe('a client that is away', { timeout: 60_000 }, () => {
       signal: stream.signal
     })
     assert.equal(listening.status, 200)
-    // Another client's long call is the clock.
+    // Another client's long call measures the time.
     const clock = await server.connect()
     await clock.ok('evaluate', { script: script(1500) })
     assert.equal((await client.ok('evaluate', { script: script(0) })).value, 'kept')
-    // Its connection breaks off, the call goes on.
+    // Its connection breaks, the call continues.
     const hangUp = new AbortController()
     const running = client.call('evaluate', { script: script(1500) }, { signal: hangUp.signal })
     await (await fetch(server.at('/health'))).arrayBuffer()

@@ -1,4 +1,4 @@
-// MCP over a WebSocket: one message a frame, a browser session each, order as on stdio.
+// MCP over a WebSocket: one message per frame, one browser session per client, the same order as on stdio.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
@@ -83,7 +83,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
       await claimant.close()
     }
     assert.equal((await one.ok('evaluate', { script: 'globalThis.mark' })).value, 'mine')
-    // What one that has gone has left is taken up by who knows its id.
+    // The session of a client that has ended can be used by its id.
     await one.close()
     const heir = await until(async () => {
       const claimant = await open({ 'troupe-own-session': own })
@@ -170,7 +170,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await client.initialize()
     await client.ok('evaluate', { script: '1' })
     client.socket.pause()
-    // More than the buffers of the system on both sides take.
+    // More than the system's buffers on both sides.
     const params = { name: 'evaluate', arguments: { script: '"x".repeat(6_000_000)' } }
     for (let id = 1000; id < 1005; id++) client.send({ id, method: 'tools/call', params })
     const answered = async () =>
@@ -180,7 +180,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
         )?.[1]
       )
     await until(async () => (await answered()) === 6, 'the calls', 30_000)
-    // The client ends its side, and still reads nothing.
+    // The client closes its side, and still does not read.
     client.socket.end()
     const sessions = async () => (await (await own.fetch('/health')).json()).sessions
     await until(async () => (await sessions()) === 0, 'the rest of its session')

@@ -1,4 +1,4 @@
-// A strict TypeScript user's program. It is compiled, not run: what must be an error says so.
+// A strict TypeScript program. It is compiled, not run; `@ts-expect-error` marks the expected errors.
 import {
   SessionManager,
   TroupeError,

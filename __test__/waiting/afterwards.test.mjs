@@ -125,7 +125,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       target: '#column'
     })
     assert.equal(changes, undefined)
-    assert.match(message, /the page's snapshot is as before/)
+    assert.match(message, /the page's snapshot did not change/)
     await value("column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1")
     const taken = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
     assert.match(taken.changes, /Taken/)

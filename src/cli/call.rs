@@ -10,7 +10,7 @@ use super::usage::Usage;
 use super::{FAILED, OK, logging, misused};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::policy::vault::Vault;
-use crate::server::Called;
+use crate::server::CallOutput;
 
 /// The key of an object that is replaced by the value of an environment variable.
 pub(super) const ENVIRONMENT: &str = "$env";
@@ -59,7 +59,7 @@ pub(super) async fn run(
         crate::server::call_once(config, tool.to_owned(), arguments, stop).await
     };
     match called {
-        Ok(Called { text, failure }) => {
+        Ok(CallOutput { text, failure }) => {
             screen.out(&text);
             match failure {
                 None => OK,

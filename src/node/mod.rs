@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    tools::{Lifecycle, Registry},
+    tools::{LifecycleEffect, Registry},
 };
 
 /// Of what a call costs, an eighth was the allocator of the C library.
@@ -155,7 +155,7 @@ pub fn tool_schemas() -> String {
                 "outputSchema": tool.output,
                 "outputType": tool.output_type,
                 "answer": tool.answer.as_str(),
-                "lifecycle": tool.properties.lifecycle.map(Lifecycle::as_str),
+                "lifecycle": tool.properties.lifecycle.map(LifecycleEffect::as_str),
             })
         })
         .collect();

@@ -210,7 +210,7 @@ fn refused(name: &str, config: &Config) -> TroupeError {
         .detail("rule", "files")
         .detail("path", name)
         .suggestion(format!(
-            "give a path below `{}`, or start the server with --output-dir",
+            "pass a path below `{}`, or start the server with --output-dir",
             output_folder(config).display()
         ))
 }
@@ -222,6 +222,7 @@ fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
         format!("there is no file `{name}`: looked for {}", places.join(" and ")),
     )
     .detail("path", name)
+    .suggestion("pass the path of an existing file")
 }
 
 fn exists(path: &Path) -> TroupeError {
@@ -231,7 +232,7 @@ fn exists(path: &Path) -> TroupeError {
         format!("the file `{path}` exists, and existing files are not overwritten"),
     )
     .detail("path", path)
-    .suggestion("give another name, or delete the file")
+    .suggestion("pass another path, or delete the file")
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {

@@ -41,14 +41,14 @@ impl Rule {
                 _ => "open an http: or https: URL",
             },
             Self::AllowedDomains => {
-                "whoever runs the server can add the domain to --allowed-domains"
+                "use an allowed domain, or ask the user to add this one to --allowed-domains"
             }
             Self::BlockedDomains(_) => {
-                "whoever runs the server can take the domain off --blocked-domains"
+                "use another domain, or ask the user to remove this one from --blocked-domains"
             }
             Self::PrivateNetwork(_) => {
-                "navigate there yourself if it is meant, in a session of its own; \
-                 --allow-private-network lets every page go there"
+                "navigate there yourself if you intend it, in a separate session; \
+                 --allow-private-network allows it for all pages"
             }
         }
     }
@@ -66,12 +66,12 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme(scheme) => write!(f, "`{scheme}:` URLs are not allowed"),
-            Self::AllowedDomains => f.write_str("its host is not among the allowed domains"),
-            Self::BlockedDomains(pattern) => write!(f, "`{pattern}` is among the blocked domains"),
+            Self::AllowedDomains => f.write_str("its host is not an allowed domain"),
+            Self::BlockedDomains(pattern) => write!(f, "`{pattern}` is a blocked domain"),
             Self::PrivateNetwork(address) => {
                 write!(
                     f,
-                    "{address} is in a private network, and pages may not go there by themselves"
+                    "{address} is in a private network, which pages may not reach by themselves"
                 )
             }
         }

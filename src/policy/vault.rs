@@ -144,7 +144,7 @@ impl Vault {
                 "this server has no secrets: --secrets FILE names the file that has them".to_owned()
             }
             names => format!(
-                "give one of the names {}; add others to the file that --secrets names",
+                "pass one of the names {}; the file of --secrets can define others",
                 names.join(", ")
             ),
         };

@@ -8,7 +8,7 @@ use crate::{
     tools::{TEMPLATES, timestamp},
 };
 
-/// What an argument of a prompt could be: addresses of open pages, and its default.
+/// Returns values for an argument of a prompt: its default, and for URLs those of open pages.
 pub(super) fn of_prompt(
     prompt: &Prompt,
     argument: &str,
@@ -27,7 +27,7 @@ pub(super) fn of_prompt(
     values
 }
 
-/// What a variable of a template could be; `None` where the template is none of ours.
+/// Returns values for a variable of a resource template; `None` if there is no such template.
 pub(super) fn of_template(
     uri: &str,
     variable: &str,
@@ -54,7 +54,7 @@ pub(super) fn of_template(
     })
 }
 
-/// Those that go on from what is written: first those that begin so, then those that have it inside.
+/// Returns the values that contain `written`, first those that begin with it.
 pub(super) fn ranked(values: Vec<String>, written: &str) -> Vec<String> {
     let written = written.to_lowercase();
     let mut fitting: Vec<(bool, String)> = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn ranked(values: Vec<String>, written: &str) -> Vec<String> {
             fitting.push((!lower.starts_with(&written), value));
         }
     }
-    // Stable: what was first stays first among its like.
+    // The sort is stable.
     fitting.sort_by_key(|(inside, _)| *inside);
     fitting.into_iter().map(|(_, value)| value).collect()
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_as_it_is_written_comes_first_and_nothing_twice() {
+    fn values_that_begin_with_the_text_come_first_and_duplicates_are_removed() {
         let values = ["page-10", "home-page-1", "page-1", "Page-2", "page-1", "other"]
             .map(str::to_owned)
             .to_vec();

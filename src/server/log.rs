@@ -2,7 +2,7 @@
 //! gets none until it sets a level.
 #![expect(
     deprecated,
-    reason = "SEP-2577 will take logging out of the protocol; the eras that we serve have it"
+    reason = "SEP-2577 removes logging from a later revision; the revisions that the server supports have it"
 )]
 
 use parking_lot::Mutex;
@@ -13,13 +13,13 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::tools::Outcome;
+use crate::tools::CallOutcome;
 
 /// The level that the client of a connection has set.
 #[derive(Default)]
-pub(super) struct Level(Mutex<Option<LoggingLevel>>);
+pub(super) struct ClientLogLevel(Mutex<Option<LoggingLevel>>);
 
-impl Level {
+impl ClientLogLevel {
     pub fn set(&self, level: LoggingLevel) {
         *self.0.lock() = Some(level);
     }
@@ -29,12 +29,12 @@ impl Level {
         context.meta.log_level().or_else(|| *self.0.lock())
     }
 
-    /// Tells how a call went.
-    pub async fn tell(
+    /// Notifies the client of the outcome of a call.
+    pub async fn log_call(
         &self,
         context: &RequestContext<RoleServer>,
         tool: &str,
-        outcome: &Outcome,
+        outcome: &CallOutcome,
         millis: u128,
     ) {
         let Some(wanted) = self.of(context) else { return };
@@ -55,7 +55,7 @@ impl Level {
     }
 }
 
-/// RFC 5424, the other way round: more is worse.
+/// The severity as in RFC 5424, but in ascending order.
 fn severity(level: LoggingLevel) -> u8 {
     match level {
         LoggingLevel::Debug => 0,

@@ -17,11 +17,11 @@ mod resources;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod server;
 
-/// What the protocol's library may log. It warns of each answer that is an error, and takes it for an error that a client
-/// which has gone cannot be answered any more, or goes before it has shaken hands.
+/// The log filter for rmcp. It logs each error response as a warning, and each client that disconnects early as an
+/// error.
 pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off,rmcp::transport::worker=off,rmcp::transport::streamable_http_server::tower=off";
 
 pub use handler::{Handler, TurnSlot};
-pub use once::{Called, call_once, failure_in};
+pub use once::{CallOutput, call_once, failure_in};
 pub use render::without_boundaries;
 pub use server::Server;

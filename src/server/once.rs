@@ -9,13 +9,13 @@ use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
     session::Connection,
-    tools::{Answer, Invocation, Picture, Registry},
+    tools::{Answer, EncodedPicture, Invocation, Registry},
 };
 
-/// The result of a call.
-pub struct Called {
+/// The result of `troupe call`.
+pub struct CallOutput {
     pub text: String,
-    /// Why the call failed, or a step of its batch, although it has a result.
+    /// Why the call, or a step of its batch, failed although there is a result.
     pub failure: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub async fn call_once(
     tool: String,
     arguments: Value,
     stop: CancellationToken,
-) -> Result<Called> {
+) -> Result<CallOutput> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
     let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
@@ -33,7 +33,7 @@ pub async fn call_once(
         outcome = registry.call(invocation) => outcome
             .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))
             .and_then(|outcome| outcome.result),
-        () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was stopped")),
+        () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was canceled")),
     };
     registry.manager().shutdown().await;
     let pretty =
@@ -43,12 +43,14 @@ pub async fn call_once(
     let text = match answer {
         Answer::Json(value) => pretty(value),
         Answer::Text(text) => text,
-        Answer::Image(Picture { path: Some(path), .. }) => pretty(json!({"path": path})),
-        Answer::Image(Picture { data, mime_type, .. }) => format!("data:{mime_type};base64,{data}"),
+        Answer::Image(EncodedPicture { path: Some(path), .. }) => pretty(json!({"path": path})),
+        Answer::Image(EncodedPicture { data, mime_type, .. }) => {
+            format!("data:{mime_type};base64,{data}")
+        }
         passed @ Answer::Passed(_) => pretty(passed.into_value()),
         pictured @ Answer::Pictured { .. } => pretty(pictured.into_value()),
     };
-    Ok(Called { text, failure })
+    Ok(CallOutput { text, failure })
 }
 
 /// Returns why a call with this answer has failed.

@@ -24,25 +24,25 @@ use crate::{
     tools::{Person, Question, Reply},
 };
 
-/// The name of the question among what a call needs.
+/// The key of the question among the inputs that a call requires.
 const QUESTION: &str = "question";
-/// A person who has gone to lunch does not come back to the question.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long a user may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Who is behind one call.
-pub(super) struct Elicited {
+/// Asks the user of one call's client by elicitation.
+pub(super) struct ElicitingUser {
     context: RequestContext<RoleServer>,
     responses: InputResponses,
-    /// What the call must be answered with instead of its result.
+    /// The question that the call returns instead of its result.
     needed: Mutex<Option<ElicitRequest>>,
 }
 
-impl Elicited {
+impl ElicitingUser {
     pub fn new(context: RequestContext<RoleServer>, responses: Option<InputResponses>) -> Self {
         Self { context, responses: responses.unwrap_or_default(), needed: Mutex::default() }
     }
 
-    /// The question that the call must be answered with.
+    /// Returns the question that the call must return instead of its result.
     pub fn needed(&self) -> Option<InputRequiredResult> {
         let asked = self.needed.lock().take()?;
         let requests = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(asked))]);
@@ -52,12 +52,12 @@ impl Elicited {
     /// Whether the client can show a form.
     fn can_ask(&self) -> bool {
         let elicitation = self.context.client_capabilities().and_then(|client| client.elicitation);
-        // One that names no mode means forms.
+        // A client that declares no mode supports forms.
         elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
     }
 
     async fn send(&self, request: ElicitRequest) -> Result<ElicitResult> {
-        let options = PeerRequestOptions::with_timeout(PATIENCE);
+        let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
         let sent = self
             .context
             .peer
@@ -65,8 +65,10 @@ impl Elicited {
             .await;
         let answer = match sent {
             Ok(handle) => {
-                let mut asked =
-                    Asked { peer: handle.peer.clone(), question: Some(handle.id.clone()) };
+                let mut asked = PendingQuestion {
+                    peer: handle.peer.clone(),
+                    question: Some(handle.id.clone()),
+                };
                 let answer = handle.await_response().await;
                 asked.question = None;
                 answer
@@ -77,40 +79,40 @@ impl Elicited {
             Ok(ClientResult::ElicitResult(result)) => Ok(result),
             Ok(_) => Err(TroupeError::new(
                 ErrorCode::InternalError,
-                "the client answered the question in another form",
+                "the client's reply to the question has an unexpected form",
             )),
             Err(ServiceError::Timeout { .. }) => Err(TroupeError::new(
                 ErrorCode::Timeout,
-                format!("the person did not answer within {} minutes", PATIENCE.as_secs() / 60),
+                format!("the user did not answer within {} minutes", ANSWER_TIMEOUT.as_secs() / 60),
             )
-            .detail("timeout", PATIENCE.as_secs() * 1000)
+            .detail("timeout", ANSWER_TIMEOUT.as_secs() * 1000)
             .suggestion("ask again, or ask the question in the text at the end of your turn")),
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
-                format!("the client did not put the question: {error}"),
+                format!("the client did not show the question: {error}"),
             )
-            .suggestion("put the question in your own words at the end of your turn")),
+            .suggestion("ask the question in the text at the end of your turn")),
         }
     }
 }
 
-/// A question at the client; dropped before the answer it is taken back.
-struct Asked {
+/// A question that the client shows. If it is dropped before the answer, the client is told to cancel it.
+struct PendingQuestion {
     peer: Peer<RoleServer>,
     question: Option<RequestId>,
 }
 
-impl Drop for Asked {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         let (Some(question), Ok(runtime)) = (self.question.take(), Handle::try_current()) else {
             return;
         };
         let peer = self.peer.clone();
-        // Ends with the message, or with the connection.
+        // The task ends when the message is sent or the connection closes.
         runtime.spawn(async move {
             let param = CancelledNotificationParam::new(
                 Some(question),
-                Some("no longer wanted".to_owned()),
+                Some("the call was canceled".to_owned()),
             );
             let _ = peer.notify_cancelled(param).await;
         });
@@ -118,21 +120,21 @@ impl Drop for Asked {
 }
 
 #[async_trait]
-impl Person for Elicited {
+impl Person for ElicitingUser {
     async fn ask(&self, question: Question) -> Result<Reply> {
         let Question { message, schema } = question;
         let requested_schema: ElicitationSchema =
             serde_json::from_value(schema).map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InvalidParameters,
-                    format!("`schema` is none of a form: {error}"),
+                    format!("`schema` is not the schema of a form: {error}"),
                 )
                 .suggestion(
-                    "give an object whose properties are strings, numbers, booleans or enums",
+                    "pass an object schema whose properties are strings, numbers, booleans or enums",
                 )
             })?;
         if !self.can_ask() {
-            return Ok(Reply::Unavailable("this client cannot put questions to its user"));
+            return Ok(Reply::Unavailable("this client does not support elicitation"));
         }
         let params =
             ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
@@ -142,15 +144,15 @@ impl Person for Elicited {
                 Some(answer) => serde_json::from_value(answer.clone()).map_err(|error| {
                     TroupeError::new(
                         ErrorCode::InvalidParameters,
-                        format!("the reply to the question is none: {error}"),
+                        format!("the reply to the question is not valid: {error}"),
                     )
                 })?,
                 None => {
                     *self.needed.lock() = Some(request);
-                    // Seen by nobody: the question takes its place.
+                    // Not visible to the client: the question replaces this error.
                     return Err(TroupeError::new(
                         ErrorCode::InternalError,
-                        "the person must be asked first",
+                        "the user must be asked first",
                     ));
                 }
             }
@@ -163,13 +165,13 @@ impl Person for Elicited {
                 Reply::Accepted(content.unwrap_or_default())
             }
             ElicitationAction::Decline => Reply::Declined,
-            // Or what a later protocol adds: no answer in any case.
+            // Also for actions that a later revision adds.
             _ => Reply::Cancelled,
         })
     }
 }
 
-/// Whether the request is of the era in which a server sends none of its own.
+/// Whether the client uses a stateless revision, in which a server sends no requests.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }

@@ -16,9 +16,9 @@ use crate::tools::{Progress, Stage};
 /// clients.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Tells of `progress` until the call is `over`, or the client has gone; what has been reached by then is told. With
-/// `beats` also that it is running still, as long as it tells nothing itself.
-pub(super) async fn tell(
+/// Sends notifications of `progress` until the call is `over` or the client has disconnected. With `beats`, also
+/// notifies at an interval that the call still runs, until it reports its first stage.
+pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     tool: &str,
@@ -28,19 +28,19 @@ pub(super) async fn tell(
 ) {
     let begun = Instant::now();
     let mut stages = progress.stages();
-    // A stage that was reached before anybody listened.
+    // Includes a stage that was reached before this function was called.
     stages.mark_changed();
     let mut beat = tokio::time::interval_at(begun + BEAT, BEAT);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut told: Option<f64> = None;
+    let mut reported: Option<f64> = None;
     loop {
         let params = tokio::select! {
             biased;
             _ = stages.changed() => {
                 let stage: Option<Stage> = stages.borrow_and_update().clone();
                 match stage {
-                    Some(Stage { done, total, now }) if told.is_none_or(|told| done > told) => {
-                        told = Some(done);
+                    Some(Stage { done, total, now }) if reported.is_none_or(|reported| done > reported) => {
+                        reported = Some(done);
                         let mut params = ProgressNotificationParam::new(token.clone(), done);
                         (params.total, params.message) = (total, now);
                         params
@@ -49,8 +49,8 @@ pub(super) async fn tell(
                 }
             }
             () = over.cancelled() => return,
-            // Progress must grow: a call that tells its stages has those alone.
-            _ = beat.tick(), if beats && told.is_none() => {
+            // Progress values must increase, so a call that reports stages gets no beats.
+            _ = beat.tick(), if beats && reported.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();
                 ProgressNotificationParam::new(token.clone(), seconds)
                     .with_message(format!("{tool} has been running for {seconds} s"))

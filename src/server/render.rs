@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::prompts::Prompt;
 use crate::{
     error::{Result, TroupeError},
-    tools::{Answer, Outcome, Picture, Tool},
+    tools::{Answer, CallOutcome, EncodedPicture, Tool},
 };
 
-/// A row as `tools/list` shows it.
+/// Returns a tool as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
     if let Some(listed) = &row.listed {
         // The upstream tool's own schema, with a parameter for the session.
@@ -64,7 +64,7 @@ fn brief(schema: &mut JsonObject) {
     if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
         schema.remove("additionalProperties");
     }
-    // An enum or an object is clear from its values, and the server's instructions give the unit of
+    // The values of an enum or object need no description, and the server's instructions give the unit of
     // times.
     let clear = schema.contains_key("enum") || schema.contains_key("properties");
     if clear || schema.get("description") == Some(&json!("ms")) {
@@ -72,9 +72,9 @@ fn brief(schema: &mut JsonObject) {
     }
     for (key, value) in schema.iter_mut() {
         match value {
-            // Its keys are names of fields, whatever they are called.
+            // The keys of `properties` are names of fields, not keywords.
             Value::Object(fields) if key == "properties" => {
-                // What only another tool's answer says.
+                // Fields that only another tool's result contains.
                 fields.retain(|name, _| !name.starts_with('_'));
                 for (name, field) in fields.iter_mut() {
                     let Some(field) = field.as_object_mut() else { continue };
@@ -91,7 +91,7 @@ fn brief(schema: &mut JsonObject) {
     }
 }
 
-/// A prompt as `prompts/list` shows it.
+/// Returns a prompt as `prompts/list` shows it.
 pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
     let arguments = prompt.arguments.iter().map(|argument| {
         let default = argument.default.as_ref().map(|default| format!(" (default: {default})"));
@@ -102,9 +102,9 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
     McpPrompt::new(&prompt.name, Some(&prompt.description), Some(arguments.collect()))
 }
 
-/// A call's outcome as its result. With `boundaries`, text from pages stands between marks.
-pub(super) fn result(outcome: Outcome, boundaries: bool) -> CallToolResult {
-    let Outcome { ref_id, session_id, page_id, mut result, reference, notice, recorded: _ } =
+/// Returns a call's result. With `boundaries`, text from pages is enclosed in marks.
+pub(super) fn result(outcome: CallOutcome, boundaries: bool) -> CallToolResult {
+    let CallOutcome { ref_id, session_id, page_id, mut result, reference, notice, recorded: _ } =
         outcome;
     if boundaries
         && let Ok(Answer::Text(text) | Answer::Pictured { facts: Value::String(text), .. }) =
@@ -132,9 +132,8 @@ pub(super) fn result(outcome: Outcome, boundaries: bool) -> CallToolResult {
     rendered
 }
 
-/// `text` between marks that no page can forge: they carry a part of the call's id, which is new and random, so that
-/// what pretends to end the page's text, or to begin something else, does not fit. JSON needs none: what pages say is
-/// quoted there.
+/// Encloses `text` in marks that no page can forge: they contain a part of the call's id, which is new and random. JSON
+/// needs no marks, because text from pages is quoted there.
 fn bounded(text: &str, ref_id: &str) -> String {
     let nonce: String = ref_id.chars().take(NONCE).collect();
     if text.is_empty() || nonce.len() < NONCE {
@@ -159,7 +158,7 @@ pub fn without_boundaries(text: &str, ref_id: &str) -> String {
 
 /// Number of characters of the call's id in the marks: a page cannot guess 32 bits in one attempt.
 const NONCE: usize = 8;
-/// How the notice begins that a text was cut.
+/// The beginning of the notice that a text was cut.
 const CUT: &str = "\n… cut: characters ";
 
 fn render_json(value: Value) -> CallToolResult {
@@ -190,7 +189,7 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
             rendered
         }
         Ok(Answer::Passed(result)) => passed(result),
-        // No structured content: a strict client takes it for the tool's own.
+        // No structured content: a strict client would check it against the tool's output schema.
         Err(error) => failure(&error),
     }
 }
@@ -216,13 +215,13 @@ fn passed(mut result: Value) -> CallToolResult {
     rendered
 }
 
-/// A call that has failed.
+/// Returns the result of a failed call.
 pub(super) fn failure(error: &TroupeError) -> CallToolResult {
     let text = serde_json::to_string(error).unwrap_or_else(|_| error.message.clone());
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn image(picture: Picture) -> ContentBlock {
+fn image(picture: EncodedPicture) -> ContentBlock {
     ContentBlock::image(picture.data, picture.mime_type.into_owned())
 }
 
@@ -240,8 +239,9 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_answer_and_an_error_have_their_form_in_mcp() {
-        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
+    fn each_kind_of_result_and_an_error_are_converted_to_mcp() {
+        let picture =
+            || EncodedPicture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
         let error = TroupeError::new(ErrorCode::Timeout, "no answer").detail("timeout", 5);
         let results = [
             Ok(Answer::Json(json!({"success": true}))),
@@ -251,18 +251,18 @@ mod tests {
             Ok(Answer::Pictured { facts: "too long".into(), pictures: vec![picture(), picture()] }),
             Err(error),
         ];
-        let outcome = |answer| Outcome {
+        let outcome = |answer| CallOutcome {
             ref_id: "r".into(),
             session_id: Some("s".into()),
             page_id: Some("page-1".into()),
             result: answer,
-            ..Outcome::default()
+            ..CallOutcome::default()
         };
         insta::assert_json_snapshot!(results.map(outcome).map(|outcome| result(outcome, false)));
     }
 
     #[test]
-    fn text_of_a_page_stands_between_marks_of_its_call() {
+    fn text_of_a_page_is_enclosed_in_marks_of_its_call() {
         let id = "0a1b2c3d-0000-4000-8000-000000000000";
         assert_eq!(bounded("- button", id), "<page 0a1b2c3d>\n- button\n</page 0a1b2c3d>");
         assert_eq!(bounded("", id), "");
@@ -276,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn a_call_outside_of_sessions_names_none() {
-        let outcome = Outcome {
+    fn a_call_without_a_session_has_no_session_id() {
+        let outcome = CallOutcome {
             ref_id: "r".into(),
             result: Ok(Answer::Json(json!({"sessions": []}))),
-            ..Outcome::default()
+            ..CallOutcome::default()
         };
         insta::assert_json_snapshot!(result(outcome, true));
     }

@@ -1,4 +1,4 @@
-//! The state that all clients of one server share: the tools, the prompts, the sessions.
+//! The state that all clients of a server share: the tools, the prompts, the sessions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{handler::Handler, prompts::Prompts, render};
 use crate::{config::Config, error::Result, session::Connection, tools::Registry};
 
-/// A server behind its transports.
+/// A server, independent of its transports.
 pub struct Server {
     pub(super) registry: Registry,
     pub(super) prompts: Prompts,

@@ -22,11 +22,11 @@ pub enum Answer {
     Json(Value),
     /// Text for reading (a snapshot).
     Text(String),
-    Image(Picture),
+    Image(EncodedPicture),
     /// One JSON object, and pictures that show what it says.
     Pictured {
         facts: Value,
-        pictures: Vec<Picture>,
+        pictures: Vec<EncodedPicture>,
     },
     /// A whole result of MCP, as the upstream server gave it.
     Passed(Value),
@@ -34,7 +34,7 @@ pub enum Answer {
 
 /// A picture, base64.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
+pub struct EncodedPicture {
     pub data: String,
     pub mime_type: Cow<'static, str>,
     /// The file that it was written to.
@@ -42,10 +42,11 @@ pub struct Picture {
 }
 
 impl Answer {
-    /// About how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
-        let pictures =
-            |pictures: &[Picture]| pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
+        let pictures = |pictures: &[EncodedPicture]| {
+            pictures.iter().map(|picture| picture.data.len()).sum::<usize>()
+        };
         match self {
             Self::Json(value) | Self::Passed(value) => json_size(value),
             Self::Text(text) => text.len(),
@@ -61,7 +62,8 @@ impl Answer {
             Self::Text(text) => Value::String(text),
             Self::Image(picture) => picture.into_value(),
             Self::Pictured { facts: Value::String(text), pictures } => {
-                let images: Vec<Value> = pictures.into_iter().map(Picture::into_value).collect();
+                let images: Vec<Value> =
+                    pictures.into_iter().map(EncodedPicture::into_value).collect();
                 json!({"text": text, "images": images})
             }
             Self::Pictured { mut facts, pictures } => {
@@ -74,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// The message of an upstream server about a failed call.
+    /// Returns the message of an upstream server about a failed call.
     pub fn failure(&self) -> Option<String> {
         match self {
             Self::Passed(result) if self.is_failure() => Some(super::passed::text_of(result)),
@@ -88,7 +90,7 @@ impl Answer {
     }
 }
 
-impl Picture {
+impl EncodedPicture {
     fn into_value(self) -> Value {
         let mut value = json!({"data": self.data, "mimeType": self.mime_type});
         if let Some(path) = self.path {
@@ -97,35 +99,35 @@ impl Picture {
         value
     }
 
-    /// The fields of a result besides the picture.
+    /// Returns the fields of a result other than the picture.
     pub fn facts(&self) -> Option<Value> {
         self.path.as_ref().map(|path| json!({"path": path}))
     }
 }
 
-/// A call that is over, with the names that every answer carries.
+/// The outcome of a call, with the ids that every result contains.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct CallOutcome {
     pub ref_id: String,
     pub session_id: Option<String>,
     pub page_id: Option<String>,
     pub result: Result<Answer, TroupeError>,
     /// The entry of the call in lists of the record, if it is recorded.
     pub recorded: Option<Summary>,
-    /// A notice about its session besides the content: that it was suspended and resumed, and what is lost.
+    /// A notice about the session, next to the content: that it was suspended and resumed, and what was lost.
     pub notice: Option<String>,
     /// Replaces the content, which stays in the record; also with an error.
     pub reference: Option<Value>,
 }
 
-impl Default for Outcome {
+impl Default for CallOutcome {
     /// A call that was not run.
     fn default() -> Self {
         Self {
             ref_id: String::new(),
             session_id: None,
             page_id: None,
-            result: Err(TroupeError::new(ErrorCode::InternalError, "the call was not run")),
+            result: Err(TroupeError::new(ErrorCode::InternalError, "the call did not run")),
             recorded: None,
             notice: None,
             reference: None,
@@ -133,7 +135,7 @@ impl Default for Outcome {
     }
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Puts the notice into a JSON object or an error; keeps it beside every other content.
     pub(super) fn place_notice(&mut self) {
         const KEY: &str = "resumed";
@@ -152,7 +154,7 @@ impl Outcome {
         }
     }
 
-    /// About how many bytes its content has.
+    /// Returns the approximate size of the content in bytes.
     pub fn bytes(&self) -> usize {
         self.result.as_ref().map_or(0, Answer::bytes)
     }
@@ -168,7 +170,7 @@ impl Outcome {
     }
 }
 
-/// In which form a tool answers.
+/// The form of a tool's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerKind {
     Json,
@@ -176,7 +178,7 @@ pub enum AnswerKind {
     Image,
     /// Text, and pictures if there are any.
     Content,
-    /// In its own.
+    /// The result of the upstream server, unchanged.
     Passed,
 }
 
@@ -223,7 +225,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
     }
 }
 
-/// An answer of about `bytes` bytes, which can be many.
+/// A result that can be large. `bytes` is its approximate size.
 pub(super) struct Large<T> {
     pub bytes: usize,
     pub answer: T,
@@ -245,7 +247,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for Large<T> {
     }
 }
 
-/// Text that is its own answer.
+/// A result that is text.
 pub(super) struct Text(pub String);
 
 impl IntoAnswer for Text {
@@ -258,12 +260,12 @@ impl IntoAnswer for Text {
 
 /// The content of an earlier call.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct CallContent {
     pub text: String,
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<EncodedPicture>,
 }
 
-impl IntoAnswer for Content {
+impl IntoAnswer for CallContent {
     const KIND: AnswerKind = AnswerKind::Content;
 
     fn into_answer(self) -> Answer {
@@ -274,7 +276,7 @@ impl IntoAnswer for Content {
     }
 }
 
-impl IntoAnswer for Picture {
+impl IntoAnswer for EncodedPicture {
     const KIND: AnswerKind = AnswerKind::Image;
 
     fn into_answer(self) -> Answer {
@@ -285,7 +287,7 @@ impl IntoAnswer for Picture {
 /// Facts, and a picture that shows them.
 pub(super) struct Pictured<T> {
     pub facts: T,
-    pub picture: Picture,
+    pub picture: EncodedPicture,
 }
 
 impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
@@ -297,7 +299,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
         Answer::Pictured { facts, pictures: vec![self.picture] }
     }
 
-    /// As Node has it: the picture beside the facts.
+    /// The schema for Node, where the picture is a field of the object.
     fn schema() -> Option<Value> {
         let mut schema = super::parameters::answer_schema::<T>();
         if let Some(properties) = schema["properties"].as_object_mut() {
@@ -325,7 +327,7 @@ pub(super) struct DialogAnswer {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     default_value: Option<String>,
-    /// The page to answer it in, where that is another one.
+    /// The page to answer it in, if that is another page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page_id: Option<String>,
 }
@@ -344,9 +346,9 @@ impl From<OpenDialog> for DialogAnswer {
 pub(super) struct DownloadAnswer {
     url: String,
     suggested_filename: String,
-    /// `completed`, `failed`, or `inProgress`: the end is then told by a later action's answer.
+    /// `completed`, `failed`, or `inProgress`: a later action's result then reports the end.
     state: &'static str,
-    /// Where the file is, once it is complete.
+    /// Path of the file, once it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Why it failed.
@@ -365,19 +367,19 @@ impl From<Download> for DownloadAnswer {
     }
 }
 
-/// The downloads for an answer: the first, and the others if there are more.
+/// Returns the downloads that were not reported yet: the first, and the others.
 pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<DownloadAnswer>) {
     let mut news = page.download_news().await.into_iter().map(DownloadAnswer::from);
     (news.next(), news.collect())
 }
 
-/// Where the page is after an action that led it elsewhere.
+/// The page after an action that loaded another document.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct PlaceAnswer {
     url: String,
     title: String,
-    /// Why the document could not be had, as `net::ERR_CONNECTION_REFUSED`.
+    /// Why the document could not be loaded: `net::ERR_CONNECTION_REFUSED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
 }
@@ -387,7 +389,7 @@ pub(super) struct PlaceAnswer {
 #[schemars(inline)]
 pub(super) struct FileChooserAnswer {
     multiple: bool,
-    /// Why no files can be given to it.
+    /// Why it cannot receive files.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsupported: Option<&'static str>,
 }
@@ -395,7 +397,7 @@ pub(super) struct FileChooserAnswer {
 /// Characters of a field's value that a message shows.
 const LONGEST_VALUE: usize = 200;
 
-/// Choosers of a page's scripts: the page heard that the user canceled.
+/// The reason for choosers of the File System Access API. The page is told that the user canceled.
 const FILE_SYSTEM_ACCESS: &str = "the page called the File System Access API (showOpenFilePicker, showSaveFilePicker or showDirectoryPicker); \
      its chooser was canceled";
 
@@ -416,16 +418,16 @@ pub(super) fn changed(message: impl Into<String>) -> Changed {
     Changed { success: true, message: message.into() }
 }
 
-/// What every action answers.
+/// The result of every action.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ActionAnswer {
     success: bool,
     message: String,
-    /// Lines of the snapshot that came (+), went (-) or are other now (~).
+    /// Lines of the snapshot that were added (+), removed (-) or changed (~).
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<String>,
-    /// The same for what changed between the last result and this action.
+    /// The changes between the last result and this action.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier_changes: Option<String>,
     /// The page after the action, if the configuration returns it: after each action, or a short snapshot after a navigation.
@@ -434,30 +436,30 @@ pub(super) struct ActionAnswer {
     /// A file chooser that the action opened; `upload_file` on the same element answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_chooser: Option<FileChooserAnswer>,
-    /// Set where the action has led to another document.
+    /// Set if the action has loaded another document.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PlaceAnswer>,
     /// A dialog that the action opened; the page waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
-    /// A page that the action opened beside the present one.
+    /// A page that the action opened in addition to the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_page: Option<PageInfo>,
-    /// Further ones.
+    /// Further pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     new_pages: Vec<PageInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
-    /// Further ones, of other pages or still told of.
+    /// Further downloads, also of other pages or not reported before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     downloads: Vec<DownloadAnswer>,
-    /// False where requests were still under way when the time to wait was over.
+    /// False if requests were still in flight when the wait ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled: Option<bool>,
 }
 
 impl ActionAnswer {
-    /// The facts of `done`; `before` is how many pages the session had opened by then.
+    /// Creates the result for `done`. `before`: the number of pages that the session had opened before the action.
     pub async fn of(
         call: &super::tool::PageCall,
         verb: &str,
@@ -506,35 +508,36 @@ impl ActionAnswer {
     }
 }
 
-/// Says that a field has another value than the text that was entered.
+/// Returns the text for a field whose value differs from the entered text.
 fn other_value(OtherValue { description, value, max_length, .. }: &OtherValue) -> String {
     let value = match value {
         Some(value) if value.chars().count() > LONGEST_VALUE => {
             format!("{:?}…", value.chars().take(LONGEST_VALUE).collect::<String>())
         }
         Some(value) => format!("{value:?}"),
-        None => "not shown: it is secret".to_owned(),
+        None => "not shown: it is a secret".to_owned(),
     };
     let limit = max_length.map(|limit| format!("; its maxlength is {limit}")).unwrap_or_default();
-    format!("; but the value of {description} is not the given text ({value}{limit})")
+    format!("; but the value of {description} differs from the given text ({value}{limit})")
 }
 
 impl ActionAnswer {
-    /// Says so where the action has changed nothing in its page, opened nothing and led nowhere.
-    pub fn tell_if_nothing_came(&mut self) {
-        let came = self.changes.is_some()
+    /// Adds to the message if the action had no visible effect.
+    pub fn note_if_no_effect(&mut self) {
+        let has_effect = self.changes.is_some()
             || self.page.is_some()
             || self.dialog.is_some()
             || self.new_page.is_some()
             || self.download.is_some()
             || self.file_chooser.is_some();
-        if !came {
-            self.message.push_str("; the page's snapshot is as before");
+        if !has_effect {
+            self.message.push_str("; the page's snapshot did not change");
         }
     }
 }
 
-/// The pages that opened after the first `before`, the first of them once it is where it was `meant` to be.
+/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action was to open. Waits until the
+/// first page has its document.
 async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
     let opened = session.pages_opened_since(before, meant.len()).await;
     // A tab that a link opens because of a modifier key is not announced in advance.
@@ -555,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_tells_what_has_come_of_it_and_nothing_else() {
+    fn an_action_reports_its_effects_and_nothing_else() {
         let quiet = ActionAnswer {
             success: true,
             message: "Clicked button \"Go\" [ref=e1]".into(),
@@ -617,8 +620,9 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_answer_is_one_value_for_node() {
-        let picture = || Picture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
+    fn each_kind_of_result_is_one_value_for_node() {
+        let picture =
+            || EncodedPicture { data: "AAAA".into(), mime_type: "image/png".into(), path: None };
         let answers = [
             Answer::Json(json!({"success": true})),
             Answer::Text("- button".into()),

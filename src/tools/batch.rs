@@ -23,7 +23,7 @@ const PAGE: [&str; 2] = ["pageId", "page_id"];
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool("batch", Group::Batch, "Run several calls in order in one turn: a form, a log-in, several pages. Selectors such as label= and role= work on pages that a step opens. One line for each step, and the last result in full.")
+        tool("batch", Group::Batch, "Run several calls in order in one turn: a form, a login, several pages. Selectors such as label= and role= work on pages that a step opens. One line per step, and the last result in full.")
             .harmless()
             .not_in_batch("a batch cannot contain another batch")
             .not_replayed()
@@ -34,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BatchParameters {
-    steps: Vec<Step>,
+    steps: Vec<BatchStep>,
     /// Default true
     stop_on_error: Option<bool>,
     session_id: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct BatchParameters {
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-struct Step {
+struct BatchStep {
     tool: String,
     arguments: Option<Map<String, Value>>,
 }
@@ -67,10 +67,10 @@ fn is_zero(number: &usize) -> bool {
 #[schemars(inline)]
 struct StepAnswer {
     tool: String,
-    /// What the tool answered.
+    /// The result of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
-    /// Which of the pictures that follow is the step's, from 1.
+    /// The number of the step's image among those that follow, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
 
 /// The form of the result of a batch. The fields are those of [`Invocation`].
 #[derive(Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct ResultForm {
     pub whole: bool,
     pub overview: bool,
 }
@@ -111,7 +111,7 @@ pub(super) async fn run(
     connection: &Arc<Connection>,
     given: BatchParameters,
     held: Arc<[Arc<Session>]>,
-    Taken { whole, overview }: Taken,
+    ResultForm { whole, overview }: ResultForm,
     progress: &Progress,
 ) -> Result<Answer> {
     let stop_on_error = given.stop_on_error.unwrap_or(true);

@@ -9,18 +9,18 @@ use crate::{
     session::{StoredText, StoredTexts},
 };
 
-/// Characters that the notice at the end of a cut result takes at most.
+/// Maximum length of the notice at the end of a cut result, in characters.
 const NOTICE: usize = 200;
-/// A result is rather cut at the end of a line, if one ends within this part of it.
+/// A result is cut at the end of a line if one ends within this last fraction of it (1/8).
 const LINE_WITHIN: usize = 8;
-/// Characters of a line that a search shows whole.
+/// Maximum length of a line that a search shows completely, in characters.
 const LONG_LINE: usize = 1000;
 /// Characters shown before and after a match in a long line.
 const AROUND: usize = 80;
 
 /// The JSON of `value` if it has more than `budget` characters.
 fn over(value: &Value, budget: usize) -> Option<String> {
-    // The most characters of JSON for a byte of `json_size`: a control character takes six, a number fewer than 32.
+    // The maximum number of JSON characters per byte of `json_size`: a control character takes six, a number fewer than 32.
     const LONGEST: usize = 8;
     if (2 + json_size(value)).saturating_mul(LONGEST) <= budget {
         return None;
@@ -28,11 +28,11 @@ fn over(value: &Value, budget: usize) -> Option<String> {
     Some(value.to_string()).filter(|text| text.chars().count() > budget)
 }
 
-/// The answer within `budget` characters. JSON that is over it becomes text: half an object is none.
+/// Cuts the answer to `budget` characters. JSON over the budget becomes text, because a part of an object is not valid.
 pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredTexts) -> Answer {
     let text = match answer {
         Answer::Text(text) if text.chars().count() > budget => text,
-        // The pictures don't count; they go with facts that are few.
+        // Pictures do not count.
         Answer::Pictured { facts, pictures } => {
             let text = match &facts {
                 Value::String(text) => {
@@ -56,7 +56,7 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
     Answer::Text(part(&results.keep(ref_id, text), 0, budget))
 }
 
-/// An error within `budget`: a page can throw a text of any length.
+/// Cuts an error to `budget` characters: a page can throw a text of any length.
 pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
     let size =
         |error: &TroupeError| serde_json::to_string(error).map_or(0, |text| text.chars().count());
@@ -74,7 +74,7 @@ pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
     error
 }
 
-/// What of a kept result stands from character `offset` on, with the call that reads on where more follows.
+/// Returns a stored result from character `offset` on, and the call that reads the rest if it is cut.
 pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     let total = kept.text.chars().count();
     let rest = from(&kept.text, offset);
@@ -124,7 +124,7 @@ pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget:
         found.push_str(&shown);
     }
     if left_out > 0 {
-        found.push_str(&format!("\n… {left_out} more lines: search for something longer"));
+        found.push_str(&format!("\n… {left_out} more lines: use a longer search text"));
     }
     found
 }
@@ -133,7 +133,7 @@ fn from(text: &str, offset: usize) -> &str {
     text.char_indices().nth(offset).map_or("", |(begin, _)| &text[begin..])
 }
 
-/// Byte ranges; letters are compared one by one, so that places are those of the text itself.
+/// Returns byte ranges in `text`. Letters are compared one by one, because lowercasing the text would move them.
 fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
     let lower = |character: char| character.to_lowercase().next().unwrap_or(character);
     let wanted: Vec<char> = wanted.chars().map(lower).collect();
@@ -152,7 +152,7 @@ fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// The line around a match, or what of it is near.
+/// Returns the line around a match, cut to the characters near it.
 fn excerpt(text: &str, begin: usize, end: usize) -> String {
     let before = text[..begin].rsplit('\n').next().unwrap_or_default();
     let after = text[end..].split('\n').next().unwrap_or_default();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_as_it_is() {
+    fn a_result_within_the_budget_is_unchanged() {
         let results = StoredTexts::default();
         assert_eq!(
             fit(Answer::Text("short".into()), "r", 5, &results),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_too_long_becomes_text_that_says_how_to_read_on() {
+    fn json_over_the_budget_becomes_text_that_names_the_call_for_the_rest() {
         let results = StoredTexts::default();
         let answer = fit(Answer::Json(json!({"texts": ["x".repeat(2000)]})), "r", 400, &results);
         let Answer::Text(text) = answer else { panic!("{answer:?}") };
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_falls_on_the_end_of_a_line_near_it() {
+    fn a_result_is_cut_at_the_end_of_a_near_line() {
         let text = "a line of text\n".repeat(100);
         let (body, at) = next(&part(&kept(&text), 0, 600)).unwrap();
         assert!(body.ends_with("text\n") && at == body.chars().count() && at % 15 == 0, "{at}");
     }
 
     #[test]
-    fn a_search_gives_the_lines_in_any_case() {
+    fn a_search_returns_matching_lines_ignoring_case() {
         let text = format!("first Line\n{}\nthe LINE that is wanted\n", "filler ".repeat(50));
         assert_eq!(
             lines_with(&kept(&text), "line", 0, 1000),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_a_search_gives_what_is_around() {
+    fn a_search_returns_the_text_around_a_match_in_a_long_line() {
         let text = format!("{}wanted{}wanted", "a".repeat(2000), "b".repeat(2000));
         let found = lines_with(&kept(&text), "WANTED", 0, 1000);
         let expected =
@@ -245,13 +245,13 @@ mod tests {
         let found = lines_with(&kept(&"ab\n".repeat(500)), "ab", 0, 500);
         assert!(
             found.chars().count() <= 500
-                && found.ends_with("… 400 more lines: search for something longer"),
+                && found.ends_with("… 400 more lines: use a longer search text"),
             "{found}"
         );
     }
 
     #[test]
-    fn an_endless_error_is_cut() {
+    fn a_very_long_error_is_cut() {
         let error = TroupeError::new(ErrorCode::ScriptError, "x".repeat(100_000))
             .detail("message", "x".repeat(100_000))
             .detail("line", 1);
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_result_are_the_result(text in "[a-zäö€\n😀]{0,3000}", budget in 300_usize..900) {
+        fn the_parts_of_a_result_add_up_to_the_result(text in "[a-zäö€\n😀]{0,3000}", budget in 300_usize..900) {
             let kept = kept(&text);
             let (mut read, mut offset) = (String::new(), 0);
             loop {

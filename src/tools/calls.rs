@@ -13,39 +13,39 @@ use prometheus_client::{
 
 use tokio::sync::watch;
 
-use super::answer::Outcome;
+use super::answer::CallOutcome;
 
-/// Bounds of the histogram, in seconds: a call may take half a millisecond or half a minute.
+/// Bounds of the histogram in seconds: from half a millisecond to half a minute.
 const BOUNDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// The labels of a counted call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Called {
+pub struct CallLabels {
     tool: Cow<'static, str>,
-    /// `ok`, the error's code, `cancelled`, or `failed` where the upstream server says no more.
+    /// `ok`, the error's code, `cancelled`, or `failed` for an error of the upstream server without a code.
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct OfTool {
+pub struct ToolLabels {
     tool: Cow<'static, str>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Seconds;
+pub struct SecondsHistogram;
 
-impl MetricConstructor<Histogram> for Seconds {
+impl MetricConstructor<Histogram> for SecondsHistogram {
     fn new_metric(&self) -> Histogram {
         Histogram::new(BOUNDS)
     }
 }
 
-/// The calls of a server; a clone counts on in the same.
+/// The call counters of a server. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Calls {
-    pub counts: Family<Called, Counter<u64, AtomicU64>>,
-    pub seconds: Family<OfTool, Histogram, Seconds>,
-    /// How many run now.
+    pub counts: Family<CallLabels, Counter<u64, AtomicU64>>,
+    pub seconds: Family<ToolLabels, Histogram, SecondsHistogram>,
+    /// Number of running calls.
     running: watch::Sender<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Default for Calls {
     fn default() -> Self {
         Self {
             counts: Family::default(),
-            seconds: Family::new_with_constructor(Seconds),
+            seconds: Family::new_with_constructor(SecondsHistogram),
             running: watch::Sender::new(0),
         }
     }
@@ -61,34 +61,34 @@ impl Default for Calls {
 
 impl Calls {
     /// Begins to count a call to `tool`.
-    pub(super) fn begin(&self, tool: Cow<'static, str>, outcome: Outcome) -> RunningCall<'_> {
+    pub(super) fn begin(&self, tool: Cow<'static, str>, outcome: CallOutcome) -> RunningCall<'_> {
         self.running.send_modify(|running| *running += 1);
         RunningCall { calls: self, tool, begun: Instant::now(), outcome: Some(outcome) }
     }
 
     /// Returns when no call runs.
     pub async fn idle(&self) {
-        // The sender is ours: it never closes.
+        // `self` owns the sender, so the channel cannot be closed.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }
 }
 
-/// A call that runs. At its end it is counted and written to the log in one line; dropped before, it was cancelled.
+/// A running call. At its end it is counted and logged in one line. If it is dropped before, it counts as canceled.
 pub(super) struct RunningCall<'a> {
     calls: &'a Calls,
     tool: Cow<'static, str>,
     begun: Instant,
-    outcome: Option<Outcome>,
+    outcome: Option<CallOutcome>,
 }
 
 impl RunningCall<'_> {
-    /// The outcome as far as it is known.
-    pub fn outcome(&mut self) -> &mut Outcome {
-        self.outcome.get_or_insert_with(Outcome::default)
+    /// Returns the outcome so far.
+    pub fn outcome(&mut self) -> &mut CallOutcome {
+        self.outcome.get_or_insert_with(CallOutcome::default)
     }
 
-    /// Ends the call with the outcome that it has by now.
-    pub fn finish(mut self) -> Outcome {
+    /// Ends the call with its current outcome.
+    pub fn finish(mut self) -> CallOutcome {
         let outcome = self.outcome.take().unwrap_or_default();
         let result = match &outcome.result {
             Ok(answer) if answer.is_failure() => "failed",
@@ -99,12 +99,15 @@ impl RunningCall<'_> {
         outcome
     }
 
-    fn note(&self, result: &'static str, outcome: &Outcome) {
+    fn note(&self, result: &'static str, outcome: &CallOutcome) {
         let took = self.begun.elapsed();
-        self.calls.counts.get_or_create(&Called { tool: self.tool.clone(), outcome: result }).inc();
+        self.calls
+            .counts
+            .get_or_create(&CallLabels { tool: self.tool.clone(), outcome: result })
+            .inc();
         self.calls
             .seconds
-            .get_or_create(&OfTool { tool: self.tool.clone() })
+            .get_or_create(&ToolLabels { tool: self.tool.clone() })
             .observe(took.as_secs_f64());
         tracing::info!(
             tool = &*self.tool,

@@ -22,15 +22,15 @@ pub(super) fn tools() -> Vec<Tool> {
         .read_only()
         .concurrent()
         .page(find_element),
-        tool("find_elements", "List every match with its ref.").read_only().page(find_elements),
-        tool("element_exists", "Ask whether anything matches, without waiting.")
+        tool("find_elements", "List all matches with refs.").read_only().page(find_elements),
+        tool("element_exists", "Check whether anything matches, without waiting.")
             .read_only()
             .page(element_exists),
-        tool("is_visible", "Ask whether an element can be seen, and if not, why.")
+        tool("is_visible", "Check whether an element is visible, and if not, why.")
             .read_only()
             .page(is_visible),
-        tool("is_enabled", "Ask whether an element is enabled.").read_only().page(is_enabled),
-        tool("wait_for_selector", "Wait until an element comes or goes.")
+        tool("is_enabled", "Check whether an element is enabled.").read_only().page(is_enabled),
+        tool("wait_for_selector", "Wait until an element appears or disappears.")
             .read_only()
             .concurrent()
             .page(wait_for_selector),
@@ -46,29 +46,29 @@ fn patience(call: &PageCall, given: Option<u64>) -> Patience {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Target {
+struct ElementTarget {
     selector: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct FindParameters {
+struct FindElementParameters {
     selector: String,
     /// ms
     timeout: Option<u64>,
 }
 
-async fn find_element(call: PageCall, given: FindParameters) -> Result<Element> {
+async fn find_element(call: PageCall, given: FindElementParameters) -> Result<Element> {
     call.page.find_element(&given.selector, patience(&call, given.timeout)).await
 }
 
-async fn find_elements(call: PageCall, given: Target) -> Result<Elements> {
+async fn find_elements(call: PageCall, given: ElementTarget) -> Result<Elements> {
     call.page.elements(&given.selector).await
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Existence {
     exists: bool,
-    /// How many match.
+    /// Number of matches.
     count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     r#ref: Option<String>,
@@ -76,7 +76,7 @@ struct Existence {
     description: Option<String>,
 }
 
-async fn element_exists(call: PageCall, given: Target) -> Result<Existence> {
+async fn element_exists(call: PageCall, given: ElementTarget) -> Result<Existence> {
     let found = call.page.presence(&given.selector).await?;
     Ok(Existence {
         exists: found.exists,
@@ -90,12 +90,12 @@ async fn element_exists(call: PageCall, given: Target) -> Result<Existence> {
 struct Visibility {
     visible: bool,
     exists: bool,
-    /// Why it cannot be seen.
+    /// Why it is not visible.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-async fn is_visible(call: PageCall, given: Target) -> Result<Visibility> {
+async fn is_visible(call: PageCall, given: ElementTarget) -> Result<Visibility> {
     let found = call.page.presence(&given.selector).await?;
     let reason =
         if found.exists { found.hidden_because } else { Some("nothing matches".to_owned()) };
@@ -107,10 +107,10 @@ struct Enablement {
     enabled: bool,
 }
 
-async fn is_enabled(call: PageCall, given: Target) -> Result<Enablement> {
+async fn is_enabled(call: PageCall, given: ElementTarget) -> Result<Enablement> {
     let found = call.page.presence(&given.selector).await?;
     if !found.exists {
-        // No answer would be true of an element that is not there.
+        // A missing element is an error: it is neither enabled nor disabled.
         call.page.require(&given.selector).await?;
     }
     Ok(Enablement { enabled: found.enabled })
@@ -153,7 +153,7 @@ async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> 
 struct WaitForParameters {
     text: Option<String>,
     text_gone: Option<String>,
-    /// Whole, a part, or a glob
+    /// URL, part of it, or a glob
     url: Option<String>,
     /// ms
     time: Option<u64>,
@@ -167,9 +167,10 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     if text.is_none() && text_gone.is_none() && url.is_none() && time.is_none() {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            "`wait_for`: give `text`, `textGone`, `url` or `time`",
+            "`wait_for` needs `text`, `textGone`, `url` or `time`",
         )
-        .detail("reason", "MISSING_PARAMETER"));
+        .detail("reason", "MISSING_PARAMETER")
+        .suggestion("`wait_for` {text: \"Saved\"} waits until the page shows a text"));
     }
     let page = &call.page;
     if let Some(time) = time {
@@ -178,7 +179,7 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     let patience = patience(&call, timeout);
     let begun = Instant::now();
     let mut outcomes = Vec::new();
-    outcomes.extend(time.map(|time| format!("{time} ms are over")));
+    outcomes.extend(time.map(|time| format!("{time} ms have passed")));
     if let Some(url) = &url {
         page.wait_for_url(url, patience).await?;
         outcomes.push(format!("the page is at `{}`", page.url()));

@@ -36,18 +36,18 @@ pub(super) fn tools() -> Vec<Tool> {
             .page(click),
         acts("type", "Type text key by key; clear replaces the field's text, submit presses Enter.")
             .page(type_text),
-        acts("fill", "Set a field's value at once. For most forms; type is for fields that watch the keys.").page(fill),
-        acts("fill_form", "Set several fields: text, choices, true or false for boxes.").page(fill_form),
+        acts("fill", "Set a field's value at once. For most forms; use type if a field reacts to keys.").page(fill),
+        acts("fill_form", "Set several fields: text, options, true or false for checkboxes.").page(fill_form),
         acts("select", "Choose an option of a <select> by value or label.").page(select),
-        acts("check", "Check a box, switch or radio button.").page(check),
-        acts("uncheck", "Uncheck a box or switch.").page(uncheck),
+        acts("check", "Check a checkbox, switch or radio button.").page(check),
+        acts("uncheck", "Uncheck a checkbox or switch.").page(uncheck),
         acts("hover", "Move the pointer over an element, for menus and tooltips.").page(hover),
-        acts("scroll", "Scroll by x and y pixels (by the wheel on maps), or an element into view. Actions scroll by themselves.").page(scroll),
+        acts("scroll", "Scroll by x and y pixels (wheel on maps), or an element into view. Actions scroll automatically.").page(scroll),
         acts("drag_and_drop", "Drag one element onto another, or along a path to draw.").page(drag_and_drop),
-        acts("upload_file", "Put files into a file input, or the chooser that a button opens.")
+        acts("upload_file", "Set the files of a file input, or of the chooser that a button opens.")
             .switched_by(UPLOADS)
             .page(upload_file),
-        acts("press", "Press a key or chord where the focus is: Enter, ArrowDown, Control+A.").page(press),
+        acts("press", "Press a key or chord in the focused element: Enter, ArrowDown, Control+A.").page(press),
         acts("handle_dialog", "Accept or dismiss the open JavaScript dialog.")
             .works_in_dialog()
             .page(handle_dialog),
@@ -101,7 +101,7 @@ impl From<Position> for Point {
     }
 }
 
-/// Where the pointer acts. `names` are the parameters that say it.
+/// Returns the target of a pointer action. `names`: its parameters, for the error.
 fn pointer_target(
     selector: Option<String>,
     position: Option<Position>,
@@ -217,7 +217,7 @@ async fn with_secret<T>(
     if !is_secret {
         return typing.await;
     }
-    // Also if the call is canceled, or fails after a part was typed.
+    // Before typing, because the call may be canceled or fail after a part was typed.
     page.note_secret();
     let done = typing.await;
     if done.is_err() {
@@ -256,16 +256,16 @@ struct FillFormParameters {
 #[schemars(inline)]
 struct FormField {
     selector: String,
-    value: FieldValue,
+    value: GivenFieldValue,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-enum FieldValue {
+enum GivenFieldValue {
     Text(TypedText),
     Checked(bool),
-    // A whole one stays whole: 3, not 3.0.
+    // Keeps integers as integers: 3, not 3.0.
     Number(serde_json::Number),
 }
 
@@ -275,12 +275,12 @@ async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAn
     let mut fields: Vec<(String, Value)> = Vec::with_capacity(given.fields.len());
     for field in given.fields {
         let (value, is_secret) = match field.value {
-            FieldValue::Text(text) => {
+            GivenFieldValue::Text(text) => {
                 let TypedSecret { text, is_secret } = text.resolve(&call.session.secrets)?;
                 (text.into(), is_secret)
             }
-            FieldValue::Checked(on) => (on.into(), false),
-            FieldValue::Number(number) => (Value::Number(number), false),
+            GivenFieldValue::Checked(on) => (on.into(), false),
+            GivenFieldValue::Number(number) => (Value::Number(number), false),
         };
         secret.push(is_secret);
         fields.push((field.selector, value));
@@ -360,7 +360,7 @@ async fn scroll(call: PageCall, given: ScrollParameters) -> Result<ActionAnswer>
     let ScrollParameters { x, y, selector, position } = given;
     if x.is_none() && y.is_none() && selector.is_none() {
         return Err(missing("`scroll` needs `x`, `y` or `selector`".to_owned()).suggestion(
-            "`scroll` {y: 600} goes down, and {selector} brings an element into view",
+            "`scroll` {y: 600} scrolls down, {selector} scrolls an element into view",
         ));
     }
     let target = PointerTarget { selector, position: position.map(Into::into) };
@@ -375,7 +375,7 @@ struct DragParameters {
     target: Option<String>,
     source_position: Option<Position>,
     target_position: Option<Position>,
-    /// Draws along these points of the source, else of the viewport
+    /// Draw along these points of the source, else of the viewport
     #[schemars(length(min = 2, max = 500))]
     path: Option<Vec<Position>>,
     /// ms
@@ -390,10 +390,10 @@ async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAn
         if target.is_some() || source_position.is_some() || target_position.is_some() {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
-                "`path` excludes `target`, `sourcePosition` and `targetPosition`",
+                "`path` cannot be combined with `target`, `sourcePosition` or `targetPosition`",
             )
             .suggestion(
-                "the first point of `path` is where the button is pressed, the last where it is released",
+                "pass only `path`: the mouse button is pressed at its first point and released at its last",
             ));
         }
         let path: Vec<Point> = path.into_iter().map(Into::into).collect();
@@ -403,9 +403,9 @@ async fn drag_and_drop(call: PageCall, given: DragParameters) -> Result<ActionAn
         let target = pointer_target(target, target_position, ["target", "targetPosition"])?;
         act(call, "Dragged", async |page| page.drag(&source, &target, timeout).await).await?
     };
-    // Nothing else tells a board that has taken the card from one that has let it fall.
+    // Otherwise the result of a rejected drop would look like that of an accepted one.
     if config.after_action == AfterAction::Changes && page.is_open() {
-        answer.tell_if_nothing_came();
+        answer.note_if_no_effect();
     }
     Ok(answer)
 }
@@ -430,7 +430,7 @@ async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAn
 #[derive(Deserialize, JsonSchema)]
 struct PressParameters {
     key: TypedKey,
-    /// Focused first
+    /// Element to focus first
     selector: Option<String>,
     modifiers: Option<Vec<Modifier>>,
 }

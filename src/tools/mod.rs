@@ -46,12 +46,12 @@ pub fn event_schema() -> serde_json::Value {
     parameters::answer_schema::<crate::page::SessionEvent>()
 }
 
-pub use answer::{Answer, AnswerKind, Outcome, Picture};
+pub use answer::{Answer, AnswerKind, CallOutcome, EncodedPicture};
 pub use calls::Calls;
 pub use person::{Nobody, Person, Question, Reply};
 pub use progress::{Progress, Stage};
 pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
-pub use resource_uri::{ResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
+pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
-pub use tool::{Callable, Group, Hints, Lifecycle, Tool};
+pub use tool::{Callable, Group, Hints, LifecycleEffect, Tool};

@@ -23,7 +23,7 @@ pub(super) fn tools() -> Vec<Tool> {
         goes("navigate", "Go to a URL and wait until it has loaded.").page(navigate),
         goes("go_back", "Go back in the history.").page(go_back),
         goes("go_forward", "Go forward in the history.").page(go_forward),
-        goes("reload", "Load the page again from its server.").page(reload),
+        goes("reload", "Reload the page from its server.").page(reload),
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
             .concurrent()
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "pages",
             Group::Pages,
-            "List, open (at a url), select or close tabs. A popup is not selected by itself.",
+            "List, open (at a url), select or close tabs. A popup is not selected automatically.",
         )
         .session(pages),
     ]
@@ -50,9 +50,9 @@ struct NavigateParameters {
 struct NavigateAnswer {
     success: bool,
     title: String,
-    /// Where the page is now, after redirects.
+    /// The URL of the page, after redirects.
     url: String,
-    /// HTTP status of the document's last response; 0 where there was none.
+    /// HTTP status of the document's last response; 0 if there was none.
     status: u16,
     /// Milliseconds since the navigation began: responseStart, domContentLoaded, load.
     timing: Map<String, Value>,
@@ -62,10 +62,10 @@ struct NavigateAnswer {
     /// A dialog that the page opened; it waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
-    /// Set where the URL was a download; the page stays where it was.
+    /// Set if the URL was a download; the page does not navigate.
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
-    /// Further ones, of other pages or still told of.
+    /// Further downloads, also of other pages or not reported before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     downloads: Vec<DownloadAnswer>,
 }
@@ -105,7 +105,7 @@ async fn navigate(call: PageCall, given: NavigateParameters) -> Result<NavigateA
     Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
-/// A URL that the client may go to.
+/// Parses a URL and checks that the client may navigate to it.
 fn allowed_url(config: &Config, given: &str) -> Result<Url> {
     let url = normalise_url(given)?;
     policy::check_navigation(config, &url)?;
@@ -173,10 +173,10 @@ struct PagesParameters {
 struct PagesAnswer {
     success: bool,
     pages: Vec<PageInfo>,
-    /// The page that calls without a `pageId` mean.
+    /// The page that calls without a `pageId` use.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<String>,
-    /// Where the new page has led.
+    /// The navigation of the new page.
     #[serde(skip_serializing_if = "Option::is_none")]
     navigation: Option<NavigateAnswer>,
 }
@@ -185,9 +185,12 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
     let session = &call.session;
     let named = || {
         given.page_id.as_deref().ok_or_else(|| {
-            TroupeError::new(ErrorCode::InvalidParameters, "`pages`: `pageId` is missing")
-                .detail("reason", "MISSING_PARAMETER")
-                .suggestion("`pages` {action: \"list\"} shows the ids")
+            TroupeError::new(
+                ErrorCode::InvalidParameters,
+                "`pages` {action: \"select\"} and {action: \"close\"} need `pageId`",
+            )
+            .detail("reason", "MISSING_PARAMETER")
+            .suggestion("get the ids with `pages` {action: \"list\"}")
         })
     };
     let mut navigation = None;

@@ -25,25 +25,21 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "block_resource",
             Group::Network,
-            "Refuse requests of a type in the whole session; block false lifts it.",
+            "Block requests of a type in the whole session; block false unblocks.",
         )
         .page(block_resource),
         tool(
             "mock_response",
             Group::Network,
-            "Answer requests to a URL in the server's place; without response no more.",
+            "Mock the response to requests; omit response to remove the mock.",
         )
         .page(mock_response),
-        tool(
-            "set_offline",
-            Group::Network,
-            "Cut the session off the network, or connect it again.",
-        )
-        .page(set_offline),
+        tool("set_offline", Group::Network, "Take the session offline, or online again.")
+            .page(set_offline),
         tool(
             "set_throttling",
             Group::Network,
-            "Slow the session's network down (bytes/s, ms); 0 or none lifts a limit.",
+            "Throttle the session's network (bytes/s, ms); 0 or none removes a limit.",
         )
         .page(set_throttling),
         tool(
@@ -79,7 +75,7 @@ async fn block_resource(call: PageCall, given: BlockParameters) -> Result<Change
 
 #[derive(Deserialize, JsonSchema)]
 struct MockParameters {
-    /// Whole, a part, or a glob
+    /// URL, part of it, or a glob
     url: String,
     response: Option<MockResponse>,
 }
@@ -101,30 +97,32 @@ async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed>
     let url = UrlPattern::for_requests(given.url.trim()).map_err(|reason| {
         TroupeError::new(
             ErrorCode::InvalidUrl,
-            format!("neither a URL, a part of one nor a glob: `{}` ({reason})", given.url),
+            format!("`{}` is not a URL, part of a URL, or glob ({reason})", given.url),
         )
         .detail("url", given.url.as_str())
-        .suggestion("give a whole URL, or a glob such as **/api/users*")
+        .suggestion("pass a complete URL, or a glob such as **/api/users*")
     })?;
     let Some(response) = given.response else {
         let known = call.session.network_rules().await.mocks.iter().any(|mock| mock.url == url);
         if !known {
             let problem = format!(
-                "`response` is missing, and no mock for `{}` could be removed",
+                "`response` is missing, and there is no mock for `{}` to remove",
                 url.as_str()
             );
             return Err(TroupeError::new(ErrorCode::InvalidParameters, problem.clone())
                 .detail("reason", "MISSING_PARAMETER")
-                .detail("violations", json!([{"parameter": "response", "problem": problem}])));
+                .detail("violations", json!([{"parameter": "response", "problem": problem}]))
+                .suggestion("pass `response`, such as {json: []} or {status: 404}"));
         }
         call.session.change_network(|rules| rules.mocks.retain(|mock| mock.url != url)).await?;
-        return Ok(changed(format!("The mock for {} is removed.", url.as_str())));
+        return Ok(changed(format!("Removed the mock for {}.", url.as_str())));
     };
     let mock = response.mock(url.clone())?;
-    let message = format!("{} is answered with status {}.", url.as_str(), mock.status);
+    let message =
+        format!("Requests to {} get a mock response with status {}.", url.as_str(), mock.status);
     let set = call.session.change_network(|rules| {
         rules.mocks.retain(|mock| mock.url != url);
-        // The newest counts.
+        // The newest rule applies.
         rules.mocks.insert(0, Arc::new(mock));
     });
     set.await?;
@@ -152,13 +150,16 @@ impl MockResponse {
             };
             let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
             if name.is_empty() || !name.chars().all(token) || value.contains(char::is_control) {
-                return Err(wrong("headers", &format!("`{name}` is no header")));
+                return Err(wrong(
+                    "headers",
+                    &format!("`{name}` is not a valid header name, or its value is not valid"),
+                ));
             }
             headers.push((name, value));
         }
         let (body, guess) = match (self.body, self.json) {
             (Some(_), Some(_)) => {
-                return Err(wrong("json", "it stands beside `body`; one of them is the answer"));
+                return Err(wrong("json", "`body` is also given; pass only one of them"));
             }
             (Some(body), None) => {
                 let guess = content_type(url.as_str(), &body);
@@ -229,16 +230,16 @@ async fn set_throttling(call: PageCall, given: ThrottlingParameters) -> Result<C
     };
     call.session.change_network(|rules| rules.throttling = throttling).await?;
     if throttling == Throttling::default() {
-        return Ok(changed("The network is as fast as it can be."));
+        return Ok(changed("The network is not throttled."));
     }
-    let told = |limit: Option<f64>| {
+    let describe = |limit: Option<f64>| {
         limit.map_or("no limit".to_owned(), |limit| format!("{limit} bytes/s"))
     };
     let Throttling { download, upload, latency } = throttling;
     Ok(changed(format!(
         "Download: {}; upload: {}; latency: {latency} ms.",
-        told(download),
-        told(upload)
+        describe(download),
+        describe(upload)
     )))
 }
 
@@ -249,26 +250,26 @@ struct LogParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Log {
+struct RequestLog {
     /// The newest last.
-    requests: Vec<RequestAnswer>,
-    /// How many there are; where `requests` are fewer, the oldest are left out.
+    requests: Vec<RequestLogEntry>,
+    /// Total number; if `requests` has fewer, the oldest are left out.
     count: usize,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
-struct RequestAnswer {
+struct RequestLogEntry {
     url: String,
     method: String,
-    /// Absent while there is no answer.
+    /// Absent until there is a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     resource_type: &'static str,
     /// Milliseconds since 1970.
     start_time: f64,
-    /// Milliseconds; absent while it is under way.
+    /// Milliseconds; absent while the request is in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration: Option<f64>,
     /// Bytes over the network.
@@ -278,15 +279,15 @@ struct RequestAnswer {
     failure: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     from_mock: Option<bool>,
-    /// URL of the frame that made it, where it is not the page itself.
+    /// URL of the frame that made the request, if it is not the main frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame: Option<String>,
-    /// `shared` and `service` workers are the session's: every page tells of their requests.
+    /// Shared and service workers belong to the session: the log of every page has their requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<WorkerKind>,
 }
 
-impl From<(LoggedRequest, Option<String>)> for RequestAnswer {
+impl From<(LoggedRequest, Option<String>)> for RequestLogEntry {
     fn from((logged, frame): (LoggedRequest, Option<String>)) -> Self {
         Self {
             url: logged.url,
@@ -304,14 +305,14 @@ impl From<(LoggedRequest, Option<String>)> for RequestAnswer {
     }
 }
 
-async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Log> {
+async fn get_request_log(call: PageCall, given: LogParameters) -> Result<RequestLog> {
     call.page.check_requests()?;
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
     // The newest that fit, with space for the fields around them.
     let mut room = call.config.result_budget.saturating_sub(200);
     let mut requests = Vec::new();
-    for entry in found.into_iter().rev().map(RequestAnswer::from) {
+    for entry in found.into_iter().rev().map(RequestLogEntry::from) {
         let length = serde_json::to_string(&entry).map_or(0, |text| text.chars().count() + 1);
         if length > room {
             break;
@@ -320,5 +321,5 @@ async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Log> {
         requests.push(entry);
     }
     requests.reverse();
-    Ok(Log { requests, count })
+    Ok(RequestLog { requests, count })
 }

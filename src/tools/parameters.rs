@@ -12,10 +12,10 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// Whole numbers below it are all exact as JSON has them.
+/// Integers below it are exact in a JSON number (f64).
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The schema of `T` without what costs an agent tokens and tells it nothing.
+/// Returns the schema of `T`, without keywords that an agent does not need.
 pub(super) fn schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12())
 }
@@ -38,7 +38,7 @@ fn plain<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Takes out what says nothing. `nullable`: null is a value of its own there.
+/// Removes redundant keywords. `nullable`: null is a distinct value here.
 fn strip(schema: &mut Value, top: bool, nullable: bool) {
     match schema {
         Value::Object(map) => {
@@ -51,7 +51,7 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
             if map.get("minimum") == Some(&json!(0)) || map.get("minimum") == Some(&json!(0.0)) {
                 map.remove("minimum");
             }
-            // An optional parameter may be left out; that it may be null too goes without saying.
+            // An optional parameter may be omitted; that it may also be null is omitted from the schema.
             if !nullable
                 && let Some(Value::Array(types)) = map.get("type")
                 && let [one, Value::String(null)] = types.as_slice()
@@ -112,7 +112,7 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
     }
 }
 
-/// Adds parameters that a whole kind of tools takes, all of them ids.
+/// Adds the id parameters that all tools of a kind have.
 pub(super) fn add_common(schema: &mut Value, names: &[&str]) {
     let Value::Object(map) = schema else { return };
     let properties = map.entry("properties").or_insert_with(|| json!({}));
@@ -123,14 +123,14 @@ pub(super) fn add_common(schema: &mut Value, names: &[&str]) {
     }
 }
 
-/// One thing that is wrong with the parameters.
+/// A problem of a parameter.
 struct Violation {
     parameter: String,
     problem: String,
     reason: &'static str,
 }
 
-/// `given` with the parameters' proper names, checked against `schema`.
+/// Checks `given` against `schema` and returns it under the parameters' camelCase names.
 pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<String, Value>> {
     let given = match given {
         Value::Null => Map::new(),
@@ -150,7 +150,7 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
     if violations.is_empty() { Ok(given) } else { Err(refusal(tool, violations, schema)) }
 }
 
-/// JSON has one kind of number: where a whole one is wanted, some clients write `5000.0`.
+/// Converts numbers such as `5000.0`, which some clients send, to integers where the schema requires it.
 fn make_whole(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if schema["type"] == "integer" => {
@@ -170,18 +170,18 @@ fn make_whole(schema: &Value, value: &mut Value) {
     }
 }
 
-/// The checked parameters as the handler's struct.
+/// Deserializes the checked parameters into the handler's struct.
 pub(super) fn read<P: DeserializeOwned>(tool: &str, given: Value) -> Result<P> {
     serde_json::from_value(given).map_err(|error| {
         TroupeError::new(
             ErrorCode::InvalidParameters,
-            format!("`{tool}` was given parameters that do not fit: {error}"),
+            format!("`{tool}` does not accept these parameters: {error}"),
         )
         .detail("violations", json!([{"problem": error.to_string()}]))
     })
 }
 
-/// Seed 002 writes `session_id`: the same parameter under its snake_case name.
+/// Returns the camelCase name of a parameter: seed 002 also allows `session_id`.
 fn camel_case(schema: &Value, key: String) -> String {
     if !key.contains('_') || !schema["properties"][&key].is_null() {
         return key;
@@ -258,7 +258,7 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
         return;
     }
     if let Some(number) = value.as_f64() {
-        // Unsigned parameters lose their `minimum: 0` in the listing: it goes without saying.
+        // The listing omits `minimum: 0` of unsigned parameters.
         let least =
             schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
         let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
@@ -272,7 +272,7 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
         }
     }
     match value {
-        // Without a type anything goes.
+        // Without a type, any value is valid.
         Value::Object(map) if schema["type"] == "object" => {
             check_object(schema, map, &format!("{path}."), violations)
         }
@@ -336,26 +336,26 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_has_no_more_than_an_agent_needs() {
+    fn a_schema_has_only_what_an_agent_needs() {
         insta::assert_json_snapshot!(schema::<Sample>());
     }
 
     #[test]
-    fn every_violation_is_told_at_once() {
+    fn all_violations_are_reported_at_once() {
         let given = json!({"click_count": "two", "forse": true});
         let error = check("click", &schema::<Sample>(), given).unwrap_err();
         insta::assert_json_snapshot!(error);
     }
 
     #[test]
-    fn negative_counts_are_refused() {
+    fn negative_counts_are_rejected() {
         let error = check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": -1}))
             .unwrap_err();
         assert!(error.message.contains("at least 0"), "{error}");
     }
 
     #[test]
-    fn a_whole_number_may_be_written_with_a_point() {
+    fn an_integer_may_have_a_decimal_point() {
         let given =
             check("click", &schema::<Sample>(), json!({"selector": "a", "clickCount": 2.0}));
         assert_eq!(given.unwrap()["clickCount"], json!(2));
@@ -384,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_the_check_can_be_read(given in any_json()) {
+        fn checked_parameters_can_be_deserialized(given in any_json()) {
             if let Ok(checked) = check("click", &schema::<Sample>(), given) {
                 prop_assert!(read::<Sample>("click", Value::Object(checked)).is_ok());
             }

@@ -17,7 +17,7 @@ use crate::{
 /// A field whose description contains one of these words counts as secret, because the server does not report the
 /// kind of field.
 const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
-/// Typed values that are shorter are everywhere.
+/// Minimum length of typed values that are masked; shorter ones occur everywhere.
 const SHORTEST: usize = 3;
 
 /// Where the typing tools of known servers (Playwright's, Chrome DevTools') have the text. A server does not say which of
@@ -37,14 +37,14 @@ pub(super) fn typed_by(tool: &str) -> Vec<TypedPath> {
     TYPED.iter().filter(|(name, _)| *name == tool).map(|(_, path)| TypedPath::text(path)).collect()
 }
 
-/// Tells the stages that the server tells.
-pub(super) fn telling(progress: Progress) -> OnProgress {
+/// Returns a callback that passes the upstream server's progress on.
+pub(super) fn progress_callback(progress: Progress) -> OnProgress {
     Box::new(move |Told { progress: done, total, message }| {
         progress.reach(Stage { done, total, now: message });
     })
 }
 
-/// The result with empty `data` and a number in the place of each picture, and the pictures.
+/// Returns the result with a number in place of the data of each picture, and the pictures.
 pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
     let mut result = result.clone();
     let mut pictures = Vec::new();
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_over_the_budget_is_cut_in_one_place_and_pictures_stay() {
+    fn text_over_the_budget_is_cut_and_pictures_are_kept() {
         let results = StoredTexts::default();
         let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         let text = |text: String| json!({"type": "text", "text": text});
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_kept_beside_the_result() {
+    fn pictures_are_separated_from_the_result() {
         let result = json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}], "_meta": {"a": 1}});
         let (without, pictures) = without_pictures(&result);
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_into_a_field_that_is_called_secret_is_a_secret() {
+    fn text_for_a_field_with_a_secret_description_is_a_secret() {
         let arguments = |value: Value| value.as_object().cloned().unwrap_or_default();
         let typed =
             arguments(json!({"element": "Password field", "target": "e5", "text": "hunter2"}));

@@ -25,16 +25,16 @@ pub struct Question {
 pub enum Reply {
     Accepted(Map<String, Value>),
     Declined,
-    /// Closed without a decision.
+    /// The user closed the question without a decision.
     Cancelled,
-    /// Nobody could be asked, for this reason.
+    /// The user could not be asked, for this reason.
     Unavailable(&'static str),
 }
 
-/// The person behind a client.
+/// The user of a client.
 #[async_trait]
 pub trait Person: Send + Sync {
-    /// Puts the question and waits for the answer.
+    /// Asks the question and waits for the reply.
     async fn ask(&self, question: Question) -> Result<Reply>;
 }
 
@@ -44,7 +44,7 @@ pub struct Nobody;
 #[async_trait]
 impl Person for Nobody {
     async fn ask(&self, _question: Question) -> Result<Reply> {
-        Ok(Reply::Unavailable("the caller is a program that has not said how to ask its user"))
+        Ok(Reply::Unavailable("the calling program provides no way to ask its user"))
     }
 }
 
@@ -57,11 +57,11 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "ask_user",
             Group::Person,
-            "Ask the person what only they know or may do: a log-in, a captcha, a decision.",
+            "Ask the user for what only they know or may do: a login, a captcha, a decision.",
         )
         .read_only()
-        // A client may answer by making the call again: the steps before it would run twice.
-        .not_in_batch("a question to the person is a call of its own, not a step of a batch")
+        // A client may reply by repeating the call, and the earlier steps of a batch would run twice.
+        .not_in_batch("`ask_user` cannot be a step of a batch: make it a separate call")
         .not_replayed()
         .server(ask_user),
     ]
@@ -77,7 +77,7 @@ struct AskParameters {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum Action {
+enum ReplyAction {
     Accept,
     Decline,
     Cancel,
@@ -85,36 +85,41 @@ enum Action {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Asked {
-    action: Action,
-    /// The answer, as the schema has it.
+struct AskUserResult {
+    action: ReplyAction,
+    /// The reply, which fits the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Map<String, Value>>,
     message: String,
 }
 
-async fn ask_user(call: ServerCall, given: AskParameters) -> Result<Asked> {
+async fn ask_user(call: ServerCall, given: AskParameters) -> Result<AskUserResult> {
     let schema = given.schema.map_or_else(
         || json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
         Value::Object,
     );
-    // The answer may be that the person has logged in: the client's sessions do not expire before it.
+    // The user may log in meanwhile, so the client's sessions must not expire before the reply.
     let sessions = call.connection.sessions(&call.manager);
     let _in_use: Vec<_> = sessions.iter().map(|session| session.start_use()).collect();
     let reply = call.person.ask(Question { message: given.message, schema }).await?;
-    let told = |action, message: &str| Asked { action, content: None, message: message.to_owned() };
+    let result = |action, message: &str| AskUserResult {
+        action,
+        content: None,
+        message: message.to_owned(),
+    };
     Ok(match reply {
-        Reply::Accepted(content) => {
-            Asked { content: Some(content), ..told(Action::Accept, "The person has answered.") }
-        }
-        Reply::Declined => told(Action::Decline, "The person does not want to answer."),
+        Reply::Accepted(content) => AskUserResult {
+            content: Some(content),
+            ..result(ReplyAction::Accept, "The user has answered.")
+        },
+        Reply::Declined => result(ReplyAction::Decline, "The user declined to answer."),
         Reply::Cancelled => {
-            told(Action::Cancel, "The person has closed the question without an answer.")
+            result(ReplyAction::Cancel, "The user closed the question without an answer.")
         }
-        Reply::Unavailable(reason) => told(
-            Action::Unavailable,
+        Reply::Unavailable(reason) => result(
+            ReplyAction::Unavailable,
             &format!(
-                "Nobody was asked: {reason}. Put the question in your own words at the end of your turn."
+                "The user could not be asked: {reason}. Ask the question in the text at the end of your turn."
             ),
         ),
     })

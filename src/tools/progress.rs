@@ -7,14 +7,14 @@ use tokio::sync::watch;
 /// A part of a call that has begun.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
-    /// Parts that are over.
+    /// Number of completed parts.
     pub done: f64,
     pub total: Option<f64>,
     /// The current step.
     pub now: Option<String>,
 }
 
-/// Where a call tells its stages; only the last counts, so that a slow listener holds nothing up.
+/// The progress of a call. Only the last stage is kept, so that a slow listener does not delay the call.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<watch::Sender<Option<Stage>>>);
 
@@ -23,7 +23,7 @@ impl Progress {
         self.0.send_replace(Some(stage));
     }
 
-    /// Tells of every stage from now on.
+    /// Returns a receiver of all later stages.
     pub fn stages(&self) -> watch::Receiver<Option<Stage>> {
         self.0.subscribe()
     }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changes_is_written_anew() {
+    fn only_changed_parts_are_rewritten() {
         let text = r#"{ "n": 1.50e2,  "a": ["\u00fc", "pass", {"b":"\/"}], "data" : "QUJD" }"#;
         assert_eq!(changed(text, |_| {}), text);
         assert_eq!(
@@ -203,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_field_cannot_keep_what_is_masked() {
+    fn a_repeated_field_cannot_contain_masked_text() {
         assert_eq!(changed(r#"{"a": "secret", "a": "open"}"#, |_| {}), r#"{"a":"open"}"#);
     }
 
     proptest! {
         #[test]
-        fn the_rewritten_text_has_the_value_that_is_wanted(one in any_json(), other in any_json()) {
+        fn the_rewritten_text_has_the_new_value(one in any_json(), other in any_json()) {
             for text in [one.to_string(), serde_json::to_string_pretty(&one).unwrap()] {
                 let rewritten = rewrite(&text, &one, &other);
                 prop_assert_eq!(serde_json::from_str::<Value>(&rewritten).unwrap(), other.clone());

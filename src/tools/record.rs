@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::{Content, Text},
+    answer::{CallContent, Text},
     budget,
     recorder::message,
     screenshots,
@@ -30,14 +30,14 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "get_content",
             Group::Record,
-            "Read a call's content and images (without refId the newest page), then what changed; searchFor filters lines.",
+            "Read a call's content and images (default: the newest page), then its changes; searchFor filters lines.",
         )
         .read_only()
         .server(get_content),
-        tool("get_console_content", Group::Record, "Read what pages logged during a call, or in the session.")
+        tool("get_console_content", Group::Record, "Read the console messages of a call, or of the session.")
             .read_only()
             .server(get_console_content),
-        tool("list_requests", Group::Record, "List the recorded calls, the newest first.")
+        tool("list_requests", Group::Record, "List the recorded calls, newest first.")
             .read_only()
             .server(list_requests),
     ]
@@ -54,15 +54,15 @@ struct ContentParameters {
     reset_cursor: Option<bool>,
 }
 
-async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Content> {
+async fn get_content(call: ServerCall, given: ContentParameters) -> Result<CallContent> {
     let budget = call.manager.config().result_budget;
     let (session_id, ref_id) = (given.session_id.as_deref(), given.ref_id.as_deref());
-    let only_text = |text: String| Content { text, ..Content::default() };
+    let only_text = |text: String| CallContent { text, ..CallContent::default() };
     let Some(record) = find_record(&call, session_id, ref_id).await? else {
         if let Some(taken) =
             ref_id.and_then(|ref_id| screenshots::screenshot_of(&call, session_id, ref_id))
         {
-            return Ok(Content { pictures: vec![taken], ..Content::default() });
+            return Ok(CallContent { pictures: vec![taken], ..CallContent::default() });
         }
         let kept = find_kept(&call, session_id, ref_id)?;
         return offload::in_place(kept.text.len(), || read(&kept, &given, budget)).map(only_text);
@@ -83,18 +83,18 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<Conte
     let reading = call.manager.store().read_on(&record, cursor_of, reset).await?;
     let text = offload::in_place(bytes, || match reading {
         Reading::Changes(changes) if changes.chars().count() <= budget => changes,
-        // Only of a content is a part of use.
+        // A part of the changes is not useful.
         Reading::Changes(_) => budget::part(&kept(record.content()), 0, budget),
         Reading::Whole(content) => budget::part(&kept(content), 0, budget),
     });
-    // A call that is named is asked for again: its images have no cursor.
+    // Images of a call that is requested by its id are always returned: they have no cursor.
     let has_images = given.ref_id.is_some() || !text.is_empty();
     let pictures =
         if has_images { screenshots::recorded(&call, &record.ref_id).await? } else { Vec::new() };
-    Ok(Content { text, pictures })
+    Ok(CallContent { text, pictures })
 }
 
-/// A part of a result, or the lines in it that are searched for.
+/// Returns a part of a result, or its lines that contain the searched text.
 fn read(kept: &StoredText, given: &ContentParameters, budget: usize) -> Result<String> {
     let offset = given.offset.unwrap_or(0);
     let total = kept.text.chars().count();
@@ -103,7 +103,10 @@ fn read(kept: &StoredText, given: &ContentParameters, budget: usize) -> Result<S
             ErrorCode::InvalidParameters,
             format!("`offset` {offset} is past the end: the result has {total} characters"),
         )
-        .detail("total", total));
+        .detail("total", total)
+        .suggestion(
+            "pass a smaller `offset`; without `offset`, the result starts at its beginning",
+        ));
     }
     Ok(match given.search_for.as_deref().filter(|wanted| !wanted.is_empty()) {
         Some(wanted) => budget::lines_with(kept, wanted, offset, budget),
@@ -111,7 +114,7 @@ fn read(kept: &StoredText, given: &ContentParameters, budget: usize) -> Result<S
     })
 }
 
-/// A call's id is as good as its session's: who names it may read it.
+/// Finds a recorded call. A call's id is a capability token, like a session id.
 pub(super) async fn find_record(
     call: &ServerCall,
     session_id: Option<&str>,
@@ -126,7 +129,7 @@ pub(super) async fn find_record(
         None => {
             let sessions =
                 session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
-            // A call that shows no page, such as session_resume, does not stand between the client and the page's changes.
+            // Calls that show no page, such as session_resume, are skipped, so that the page's changes are found.
             match store.newest_record(sessions.clone(), true).await? {
                 Some(page) => Some(page),
                 None => store.newest_record(sessions, false).await?,
@@ -141,9 +144,10 @@ pub(super) async fn find_record(
     match &found {
         Some(Record { answer: None, ref_id, tool, .. }) => Err(TroupeError::new(
             ErrorCode::RecordNotFound,
-            format!("the call `{ref_id}` ({tool}) has no answer yet"),
+            format!("the call `{ref_id}` ({tool}) has not finished"),
         )
-        .detail("reason", "running")),
+        .detail("reason", "running")
+        .suggestion("call again when it has finished; list_requests shows its status")),
         _ => Ok(found),
     }
 }
@@ -170,11 +174,11 @@ fn find_kept(
     found.into_iter().flatten().max_by_key(|kept| kept.at).ok_or_else(|| {
         let what = ref_id.map_or("no call".to_owned(), |id| format!("no call `{id}`"));
         let (where_, suggestion) = if call.manager.store().records() {
-            ("is in the record", "list_requests tells which there are")
+            ("is in the record", "list the recorded calls with list_requests")
         } else {
             (
-                "is kept: only results over the budget are, the last ones of a session",
-                "repeat the call that gave it",
+                "is kept: without a record, only the latest results over the budget are",
+                "repeat the call whose result you need",
             )
         };
         TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {where_}"))
@@ -185,17 +189,17 @@ fn find_kept(
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum Level {
+enum ConsoleLevelParameter {
     Debug,
     Info,
     Warn,
     Error,
-    // As seed 002 writes it.
+    // Seed 002 uses an empty string.
     #[serde(rename = "")]
     All,
 }
 
-impl Level {
+impl ConsoleLevelParameter {
     fn name(self) -> Option<&'static str> {
         match self {
             Self::Debug => Some("debug"),
@@ -212,12 +216,12 @@ impl Level {
 struct ConsoleParameters {
     session_id: Option<String>,
     ref_id: Option<String>,
-    level: Option<Level>,
+    level: Option<ConsoleLevelParameter>,
 }
 
 async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<Text> {
     let store = call.manager.store();
-    let level = given.level.and_then(Level::name);
+    let level = given.level.and_then(ConsoleLevelParameter::name);
     let budget = call.manager.config().result_budget;
     let found = match &given.ref_id {
         Some(ref_id) => {
@@ -228,7 +232,7 @@ async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Resu
         None => session_console(&call, given.session_id.as_deref(), level, budget).await?,
     };
     if found.messages.is_empty() {
-        // Nothing was heard is another answer than nothing can be heard.
+        // No messages differs from a browser that cannot report messages.
         check_log(call.manager.config().browser, engine::Log::Console)?;
     }
     Ok(Text(newest_that_fit(&found, budget)))
@@ -238,10 +242,9 @@ fn no_record(ref_id: &str, records: bool) -> TroupeError {
     let error =
         TroupeError::new(ErrorCode::RecordNotFound, format!("no call `{ref_id}` is in the record"));
     if records {
-        return error.suggestion("list_requests tells which there are");
+        return error.suggestion("list the recorded calls with list_requests");
     }
-    error
-        .suggestion("nothing is recorded (--store none); without refId, the last messages are told")
+    error.suggestion("omit refId to read the latest messages: nothing is recorded (--store none)")
 }
 
 /// The console messages of a session's pages, also since its last call: the newest that fit into `budget` characters.
@@ -295,11 +298,11 @@ fn newest_that_fit(found: &NewestMessages, budget: usize) -> String {
     let shown = lines[from..].join("\n");
     match found.earlier + from {
         0 => shown,
-        left_out => format!("… {left_out} earlier messages; level leaves some out\n{shown}"),
+        left_out => format!("… {left_out} earlier messages; pass `level` to filter\n{shown}"),
     }
 }
 
-/// One that is over can be read; one that never was is an error.
+/// Fails if the session never existed. Ended sessions can be read.
 async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
     call.connection.check_access(&call.manager, id)?;
     let Err(unknown) = call.manager.get(id) else { return Ok(()) };
@@ -309,21 +312,21 @@ async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ListParameters {
+struct ListRequestsParameters {
     session_id: Option<String>,
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Requests {
-    requests: Vec<RequestAnswer>,
+struct RequestList {
+    requests: Vec<RecordedRequest>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
-struct RequestAnswer {
+struct RecordedRequest {
     ref_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
@@ -340,7 +343,7 @@ struct RequestAnswer {
     console_error_count: u64,
 }
 
-impl From<Summary> for RequestAnswer {
+impl From<Summary> for RecordedRequest {
     fn from(summary: Summary) -> Self {
         Self {
             ref_id: summary.ref_id,
@@ -360,7 +363,7 @@ impl From<Summary> for RequestAnswer {
     }
 }
 
-async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Requests> {
+async fn list_requests(call: ServerCall, given: ListRequestsParameters) -> Result<RequestList> {
     let filter = match given.session_id {
         Some(id) => {
             check_session(&call, &id).await?;
@@ -380,7 +383,7 @@ async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Reques
     // The newest that fit, with space for the fields around them.
     let mut room = call.manager.config().result_budget.saturating_sub(200);
     let mut requests = Vec::new();
-    for entry in found.into_iter().map(RequestAnswer::from) {
+    for entry in found.into_iter().map(RecordedRequest::from) {
         let length = serde_json::to_value(&entry)
             .map_or(0, |value: Value| value.to_string().chars().count() + 1);
         if length > room {
@@ -389,5 +392,5 @@ async fn list_requests(call: ServerCall, given: ListParameters) -> Result<Reques
         room -= length;
         requests.push(entry);
     }
-    Ok(Requests { requests })
+    Ok(RequestList { requests })
 }

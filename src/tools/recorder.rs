@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Answer, Outcome, Picture},
+    answer::{Answer, CallOutcome, EncodedPicture},
     passed, raw_json,
     registry::Registry,
     tool::{Callable, Group, Run, Tool},
@@ -26,23 +26,23 @@ use crate::{
     upstream::Found,
 };
 
-/// A result in the record: as it was sent, pictures named by their number.
+/// A result in the record: as it was sent, with numbers in place of pictures.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StoredResult<'a> {
-    content: Vec<Part<'a>>,
+    content: Vec<ResultPart<'a>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_error: bool,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Part<'a> {
+enum ResultPart<'a> {
     Text { text: &'a str },
     Image { mime_type: &'a str, picture: usize },
 }
 
-/// One call in the record. Dropped before it is finished, the call is one that was cancelled.
+/// The recording of a call. If it is dropped before it is finished, the call is recorded as canceled.
 pub(super) struct Recording {
     store: Store,
     tool: Callable,
@@ -50,7 +50,7 @@ pub(super) struct Recording {
     request: Option<NewRequest>,
     keep_credentials: bool,
     session: Option<Arc<Session>>,
-    /// Of the fields that were typed into, which are for passwords; `None` before that is known.
+    /// For each field that was typed into, whether it is for passwords; `None` until that is known.
     passwords: Option<Vec<bool>>,
     page_snapshot: Option<Arc<str>>,
     /// The test ids of the elements that the call acted on, by their refs.
@@ -63,7 +63,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Of a call to `tool`; nothing is written where it reads the record itself, or nothing is recorded at all.
+    /// Creates the recording of a call to `tool`. Calls that read the record are not recorded.
     pub fn new(
         store: &Store,
         tool: Callable,
@@ -97,7 +97,7 @@ impl Recording {
         }
     }
 
-    /// The parameters, under their own names.
+    /// Sets the parameters, under their camelCase names.
     pub fn called_with(&mut self, given: &Map<String, Value>) {
         self.params = Value::Object(given.clone());
     }
@@ -107,7 +107,7 @@ impl Recording {
         self.request.is_some()
     }
 
-    /// The call runs next, in this session if it is in one: returns once that is written.
+    /// Writes the request before the call runs. `session`: the session of the call, if it has one.
     pub async fn begin(&mut self, session: Option<Arc<Session>>) {
         self.session = session;
         self.begun = true;
@@ -131,7 +131,7 @@ impl Recording {
     pub fn entered(&mut self, Entered { passwords, secret }: Entered) {
         if let Some(session) = &self.session {
             secret.iter().for_each(|secret| session.secrets.add(secret));
-            // A single key is not a secret, and does not show that a text is none.
+            // A single key is not a secret, and it does not show whether a text is one.
             let typed = typed_values(&self.tool, &mut self.params).into_iter().enumerate();
             for (index, typed) in typed.filter(|(_, typed)| !typed.is_key) {
                 match (passwords.get(index), typed.value.as_str()) {
@@ -144,7 +144,7 @@ impl Recording {
         self.passwords = Some(passwords);
     }
 
-    /// The outcome without the secrets of the session and of the server: an agent gets the same text as the record.
+    /// Masks the secrets of the session and of the server in the result: an agent gets the same text as the record.
     pub fn redact(&self, result: error::Result<Answer>, vault: &Vault) -> error::Result<Answer> {
         match self.session.as_ref().map(|session| &session.secrets) {
             Some(secrets) => redact(result, &**secrets),
@@ -153,7 +153,11 @@ impl Recording {
     }
 
     /// Writes the answer of the call, and returns when that is done. `whole` is the complete text of a cut answer.
-    pub async fn finish(mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> Option<Summary> {
+    pub async fn finish(
+        mut self,
+        outcome: &CallOutcome,
+        whole: Option<Arc<str>>,
+    ) -> Option<Summary> {
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
         let request = self.current(session_id)?;
@@ -181,7 +185,7 @@ impl Recording {
     }
 
     /// The answer as it is written: without secrets, with pictures decoded.
-    fn answer(&mut self, outcome: &Outcome, whole: Option<Arc<str>>) -> NewAnswer {
+    fn answer(&mut self, outcome: &CallOutcome, whole: Option<Arc<str>>) -> NewAnswer {
         let console =
             self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
         let repeated = std::mem::take(&mut self.repeated);
@@ -211,8 +215,8 @@ impl Recording {
         self.passed = Some(text);
     }
 
-    /// What failed, in words.
-    fn error_message(&self, outcome: &Outcome) -> Option<String> {
+    /// Returns the error message, if the call failed.
+    fn error_message(&self, outcome: &CallOutcome) -> Option<String> {
         let message = match &outcome.result {
             Err(error) => Some(error.message.clone()),
             Ok(answer) => answer.failure(),
@@ -220,7 +224,7 @@ impl Recording {
         message.map(|message| self.mask(&message).unwrap_or(message))
     }
 
-    /// The request as it is known now.
+    /// Returns the request with the current data.
     fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
         let mut request = self.request.clone()?;
         request.params = offload::in_place(json_size(&self.params), || self.masked_params());
@@ -254,7 +258,7 @@ impl Recording {
     /// The answer as it is sent, its text, and its pictures.
     fn result<'a>(
         &self,
-        outcome: &'a Outcome,
+        outcome: &'a CallOutcome,
     ) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
         if let Some(text) = &self.passed {
             let sent: Value = serde_json::from_str(text).unwrap_or_default();
@@ -284,14 +288,13 @@ impl Recording {
                 (Some(self.masked_json(&error)), Vec::new())
             }
         };
-        let mut content: Vec<Part<'_>> = text.iter().map(|text| Part::Text { text }).collect();
+        let mut content: Vec<ResultPart<'_>> =
+            text.iter().map(|text| ResultPart::Text { text }).collect();
         let images = (1..).zip(&pictures);
-        content.extend(
-            images.map(|(number, taken)| Part::Image {
-                mime_type: &taken.mime_type,
-                picture: number,
-            }),
-        );
+        content.extend(images.map(|(number, taken)| ResultPart::Image {
+            mime_type: &taken.mime_type,
+            picture: number,
+        }));
         let is_error = outcome.result.is_err();
         // Strings and numbers: this cannot fail.
         let stored = serde_json::to_string(&StoredResult { content, is_error }).unwrap_or_default();
@@ -342,15 +345,15 @@ impl Drop for Recording {
         }
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         if let Some(request) = self.current(session_id) {
-            let error_message = Some("the call was cancelled".to_owned());
-            // Nobody is left to wait for it.
+            let error_message = Some("the call was canceled".to_owned());
+            // Not awaited: the caller is gone.
             drop(self.store.answer(request, NewAnswer { error_message, ..NewAnswer::default() }));
         }
     }
 }
 
 /// The metadata of seed 002 that the client gets instead of the content, which stays in the record.
-pub(super) fn reference(outcome: &Outcome, recorded: &Summary) -> Value {
+pub(super) fn reference(outcome: &CallOutcome, recorded: &Summary) -> Value {
     let mut reference = json!({
         "ref_id": outcome.ref_id,
         "session_id": outcome.session_id,
@@ -374,8 +377,8 @@ fn count(answer: &NewAnswer, wanted: impl Fn(&&Message) -> bool) -> u64 {
     answer.repeated_console.iter().chain(&answer.console).filter(wanted).count() as u64
 }
 
-/// What masks secrets in texts.
-pub(super) trait Masks {
+/// Masks secrets in texts.
+pub(super) trait MaskSecrets {
     fn mask_json(&self, value: &mut Value);
 
     fn mask_text(&self, text: &mut String) {
@@ -387,20 +390,23 @@ pub(super) trait Masks {
     }
 }
 
-impl Masks for Secrets {
+impl MaskSecrets for Secrets {
     fn mask_json(&self, value: &mut Value) {
         self.mask_json(value);
     }
 }
 
-impl Masks for Vault {
+impl MaskSecrets for Vault {
     fn mask_json(&self, value: &mut Value) {
         self.mask_json(value);
     }
 }
 
 /// The result of a call without the secrets that `masks` knows.
-pub(super) fn redact(result: error::Result<Answer>, masks: &impl Masks) -> error::Result<Answer> {
+pub(super) fn redact(
+    result: error::Result<Answer>,
+    masks: &impl MaskSecrets,
+) -> error::Result<Answer> {
     match result {
         Ok(mut answer) => {
             match &mut answer {
@@ -457,7 +463,7 @@ fn typed_in_step(step: &mut Value) -> Vec<TypedValue<'_>> {
     tool.zip(arguments).map(|(tool, arguments)| typed_values(tool, arguments)).unwrap_or_default()
 }
 
-fn decoded(picture: &Picture) -> Option<store::Picture> {
+fn decoded(picture: &EncodedPicture) -> Option<store::Picture> {
     store::Picture::decoded(&picture.mime_type, &picture.data)
 }
 

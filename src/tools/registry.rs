@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{
-    answer::{Answer, Outcome},
-    batch::{self, BatchParameters, Taken},
+    answer::{Answer, CallOutcome},
+    batch::{self, BatchParameters, ResultForm},
     budget,
     calls::Calls,
     element, extraction, interaction, navigation, network, parameters, passed,
@@ -18,7 +18,9 @@ use super::{
     recorder::{self, Recording, redact},
     sessions,
     suggestions::with_offered_tools,
-    tool::{Callable, Group, Lifecycle, PageCall, Run, ServerCall, SessionCall, Switch, Tool},
+    tool::{
+        Callable, Group, LifecycleEffect, PageCall, Run, ServerCall, SessionCall, Switch, Tool,
+    },
 };
 use crate::{
     config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
@@ -62,26 +64,26 @@ pub struct Invocation {
     pub tool: String,
     pub arguments: Value,
     pub connection: Arc<Connection>,
-    /// Its place among the calls of its connection, where those can overtake each other.
+    /// Its place among the calls of its connection, if calls can overtake each other.
     pub turn: Option<CallTurn>,
-    /// The id that the call has, where its client has given it one.
+    /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call that is no step.
     pub held: Arc<[Arc<Session>]>,
-    /// Whether results of any length are taken: by a program. An agent's are cut to the result budget.
+    /// Whether the result is returned in full, for programs. StoredTexts for agents are cut to the result budget.
     pub whole: bool,
     /// Whether a result that shows another document contains an overview of it. `None`: as configured.
     pub overview: Option<bool>,
     /// Whether the result is shortened, because it is a step of a batch before the last.
     pub condensed: bool,
-    /// Who is asked where a person must decide.
+    /// The user, for questions.
     pub person: Arc<dyn Person>,
     /// Receives the progress of the call.
     pub progress: Progress,
 }
 
 impl Invocation {
-    /// A call of `connection` to `tool`.
+    /// Creates a call of `connection` to `tool`.
     pub fn new(connection: Arc<Connection>, tool: impl Into<String>, arguments: Value) -> Self {
         Self {
             tool: tool.into(),
@@ -117,7 +119,7 @@ struct PassedTools {
 }
 
 impl Registry {
-    /// A server's whole inside: the engine, the sessions, the tools that the configuration lists.
+    /// Opens the engine, the sessions and the record, and selects the tools of the configuration.
     pub fn open(config: Arc<Config>) -> Result<Self> {
         let upstreams = Upstreams::open(&config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -140,7 +142,7 @@ impl Registry {
         select(config).map(drop)
     }
 
-    /// The same with a browser in memory, for tests.
+    /// Creates a registry with a browser in memory, for tests.
     #[cfg(feature = "testing")]
     pub fn in_memory(config: Arc<Config>, clock: Arc<dyn Clock>) -> Result<Self> {
         let engine = Arc::new(engine::memory::MemoryEngine::default());
@@ -170,7 +172,7 @@ impl Registry {
         self.vault.names().collect()
     }
 
-    /// What there was of calls.
+    /// Returns the call counters.
     pub fn calls(&self) -> &Calls {
         &self.calls
     }
@@ -181,17 +183,17 @@ impl Registry {
             .await
             .is_err()
         {
-            tracing::info!("calls are cancelled: they did not finish within --drain-timeout");
+            tracing::info!("canceled running calls: they did not finish within --drain-timeout");
         }
     }
 
-    /// Those of the tools that are always there.
+    /// Returns the native tools that the configuration offers.
     pub fn tools(&self) -> &[&'static Tool] {
         &self.listed
     }
 
-    /// Those of the upstream server, which is started where it has not told them yet. A name that is one of ours means
-    /// ours.
+    /// Returns the tools of the upstream server, which is started if they are not known yet. Native tools have precedence
+    /// over tools with the same name.
     pub async fn passed_tools(&self) -> Result<Vec<Arc<Tool>>> {
         if let Some(upstreams) = &self.upstreams {
             upstreams.tools().await?;
@@ -199,7 +201,7 @@ impl Registry {
         Ok(self.known_passed_tools())
     }
 
-    /// Returns the same after one attempt to start an upstream server. Further attempts go on.
+    /// Like `passed_tools`, but returns after the first attempt to start an upstream server. Further attempts continue.
     pub async fn passed_tools_of_first_attempt(&self) -> Result<Vec<Arc<Tool>>> {
         if let Some(upstreams) = &self.upstreams {
             upstreams.tools_of_first_attempt().await?;
@@ -207,7 +209,7 @@ impl Registry {
         Ok(self.known_passed_tools())
     }
 
-    /// The same, as far as they are known by now.
+    /// Returns the tools of the upstream server that are known now.
     fn known_passed_tools(&self) -> Vec<Arc<Tool>> {
         let Some(upstreams) = &self.upstreams else { return Vec::new() };
         let offered = upstreams.known_tools();
@@ -222,7 +224,7 @@ impl Registry {
         passed.rows.clone()
     }
 
-    /// Every native tool, whatever is listed.
+    /// Returns all native tools, also those that are not offered.
     pub fn all() -> &'static [Tool] {
         &TOOLS
     }
@@ -232,7 +234,7 @@ impl Registry {
         self.known(name).is_some_and(|tool| !tool.input["properties"][parameter].is_null())
     }
 
-    /// Whether the tool `name` is the upstream server's.
+    /// Whether the tool `name` belongs to the upstream server.
     pub fn is_passed(&self, name: &str) -> bool {
         self.upstreams.is_some() && self.native(name).is_none()
     }
@@ -253,7 +255,7 @@ impl Registry {
     }
 
     /// The native tool with this effect on the life of a session.
-    pub fn of_lifecycle(lifecycle: Lifecycle) -> &'static str {
+    pub fn of_lifecycle(lifecycle: LifecycleEffect) -> &'static str {
         TOOLS
             .iter()
             .find(|tool| tool.properties.lifecycle == Some(lifecycle))
@@ -269,13 +271,13 @@ impl Registry {
         self.listed.iter().find(|tool| tool.is_named(name)).copied()
     }
 
-    /// The tool `name`, as far as tools are known by now.
+    /// Returns the tool `name`, if it is known now.
     fn known(&self, name: &str) -> Option<Callable> {
         let passed = || self.known_passed_tools().into_iter().find(|tool| tool.name == name);
         self.native(name).map(Callable::Native).or_else(|| passed().map(Callable::Passed))
     }
 
-    /// The tool `name`; where the upstream server's are not to be had, any other name may be one of them.
+    /// Finds the tool `name`. If the upstream server's tools are not available, unknown names fail with its error.
     async fn find(&self, name: &str) -> Result<Result<Callable>, UnknownTool> {
         if let Some(known) = self.known(name) {
             return Ok(Ok(known));
@@ -325,14 +327,14 @@ impl Registry {
         error
     }
 
-    /// Runs one call to its end. Dropped, it stops where it is.
-    pub async fn call(&self, invocation: Invocation) -> Result<Outcome, UnknownTool> {
+    /// Runs one call. Cancel-safe: if it is dropped, the call is canceled.
+    pub async fn call(&self, invocation: Invocation) -> Result<CallOutcome, UnknownTool> {
         let found = self.find(&invocation.tool).await.inspect_err(|unknown| {
             tracing::info!(tool = one_line(&unknown.name), result = "unknown tool", "call");
         })?;
         let config = self.manager.config();
         let ref_id = invocation.ref_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let outcome = Outcome { ref_id, ..Outcome::default() };
+        let outcome = CallOutcome { ref_id, ..CallOutcome::default() };
         let tool = match found {
             Ok(tool) => tool,
             Err(error) => {
@@ -343,13 +345,13 @@ impl Registry {
                     ref_id = outcome.ref_id,
                     "call"
                 );
-                return Ok(Outcome { result: Err(self.with_offered_tools(error)), ..outcome });
+                return Ok(CallOutcome { result: Err(self.with_offered_tools(error)), ..outcome });
             }
         };
         let mut running = self.calls.begin(tool.name.clone(), outcome);
         let outcome = running.outcome();
         let budget = if invocation.whole { usize::MAX } else { config.result_budget };
-        // Results of tools that concern the server itself are always complete.
+        // StoredTexts of tools that concern the server itself are always complete.
         let by_reference = config.responses == Responses::Ref
             && !invocation.whole
             && !matches!(tool.run, Run::Server(_));
@@ -365,7 +367,7 @@ impl Registry {
             )
         });
         let mut whole = None;
-        // A program (in Node, in a shell) reads its own page as it is, but for the secrets of the server.
+        // A program (in Node, in a shell) gets the unmasked result, except for the secrets of the server.
         let is_agent = !invocation.whole;
         let result = match self.run(&tool, invocation, outcome, &mut recording).await {
             Err(error) => Err(self.manager.add_resume_hint(error).await),
@@ -411,7 +413,7 @@ impl Registry {
         &self,
         tool: &Tool,
         invocation: Invocation,
-        outcome: &mut Outcome,
+        outcome: &mut CallOutcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
         let overview =
@@ -428,9 +430,9 @@ impl Registry {
             progress,
             ..
         } = invocation;
-        // For errors of tools that read; an action knows best which of its targets failed.
+        // For errors of tools that read. Actions set the failed target themselves.
         let target = arguments["selector"].as_str().map(str::to_owned);
-        // Told in every answer, also where the rest of the arguments is wrong.
+        // Part of every result, even if the other arguments are not valid.
         let named = arguments.as_object().and_then(batch::named_session);
         // A call to another client's implicit session is not recorded in that session.
         let named = named.filter(|id| connection.can_access(&self.manager, id));
@@ -440,7 +442,7 @@ impl Registry {
                 Value::Object(given) => given,
                 _ => Map::new(),
             };
-            // Under one name, whichever it was given by.
+            // The parameter may be given under any of the names.
             let named = session.iter().filter_map(|name| given.remove(*name)).next();
             recording.called_with(&given);
             let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
@@ -451,7 +453,8 @@ impl Registry {
                 session.secrets.add(&secret);
             }
             let given = recorder::with_secrets(tool, given, &session.secrets)?;
-            let passed = session.pass_through(&tool.name, given, passed::telling(progress));
+            let passed =
+                session.pass_through(&tool.name, given, passed::progress_callback(progress));
             let passed = Box::pin(session.run(passed)).await?;
             recording.passed(passed.found, passed.text);
             return Ok(Answer::Passed(passed.result));
@@ -494,7 +497,7 @@ impl Registry {
                         &connection,
                         given,
                         Arc::default(),
-                        Taken { whole, overview },
+                        ResultForm { whole, overview },
                         &progress,
                     )
                     .await;
@@ -507,8 +510,15 @@ impl Registry {
                 outcome.session_id = Some(held[0].id.to_string());
                 outcome.notice = held[0].take_notice();
                 recording.begin(Some(held[0].clone())).await;
-                batch::run(self, &connection, given, held, Taken { whole, overview }, &progress)
-                    .await
+                batch::run(
+                    self,
+                    &connection,
+                    given,
+                    held,
+                    ResultForm { whole, overview },
+                    &progress,
+                )
+                .await
             }
             Run::Session(run) => {
                 let (session, _place) =
@@ -516,7 +526,7 @@ impl Registry {
                 recording.begin(Some(session.clone())).await;
                 let config = self.manager.config().clone();
                 let call = SessionCall { session: session.clone(), overview, config };
-                let _change = change(tool, &session);
+                let _change = mark_change(tool, &session);
                 session
                     .run(async {
                         offload::in_place(bytes, || run(call, Value::Object(given)))?.await
@@ -568,7 +578,7 @@ impl Registry {
                     recording.look_at(&page).await;
                     answer
                 };
-                let _change = change(tool, &session);
+                let _change = mark_change(tool, &session);
                 Box::pin(session.run(work)).await.map_err(|error| match target {
                     Some(target) => error.about(&target),
                     None => error,
@@ -584,7 +594,7 @@ impl Registry {
         connection: &Connection,
         turn: Option<CallTurn>,
         held: &[Arc<Session>],
-        outcome: &mut Outcome,
+        outcome: &mut CallOutcome,
     ) -> Result<(Arc<Session>, Option<AdmittedSession>)> {
         let named = given.remove("sessionId");
         let named = named.as_ref().and_then(Value::as_str);
@@ -609,26 +619,26 @@ impl Registry {
     }
 }
 
-/// Tells the session, now and when it is dropped, of a call that may change what its page has stored. Navigations only
-/// lead away from there.
-fn change(tool: &Tool, session: &Arc<Session>) -> Option<Change> {
+/// Marks the session as changed, now and when the result is dropped, if the call may change the page's storage.
+/// Navigations do not.
+fn mark_change(tool: &Tool, session: &Arc<Session>) -> Option<ChangeGuard> {
     let may_change = !tool.properties.hints.read_only && tool.group != Group::Navigation;
     may_change.then(|| {
         session.mark_storage_changed();
-        Change(session.clone())
+        ChangeGuard(session.clone())
     })
 }
 
-struct Change(Arc<Session>);
+struct ChangeGuard(Arc<Session>);
 
-impl Drop for Change {
+impl Drop for ChangeGuard {
     fn drop(&mut self) {
         self.0.mark_storage_changed();
     }
 }
 
 const OFFER_MORE: &str =
-    "use the tools that this server lists, or offer more with --tools and --no-tools";
+    "use the tools that this server lists, or enable others with --tools and --no-tools";
 
 /// The option of the configuration by which a tool is not offered, and what to do instead.
 struct Removal {
@@ -743,7 +753,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_each_tool_says_in_a_line_when_to_use_it() {
+    fn names_are_unique_and_each_tool_has_a_description_of_one_line() {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
             assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
@@ -757,7 +767,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schemas_are_as_they_were_reviewed() {
+    fn the_schemas_match_the_reviewed_snapshot() {
         let rows: Vec<Value> = TOOLS
             .iter()
             .map(|tool| {
@@ -771,7 +781,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_chosen_by_name_and_by_group() {
+    fn tools_are_selected_by_name_and_by_group() {
         let names = |tools: &[&str], no_tools: &[&str]| -> Result<Vec<&str>> {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let config =

@@ -10,18 +10,18 @@ pub const SCHEME: &str = "playwright:///";
 /// Escapes all characters in a part of a path or a query, except the unreserved ones (RFC 3986) and `:`.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-/// A longer one names nothing of ours.
+/// Maximum length of a URI in bytes.
 const LONGEST: usize = 4096;
 
-/// The name of a resource, taken apart.
+/// A parsed resource URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceUri {
     pub session: String,
-    pub kind: ResourceKind,
+    pub kind: McpResourceKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResourceKind {
+pub enum McpResourceKind {
     /// The session itself.
     Session,
     /// The pages of the session.
@@ -31,7 +31,7 @@ pub enum ResourceKind {
         page: String,
         reference: String,
     },
-    /// The elements that a selector matches; without one, what can be acted on.
+    /// The elements that a selector matches; without one, the interactive elements.
     Elements {
         page: String,
         selector: Option<String>,
@@ -48,13 +48,13 @@ pub enum ResourceKind {
 /// An error in a URI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
-    #[error("not a resource of this server: its resources begin with `{SCHEME}`")]
+    #[error("not a resource of this server: its URIs begin with `{SCHEME}`")]
     Foreign,
     #[error(
-        "there is no kind of resource `{0}`: there are session, page, element, screenshot and network-log"
+        "unknown kind of resource `{0}`: the kinds are session, page, element, screenshot and network-log"
     )]
     UnknownKind(String),
-    #[error("`{kind}` is followed by {wanted}")]
+    #[error("`{kind}` must be followed by {wanted}")]
     Parts { kind: &'static str, wanted: &'static str },
     #[error("the URI is not valid: {0}")]
     Malformed(&'static str),
@@ -86,7 +86,7 @@ pub const TEMPLATES: &[Template] = &[
     Template {
         uri: "playwright:///page/{sessionId}/{pageId}",
         name: "page",
-        description: "A page: URL, title, viewport. Its subscribers are told of navigations and loads",
+        description: "A page: URL, title, viewport. Subscribers are notified of navigations and loads",
         mime_type: JSON,
     },
     Template {
@@ -98,19 +98,19 @@ pub const TEMPLATES: &[Template] = &[
     Template {
         uri: "playwright:///element/{sessionId}/{pageId}{?selector}",
         name: "elements",
-        description: "The elements that a selector matches; without one, what can be acted on",
+        description: "The elements that a selector matches; without one, the interactive elements",
         mime_type: JSON,
     },
     Template {
         uri: "playwright:///screenshot/{sessionId}",
         name: "screenshots",
-        description: "The last screenshots of a session",
+        description: "The latest screenshots of a session",
         mime_type: JSON,
     },
     Template {
         uri: "playwright:///screenshot/{sessionId}/{pageId}/{timestamp}",
         name: "screenshot",
-        description: "A screenshot that was taken, as PNG or JPEG",
+        description: "An earlier screenshot, as PNG or JPEG",
         mime_type: None,
     },
     Template {
@@ -131,10 +131,10 @@ impl ResourceUri {
         let (path, query) =
             rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let parts = path.split('/').map(decode).collect::<Result<Vec<_>, _>>()?;
-        let (kind, parts) = parts.split_first().ok_or(UriError::Malformed("it names no kind"))?;
+        let (kind, parts) = parts.split_first().ok_or(UriError::Malformed("it has no kind"))?;
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         if parts.iter().any(|part| part.is_empty()) {
-            return Err(UriError::Malformed("a part of its path is empty"));
+            return Err(UriError::Malformed("a part of the path is empty"));
         }
         let selector = match query.filter(|query| !query.is_empty()) {
             None => None,
@@ -143,40 +143,40 @@ impl ResourceUri {
                     .strip_prefix("selector=")
                     .filter(|_| kind == "element" && parts.len() == 2);
                 let value = value
-                    .ok_or(UriError::Malformed("only `element` has a query, `?selector=…`"))?;
+                    .ok_or(UriError::Malformed("only `element` takes a query, `?selector=…`"))?;
                 Some(decode(value)?)
             }
         };
         let wrong = |kind, wanted| Err(UriError::Parts { kind, wanted });
         let (session, kind) = match (kind.as_str(), parts.as_slice()) {
-            ("session", [session]) => (session, ResourceKind::Session),
+            ("session", [session]) => (session, McpResourceKind::Session),
             ("session", _) => return wrong("session", "{sessionId}"),
-            ("page", [session]) => (session, ResourceKind::Pages),
-            ("page", [session, page]) => (session, ResourceKind::Page((*page).to_owned())),
+            ("page", [session]) => (session, McpResourceKind::Pages),
+            ("page", [session, page]) => (session, McpResourceKind::Page((*page).to_owned())),
             ("page", _) => return wrong("page", "{sessionId}/{pageId}"),
             ("element", [session, page, reference]) => (
                 session,
-                ResourceKind::Element {
+                McpResourceKind::Element {
                     page: (*page).to_owned(),
                     reference: (*reference).to_owned(),
                 },
             ),
             ("element", [session, page]) => (
                 session,
-                ResourceKind::Elements {
+                McpResourceKind::Elements {
                     page: (*page).to_owned(),
                     selector: selector.filter(|selector| !selector.trim().is_empty()),
                 },
             ),
             ("element", _) => return wrong("element", "{sessionId}/{pageId}/{elementId}"),
-            ("screenshot", [session]) => (session, ResourceKind::Screenshots),
+            ("screenshot", [session]) => (session, McpResourceKind::Screenshots),
             ("screenshot", [session, page, at]) => (
                 session,
-                ResourceKind::Screenshot { page: (*page).to_owned(), at: (*at).to_owned() },
+                McpResourceKind::Screenshot { page: (*page).to_owned(), at: (*at).to_owned() },
             ),
             ("screenshot", _) => return wrong("screenshot", "{sessionId}/{pageId}/{timestamp}"),
             ("network-log", [session, page]) => {
-                (session, ResourceKind::NetworkLog((*page).to_owned()))
+                (session, McpResourceKind::NetworkLog((*page).to_owned()))
             }
             ("network-log", _) => return wrong("network-log", "{sessionId}/{pageId}"),
             (other, _) => return Err(UriError::UnknownKind(other.to_owned())),
@@ -184,19 +184,21 @@ impl ResourceUri {
         Ok(Self { session: (*session).to_owned(), kind })
     }
 
-    pub fn new(session: &str, kind: ResourceKind) -> Self {
+    pub fn new(session: &str, kind: McpResourceKind) -> Self {
         Self { session: session.to_owned(), kind }
     }
 
-    /// The page that it is, or is about.
+    /// Returns the id of the page that the resource belongs to.
     pub fn page(&self) -> Option<&str> {
         match &self.kind {
-            ResourceKind::Page(page)
-            | ResourceKind::Element { page, .. }
-            | ResourceKind::Elements { page, .. }
-            | ResourceKind::Screenshot { page, .. }
-            | ResourceKind::NetworkLog(page) => Some(page),
-            ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => None,
+            McpResourceKind::Page(page)
+            | McpResourceKind::Element { page, .. }
+            | McpResourceKind::Elements { page, .. }
+            | McpResourceKind::Screenshot { page, .. }
+            | McpResourceKind::NetworkLog(page) => Some(page),
+            McpResourceKind::Session | McpResourceKind::Pages | McpResourceKind::Screenshots => {
+                None
+            }
         }
     }
 }
@@ -205,23 +207,23 @@ impl fmt::Display for ResourceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let session = encode(&self.session);
         match &self.kind {
-            ResourceKind::Session => write!(f, "{SCHEME}session/{session}"),
-            ResourceKind::Pages => write!(f, "{SCHEME}page/{session}"),
-            ResourceKind::Page(page) => write!(f, "{SCHEME}page/{session}/{}", encode(page)),
-            ResourceKind::Element { page, reference } => {
+            McpResourceKind::Session => write!(f, "{SCHEME}session/{session}"),
+            McpResourceKind::Pages => write!(f, "{SCHEME}page/{session}"),
+            McpResourceKind::Page(page) => write!(f, "{SCHEME}page/{session}/{}", encode(page)),
+            McpResourceKind::Element { page, reference } => {
                 write!(f, "{SCHEME}element/{session}/{}/{}", encode(page), encode(reference))
             }
-            ResourceKind::Elements { page, selector } => {
+            McpResourceKind::Elements { page, selector } => {
                 write!(f, "{SCHEME}element/{session}/{}", encode(page))?;
                 selector
                     .as_ref()
                     .map_or(Ok(()), |selector| write!(f, "?selector={}", encode(selector)))
             }
-            ResourceKind::Screenshots => write!(f, "{SCHEME}screenshot/{session}"),
-            ResourceKind::Screenshot { page, at } => {
+            McpResourceKind::Screenshots => write!(f, "{SCHEME}screenshot/{session}"),
+            McpResourceKind::Screenshot { page, at } => {
                 write!(f, "{SCHEME}screenshot/{session}/{}/{}", encode(page), encode(at))
             }
-            ResourceKind::NetworkLog(page) => {
+            McpResourceKind::NetworkLog(page) => {
                 write!(f, "{SCHEME}network-log/{session}/{}", encode(page))
             }
         }
@@ -232,13 +234,13 @@ fn encode(part: &str) -> String {
     utf8_percent_encode(part, ESCAPED).to_string()
 }
 
-/// `+` stands for itself: URI templates escape a space as `%20`, and selectors have pluses.
+/// Decodes percent-encoding. `+` is not decoded: URI templates escape a space as `%20`, and selectors contain `+`.
 fn decode(part: &str) -> Result<String, UriError> {
     let decoded = percent_decode_str(part).decode_utf8();
-    decoded.map(Into::into).map_err(|_| UriError::Malformed("its escapes are not UTF-8"))
+    decoded.map(Into::into).map_err(|_| UriError::Malformed("its percent-encoding is not UTF-8"))
 }
 
-/// How a time is written in the name of a screenshot: `2025-11-27T10:30:00.000Z`.
+/// Formats the time in the URI of a screenshot: `2025-11-27T10:30:00.000Z`.
 pub fn timestamp(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(DateTime::<Utc>::from_timestamp_millis);
     time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -251,25 +253,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_of_the_seed_are_understood() {
+    fn the_uris_of_the_seed_are_parsed() {
         let page = || "page-1".to_owned();
         for (uri, kind) in [
-            ("session/abc123", ResourceKind::Session),
-            ("page/abc123/page-1", ResourceKind::Page(page())),
+            ("session/abc123", McpResourceKind::Session),
+            ("page/abc123/page-1", McpResourceKind::Page(page())),
             (
                 "element/abc123/page-1/element-5",
-                ResourceKind::Element { page: page(), reference: "element-5".into() },
+                McpResourceKind::Element { page: page(), reference: "element-5".into() },
             ),
             (
                 "element/abc123/page-1?selector=ul%20%3E%20li",
-                ResourceKind::Elements { page: page(), selector: Some("ul > li".into()) },
+                McpResourceKind::Elements { page: page(), selector: Some("ul > li".into()) },
             ),
-            ("element/abc123/page-1", ResourceKind::Elements { page: page(), selector: None }),
+            ("element/abc123/page-1", McpResourceKind::Elements { page: page(), selector: None }),
             (
                 "screenshot/abc123/page-1/2025-11-27T10:30:00Z",
-                ResourceKind::Screenshot { page: page(), at: "2025-11-27T10:30:00Z".into() },
+                McpResourceKind::Screenshot { page: page(), at: "2025-11-27T10:30:00Z".into() },
             ),
-            ("network-log/abc123/page-1", ResourceKind::NetworkLog(page())),
+            ("network-log/abc123/page-1", McpResourceKind::NetworkLog(page())),
         ] {
             let uri = format!("{SCHEME}{uri}");
             let parsed = ResourceUri::parse(&uri).unwrap();
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_of_uris_are_specific() {
         let told: Vec<String> = [
             "file:///etc/passwd",
             "playwright:///",
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn every_template_is_a_form_that_is_understood() {
+    fn every_template_is_a_valid_uri() {
         for template in TEMPLATES {
             let uri = template.uri.replace("{?selector}", "?selector=a").replace(['{', '}'], "");
             assert!(ResourceUri::parse(&uri).is_ok(), "{uri}");
@@ -307,20 +309,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_uri_makes_it_panic(uri in any::<String>(), rest in any::<String>()) {
+        fn no_uri_causes_a_panic(uri in any::<String>(), rest in any::<String>()) {
             let _ = ResourceUri::parse(&uri);
             let _ = ResourceUri::parse(&format!("{SCHEME}{rest}"));
             let _ = ResourceUri::parse(&format!("{SCHEME}element/{rest}"));
         }
 
         #[test]
-        fn what_is_written_is_read_again(session in ".{1,20}", page in ".{1,20}", text in ".{1,40}") {
+        fn a_formatted_uri_is_parsed_to_the_same_value(session in ".{1,20}", page in ".{1,20}", text in ".{1,40}") {
             prop_assume!(!text.trim().is_empty());
             for kind in [
-                ResourceKind::Page(page.clone()),
-                ResourceKind::Element { page: page.clone(), reference: text.clone() },
-                ResourceKind::Elements { page: page.clone(), selector: Some(text.clone()) },
-                ResourceKind::Screenshot { page, at: text },
+                McpResourceKind::Page(page.clone()),
+                McpResourceKind::Element { page: page.clone(), reference: text.clone() },
+                McpResourceKind::Elements { page: page.clone(), selector: Some(text.clone()) },
+                McpResourceKind::Screenshot { page, at: text },
             ] {
                 let uri = ResourceUri::new(&session, kind);
                 prop_assert_eq!(ResourceUri::parse(&uri.to_string()), Ok(uri));

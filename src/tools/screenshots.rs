@@ -3,10 +3,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    answer::{AnswerKind, Picture},
+    answer::{AnswerKind, EncodedPicture},
     record::find_record,
     registry::Registry,
-    resource_uri::{ResourceKind, ResourceUri, SCHEME, timestamp},
+    resource_uri::{McpResourceKind, ResourceUri, SCHEME, timestamp},
     tool::ServerCall,
 };
 use crate::{
@@ -34,9 +34,9 @@ impl EarlierScreenshot {
     }
 
     /// Returns the picture, base64.
-    pub async fn find(self, call: &ServerCall) -> Result<Picture> {
+    pub async fn find(self, call: &ServerCall) -> Result<EncodedPicture> {
         let ref_id = match self {
-            Self::Uri(ResourceUri { session, kind: ResourceKind::Screenshot { page, at } }) => {
+            Self::Uri(ResourceUri { session, kind: McpResourceKind::Screenshot { page, at } }) => {
                 call.connection.check_access(&call.manager, &session)?;
                 return screenshot_at(&*call.manager.get(&session)?, &page, &at)
                     .map(|taken| picture(&taken));
@@ -44,7 +44,7 @@ impl EarlierScreenshot {
             Self::Uri(uri) => {
                 let problem = format!("`{uri}` is not the URI of a screenshot");
                 return Err(TroupeError::new(ErrorCode::InvalidParameters, problem)
-                    .suggestion("give playwright:///screenshot/{sessionId}/{pageId}/{timestamp}"));
+                    .suggestion("pass playwright:///screenshot/{sessionId}/{pageId}/{timestamp}"));
             }
             Self::RefId(ref_id) => ref_id,
         };
@@ -52,12 +52,11 @@ impl EarlierScreenshot {
             return Ok(taken);
         }
         let missing = |problem: String| {
-            TroupeError::new(ErrorCode::RecordNotFound, problem).suggestion(
-                "take one with `screenshot` {\"path\": \"before.png\"}, and give its path",
-            )
+            TroupeError::new(ErrorCode::RecordNotFound, problem)
+                .suggestion("take one with `screenshot` {path: \"before.png\"}, and pass that path")
         };
         let Some(record) = find_record(call, None, Some(&ref_id)).await? else {
-            return Err(missing(format!("no screenshot of a call `{ref_id}` is kept")));
+            return Err(missing(format!("no screenshot of the call `{ref_id}` is kept")));
         };
         // The picture of compare_screenshots has boxes drawn on it.
         let takes_screenshots =
@@ -71,15 +70,15 @@ impl EarlierScreenshot {
 }
 
 /// Returns the pictures of the answer of the call `ref_id` in the record.
-pub(super) async fn recorded(call: &ServerCall, ref_id: &str) -> Result<Vec<Picture>> {
+pub(super) async fn recorded(call: &ServerCall, ref_id: &str) -> Result<Vec<EncodedPicture>> {
     let pictures = call.manager.store().pictures(ref_id).await?;
     Ok(crate::offload::in_place(pictures.iter().map(|picture| picture.data.len()).sum(), || {
         pictures.into_iter().map(encoded).collect()
     }))
 }
 
-fn encoded(picture: store::Picture) -> Picture {
-    Picture { data: picture.encoded(), mime_type: Cow::Owned(picture.mime_type), path: None }
+fn encoded(picture: store::Picture) -> EncodedPicture {
+    EncodedPicture { data: picture.encoded(), mime_type: Cow::Owned(picture.mime_type), path: None }
 }
 
 /// Returns the screenshot that the call `ref_id` took, if a session that the client reaches still has it.
@@ -87,7 +86,7 @@ pub(super) fn screenshot_of(
     call: &ServerCall,
     session_id: Option<&str>,
     ref_id: &str,
-) -> Option<Picture> {
+) -> Option<EncodedPicture> {
     let mut sessions = call.manager.list();
     sessions.retain(|session| {
         session_id.is_none_or(|id| *id == *session.id)
@@ -97,8 +96,12 @@ pub(super) fn screenshot_of(
     taken.find(|taken| *taken.ref_id == *ref_id).map(|taken| picture(&taken))
 }
 
-fn picture(taken: &Screenshot) -> Picture {
-    Picture { data: taken.data.clone(), mime_type: Cow::Borrowed(taken.mime_type), path: None }
+fn picture(taken: &Screenshot) -> EncodedPicture {
+    EncodedPicture {
+        data: taken.data.clone(),
+        mime_type: Cow::Borrowed(taken.mime_type),
+        path: None,
+    }
 }
 
 /// Returns the screenshot of `page` that was taken at `at`, which may leave out the milliseconds.
@@ -114,9 +117,11 @@ pub fn screenshot_at(session: &Session, page: &str, at: &str) -> Result<Arc<Scre
         TroupeError::new(
             ErrorCode::RecordNotFound,
             format!(
-                "no screenshot of `{page}` at `{at}` is kept: only the last ones of a session are"
+                "no screenshot of `{page}` at `{at}` is kept: a session keeps only its latest ones"
             ),
         )
-        .suggestion("list the resources, or take another with `screenshot`")
+        .suggestion(
+            "list the screenshots with resources/list, or take another one with `screenshot`",
+        )
     })
 }

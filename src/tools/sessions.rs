@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{
     answer::{Changed, Large, changed},
-    tool::{Group, Lifecycle, ServerCall, SessionCall, Tool, tool},
+    tool::{Group, LifecycleEffect, ServerCall, SessionCall, Tool, tool},
 };
 use crate::{
     config::{Config, Transport, Viewport},
@@ -34,18 +34,18 @@ pub(super) fn tools() -> Vec<Tool> {
             "Open an isolated browser session, one for each task or identity.",
         )
         .harmless()
-        .lifecycle(Lifecycle::Create)
+        .lifecycle(LifecycleEffect::Create)
         .alias("create_new_session", &[("sessionId", "session_id")])
         .server(create),
-        tool("close_session", Group::Session, "End a session when its task is done.")
+        tool("close_session", Group::Session, "Close a session when its task is done.")
             .destructive()
             .harmless()
-            .lifecycle(Lifecycle::Close)
+            .lifecycle(LifecycleEffect::Close)
             .server(close),
         tool(
             "list_sessions",
             Group::Session,
-            "List your sessions, and the ten latest former ones that can be resumed.",
+            "List your sessions, and the ten latest ended ones that can be resumed.",
         )
         .read_only()
         .not_replayed()
@@ -53,10 +53,10 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "session_resume",
             Group::Session,
-            "Bring back an expired session, or one whose server died: log-ins, pages, forms, refs.",
+            "Restore an expired session, or one whose server stopped: logins, pages, forms, refs.",
         )
         .harmless()
-        .lifecycle(Lifecycle::Resume)
+        .lifecycle(LifecycleEffect::Resume)
         .server(resume),
         tool(
             "save_state",
@@ -69,27 +69,27 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "restore_state",
             Group::Session,
-            "Replace cookies and storage by a saved state, or by that of a file.",
+            "Replace cookies and storage with a saved state, or that of a file.",
         )
         .destructive()
         .session(restore_state),
         tool(
             "get_cookies",
             Group::Session,
-            "Read cookies, also HttpOnly ones: all, or those sent to certain URLs.",
+            "Read cookies, including HttpOnly: all, or those sent to given URLs.",
         )
         .read_only()
         .session(get_cookies),
         tool(
             "set_cookies",
             Group::Session,
-            "Set cookies, each with a url or a domain; one that expires in the past deletes.",
+            "Set cookies, each with a url or a domain; an expiry in the past deletes.",
         )
         .session(set_cookies),
         tool(
             "set_viewport",
             Group::Session,
-            "Resize the pages of the session, for example to see its layout on a phone.",
+            "Resize the session's pages, for example to see the layout on a phone.",
         )
         .session(set_viewport),
     ]
@@ -104,7 +104,7 @@ struct CreateParameters {
     locale: Option<String>,
     /// IANA, such as Europe/Berlin
     timezone: Option<String>,
-    /// Of save_state or Playwright, or its file
+    /// From save_state or Playwright, or its file
     storage_state: Option<Value>,
 }
 
@@ -132,9 +132,9 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     if config.upstream.command.is_some() && (other || given.user_agent.is_some()) {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            "what pages are like is said to the upstream server by its own command, the same for all sessions",
+            "`viewport`, `locale`, `timezone` and `userAgent` cannot be set for an upstream server: its own command sets them for all sessions",
         )
-        .suggestion("create the session with storageState at most"));
+        .suggestion("omit them: only storageState can be passed"));
     }
     let mut context = config.context.clone();
     if let Some(ViewportParameters { width, height }) = given.viewport {
@@ -165,17 +165,17 @@ struct CloseParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Closed {
+struct CloseResult {
     success: bool,
     message: String,
 }
 
-async fn close(call: ServerCall, given: CloseParameters) -> Result<Closed> {
+async fn close(call: ServerCall, given: CloseParameters) -> Result<CloseResult> {
     call.connection.close(&call.manager, &given.session_id).await?;
-    Ok(Closed { success: true, message: format!("Session {} is closed.", given.session_id) })
+    Ok(CloseResult { success: true, message: format!("Session {} is closed.", given.session_id) })
 }
 
-/// How it stands with a session.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -202,16 +202,16 @@ impl From<StateParameter> for SessionState {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct ListParameters {
+struct ListSessionsParameters {
     state: Option<StateParameter>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Sessions {
+struct SessionList {
     sessions: Vec<SessionInfo>,
 }
 
-async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
+async fn list(call: ServerCall, given: ListSessionsParameters) -> Result<SessionList> {
     let mut sessions = Vec::new();
     if given.state.is_none_or(|state| state == StateParameter::Active) {
         let active = call.manager.list();
@@ -233,7 +233,7 @@ async fn list(call: ServerCall, given: ListParameters) -> Result<Sessions> {
             call.manager.resumable_sessions(given.state.map(Into::into), is_visible).await?,
         );
     }
-    Ok(Sessions { sessions })
+    Ok(SessionList { sessions })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -246,7 +246,7 @@ struct ResumeParameters {
 #[serde(rename_all = "camelCase")]
 struct ResumedAnswer {
     session_id: String,
-    /// Milliseconds since 1970; absent where it lives as long as its connection.
+    /// Milliseconds since 1970; absent if the session lives as long as its connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
     pages: Vec<PageInfo>,
@@ -259,7 +259,7 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
     let message = match session.replayed().await {
         Some(replayed) => replayed_message(&replayed),
         None => {
-            "The session is back. Refs of elements that are still there go on working.".to_owned()
+            "The session is resumed. Refs of elements that still exist remain valid.".to_owned()
         }
     };
     Ok(ResumedAnswer { session_id, expires_at, pages, message })
@@ -270,7 +270,7 @@ fn replayed_message(Replayed { done, missing }: &Replayed) -> String {
     let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
     let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join("; ") };
     format!(
-        "The session is back with an upstream server of its own. Brought back: {done}. Not brought back: {missing}."
+        "The session is resumed with its own upstream server. Restored: {done}. Not restored: {missing}."
     )
 }
 
@@ -280,7 +280,7 @@ struct SaveParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct SavedState {
+struct SaveStateResult {
     success: bool,
     message: String,
     /// Cookies and origins, in the form of Playwright's storageState.
@@ -290,19 +290,19 @@ struct SavedState {
     path: Option<String>,
 }
 
-async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SavedState>> {
+async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SaveStateResult>> {
     let state = call.session.storage_state().await?;
-    let told = format!(
+    let summary = format!(
         "{} cookies and the storage of {} origins",
         state.cookies.len(),
         state.origins.len()
     );
     let Some(name) = given.path else {
         let bytes = state.bytes();
-        let message = format!("Saved {told}.");
+        let message = format!("Saved {summary}.");
         return Ok(Large {
             bytes,
-            answer: SavedState { success: true, message, state: Some(state), path: None },
+            answer: SaveStateResult { success: true, message, state: Some(state), path: None },
         });
     };
     let text = offload::in_place(state.bytes(), || {
@@ -312,15 +312,16 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<Sa
     });
     let path = offload::in_place(text.len(), || write_secret(&call.config, &name, &text))?;
     let path = path.display().to_string();
-    let message =
-        format!("Saved {told} to {path}. Whoever can read it is logged in as this session is.");
+    let message = format!(
+        "Saved {summary} to {path}. Anyone who can read the file can use the logins of this session."
+    );
     Ok(Large {
         bytes: 0,
-        answer: SavedState { success: true, message, state: None, path: Some(path) },
+        answer: SaveStateResult { success: true, message, state: None, path: Some(path) },
     })
 }
 
-/// Writes a new file below the output folder that only its owner may read.
+/// Writes a new file in the output folder, readable only by its owner.
 fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
     let (path, mut file) = files::create_new(config, name)?;
     let mut write = || {
@@ -338,7 +339,7 @@ fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
 
 #[derive(Deserialize, JsonSchema)]
 struct RestoreParameters {
-    /// Of save_state or Playwright, or its file
+    /// From save_state or Playwright, or its file
     state: Value,
 }
 
@@ -363,7 +364,7 @@ struct Restored {
 async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
     let state = storage_state(&call.config, given.state).await?;
     let state = state.unmasked(call.session.secrets.vault());
-    let told = format!(
+    let summary = format!(
         "{} cookies and the storage of {} origins",
         state.cookies.len(),
         state.origins.len()
@@ -372,7 +373,7 @@ async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Re
     Ok(Restored {
         success: true,
         message: format!(
-            "Restored {told}. The current page was loaded again; reload others to see it there."
+            "Restored {summary}. The current page was reloaded; reload other pages to apply it there."
         ),
         page: PageInfo::of(&page),
     })
@@ -417,7 +418,6 @@ async fn set_viewport(call: SessionCall, given: ViewportParameters) -> Result<Ch
     };
     let (real_width, real_height) = shown;
     let differs = shown != (width.into(), height.into());
-    let note =
-        if differs { "; the browser allows no closer size to the requested one" } else { "" };
+    let note = if differs { "; the browser does not allow the requested size" } else { "" };
     Ok(changed(format!("The viewport is {real_width}×{real_height} px{note}.")))
 }

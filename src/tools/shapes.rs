@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// A server without a browser, and a map of the ids in its answers, which are new each time.
-struct Client {
+struct TestClient {
     registry: Registry,
     connection: Arc<Connection>,
-    told: Map<String, Value>,
+    results: Map<String, Value>,
 }
 
-impl Client {
+impl TestClient {
     fn new() -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
         let config = Arc::new(Config::default());
@@ -33,7 +33,7 @@ impl Client {
         Self {
             registry: Registry::new(manager).unwrap(),
             connection: Arc::default(),
-            told: Map::new(),
+            results: Map::new(),
         }
     }
 
@@ -45,14 +45,14 @@ impl Client {
             Ok(other) => other.into_value(),
             Err(error) => serde_json::to_value(error).unwrap(),
         };
-        self.told.insert(format!("{tool}: {what}"), answer.clone());
+        self.results.insert(format!("{tool}: {what}"), answer.clone());
         answer
     }
 }
 
 #[tokio::test]
 async fn answers_of_tools_that_need_no_content() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let session = client.call("a session", "create_session", json!({})).await["sessionId"].clone();
     let of = |mut more: Value| {
         more["sessionId"] = session.clone();
@@ -84,6 +84,6 @@ async fn answers_of_tools_that_need_no_content() {
     client.call("forbidden", "navigate", of(json!({"url": "file:///etc/passwd"}))).await;
     client.call("the session", "close_session", of(json!({}))).await;
     client.call("a closed session", "navigate", of(json!({"url": "about:blank"}))).await;
-    let text = serde_json::to_string_pretty(&client.told).unwrap();
+    let text = serde_json::to_string_pretty(&client.results).unwrap();
     insta::assert_snapshot!(text.replace(session.as_str().unwrap(), "[session]"));
 }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_also_an_ordinary_word_needs_backticks() {
+    fn a_tool_name_that_is_an_ordinary_word_needs_backticks() {
         let words = "type the text again and find out why; `timeout` says how long";
         assert_eq!(tools_in(words).count(), 0);
         let names = "`evaluate` or `pages {action: \"list\"}`, `find`";

@@ -89,7 +89,7 @@ pub(super) struct PageCall {
     /// Whether an action is the first on a document that the client has not been shown.
     pub is_new: bool,
     pub server: ServerCall,
-    /// Told by calls that enter text: of each field, whether it is for a password.
+    /// Set by calls that enter text: for each field, whether it is for a password.
     pub entered: Arc<OnceLock<Entered>>,
 }
 
@@ -123,16 +123,16 @@ pub(super) struct SessionCall {
     pub config: Arc<Config>,
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
+type ToolFuture = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
 
 /// How a tool is run.
 pub(super) enum Run {
-    Server(Box<dyn Fn(ServerCall, Value) -> Result<Work> + Send + Sync>),
-    Session(Box<dyn Fn(SessionCall, Value) -> Result<Work> + Send + Sync>),
-    Page(Box<dyn Fn(PageCall, Value) -> Result<Work> + Send + Sync>),
-    /// The steps are calls themselves: the registry runs them.
+    Server(Box<dyn Fn(ServerCall, Value) -> Result<ToolFuture> + Send + Sync>),
+    Session(Box<dyn Fn(SessionCall, Value) -> Result<ToolFuture> + Send + Sync>),
+    Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
+    /// The registry runs the steps as separate calls.
     Batch,
-    /// By the upstream server of its session, which a call names by any of these parameters.
+    /// Run by the upstream server of the session. `session`: the parameters that can name the session.
     Upstream {
         session: Vec<&'static str>,
     },
@@ -140,13 +140,13 @@ pub(super) enum Run {
 
 /// The effect of a call on the lifetime of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lifecycle {
+pub enum LifecycleEffect {
     Create,
     Resume,
     Close,
 }
 
-impl Lifecycle {
+impl LifecycleEffect {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -182,7 +182,7 @@ pub struct Properties {
     pub is_snapshot: bool,
     /// An exported script repeats the call.
     pub is_replayed: bool,
-    pub lifecycle: Option<Lifecycle>,
+    pub lifecycle: Option<LifecycleEffect>,
     pub(super) switch: Option<Switch>,
     /// Another name of the tool, from seed 002.
     pub alias: Option<&'static str>,
@@ -206,13 +206,13 @@ pub struct Tool {
     pub output: Option<Value>,
     /// The name of the answer's type; several tools may have the same.
     pub output_type: Option<String>,
-    /// As the upstream server lists it, if it is one of that.
+    /// The upstream server's own description of the tool, for tools of an upstream server.
     pub listed: Option<Value>,
     pub(super) run: Run,
 }
 
 impl Tool {
-    /// Whether it can change the contents of a page or the data of its site. A navigation only shows them.
+    /// Whether the tool can change the contents of a page or the data of its site. Navigations do not count.
     pub fn changes_pages(&self) -> bool {
         let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
         !self.properties.hints.read_only && !leads && !self.properties.harmless
@@ -244,7 +244,7 @@ impl Tool {
         matches!(self.run, Run::Session(_) | Run::Page(_) | Run::Upstream { .. })
     }
 
-    /// A tool of the upstream server. It takes `sessionId` too, unless that is a parameter of its own.
+    /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one with that name.
     pub(super) fn passed_through(offered: &Offered) -> Self {
         let mut listed = offered.listed.clone();
         let mut input = listed["inputSchema"].take();
@@ -298,8 +298,8 @@ impl Deref for Callable {
 }
 
 /// Begins a row; `server` or `page` with its function ends it.
-pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> Row {
-    Row { name, group, description, properties: Properties::default() }
+pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> ToolBuilder {
+    ToolBuilder { name, group, description, properties: Properties::default() }
 }
 
 impl Default for Properties {
@@ -320,15 +320,15 @@ impl Default for Properties {
     }
 }
 
-/// A row that lacks its function.
-pub(super) struct Row {
+/// A row without its function.
+pub(super) struct ToolBuilder {
     name: &'static str,
     group: Group,
     description: &'static str,
     properties: Properties,
 }
 
-impl Row {
+impl ToolBuilder {
     pub fn read_only(mut self) -> Self {
         self.properties.hints.read_only = true;
         self
@@ -369,7 +369,7 @@ impl Row {
         self
     }
 
-    pub fn lifecycle(mut self, lifecycle: Lifecycle) -> Self {
+    pub fn lifecycle(mut self, lifecycle: LifecycleEffect) -> Self {
         self.properties.lifecycle = Some(lifecycle);
         self.not_replayed()
     }
@@ -390,7 +390,7 @@ impl Row {
         self
     }
 
-    /// A tool of the server.
+    /// Ends the row of a tool of the server.
     pub fn server<P, A, F>(self, handler: fn(ServerCall, P) -> F) -> Tool
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
@@ -405,7 +405,7 @@ impl Row {
         self.finish::<A>(parameters::schema::<P>(), run)
     }
 
-    /// A tool of a session: takes `sessionId` too.
+    /// Ends the row of a tool of a session, and adds the parameter `sessionId`.
     pub fn session<P, A, F>(self, handler: fn(SessionCall, P) -> F) -> Tool
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
@@ -422,14 +422,14 @@ impl Row {
         self.finish::<A>(input, run)
     }
 
-    /// The tool that is made of others.
+    /// Ends the row of `batch`.
     pub fn batch<P: JsonSchema, A: IntoAnswer>(self) -> Tool {
         let mut input = parameters::schema::<P>();
         parameters::add_common(&mut input, &["sessionId", "pageId"]);
         self.finish::<A>(input, Run::Batch)
     }
 
-    /// A tool of a page: takes `sessionId` and `pageId` too.
+    /// Ends the row of a tool of a page, and adds the parameters `sessionId` and `pageId`.
     pub fn page<P, A, F>(self, handler: fn(PageCall, P) -> F) -> Tool
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,

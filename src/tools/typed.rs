@@ -111,7 +111,7 @@ pub(super) struct TypedValue<'a> {
 
 /// The values in `params` that are typed. Keys that make no character, such as `Enter`, are left out.
 pub(super) fn values<'a>(paths: &[TypedPath], params: &'a mut Value) -> Vec<TypedValue<'a>> {
-    // The tools of different upstream servers may have the same name: the first path that is there counts.
+    // Tools of different upstream servers may have the same name; the first path that exists is used.
     let Some(path) = paths.iter().find(|path| params.get(&path.steps[0]).is_some()) else {
         return Vec::new();
     };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_of_a_typing_type_is_found_in_the_arguments() {
+    fn every_typed_parameter_is_found_in_the_arguments() {
         assert_eq!(
             masked("type", json!({"selector": "a", "text": "b"})),
             json!({"selector": "a", "text": "*"})

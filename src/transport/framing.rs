@@ -7,22 +7,22 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use super::messages::refusal;
 
-/// Of a line that is too long this much of both ends is kept, to find its id.
+/// Bytes of both ends of a line that is too long, which are kept to find its id.
 const KEPT_ENDS: usize = 1 << 10;
 
-/// Lines from `R`.
+/// Splits the bytes from `R` into lines.
 pub(super) struct LineReader<R> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// A longer line is refused.
+    /// Maximum length of a line in bytes.
     longest: usize,
-    /// Bytes of the present line that were passed over, and the last of them.
+    /// Number of discarded bytes of the current line, and the last of them.
     skipped: usize,
     tail: Vec<u8>,
 }
 
-/// What the stream has come to.
-pub(super) enum Line {
+/// The state of the reader after a line.
+pub(super) enum LineStatus {
     Whole,
     TooLong,
     End,
@@ -39,12 +39,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Reads on in the present line. Cancelled, it goes on where it was: rmcp polls it in a `select!`.
-    pub async fn next(&mut self) -> io::Result<Line> {
+    /// Reads the rest of the current line. Cancel-safe, because rmcp polls it in a `select!`.
+    pub async fn next(&mut self) -> io::Result<LineStatus> {
         loop {
             let available = self.read.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Line::End);
+                return Ok(LineStatus::End);
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let taken = newline.unwrap_or(available.len());
@@ -63,19 +63,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             self.read.consume(newline.map_or(taken, |at| at + 1));
             if newline.is_some() {
-                return Ok(if self.skipped > 0 { Line::TooLong } else { Line::Whole });
+                return Ok(if self.skipped > 0 { LineStatus::TooLong } else { LineStatus::Whole });
             }
         }
     }
 }
 
 impl<R> LineReader<R> {
-    /// The line that is whole.
+    /// Returns the complete line.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Makes room for the next.
+    /// Begins the next line.
     pub fn start(&mut self) {
         self.line.clear();
         if self.line.capacity() > 1 << 20 {
@@ -85,7 +85,7 @@ impl<R> LineReader<R> {
         self.skipped = 0;
     }
 
-    /// What to answer to the line that is too long.
+    /// Returns the error response to a line that is too long.
     pub fn too_long(&self) -> Value {
         let id = id_in(&self.tail).or_else(|| id_in(&self.line)).unwrap_or(Value::Null);
         let bytes = self.line.len() + self.skipped;
@@ -97,7 +97,7 @@ impl<R> LineReader<R> {
     }
 }
 
-/// The id in one end of a message that cannot be read whole, so that its sender does not wait for ever.
+/// Returns the id in one end of a message that was not read completely, so that its sender gets an error response.
 fn id_in(end: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(end);
     let at = text.rfind("\"id\"")?;
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_does_not_hurt_the_next() {
+    async fn a_line_that_is_too_long_does_not_affect_the_next_one() {
         let mut input = vec![b'x'; 5000];
         input.extend_from_slice(b"\"id\":5}\nnext\n");
         let mut lines = LineReader::new(&input[..], 4000);
-        assert!(matches!(lines.next().await.unwrap(), Line::TooLong));
+        assert!(matches!(lines.next().await.unwrap(), LineStatus::TooLong));
         assert_eq!(lines.too_long()["id"], 5);
         lines.start();
-        assert!(matches!(lines.next().await.unwrap(), Line::Whole));
+        assert!(matches!(lines.next().await.unwrap(), LineStatus::Whole));
         assert_eq!(lines.line(), b"next");
     }
 }

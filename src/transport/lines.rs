@@ -14,26 +14,26 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    framing::{Line, LineReader},
-    messages::{self, Message},
+    framing::{LineReader, LineStatus},
+    messages::{self, ClientMessage},
 };
 use crate::session::Connection;
 
-/// A longer line is refused: it would be held in memory several times.
+/// Maximum length of a line in bytes. A message is in memory several times.
 const MAX_LINE: usize = 16 << 20;
 
-/// Lines from `R`, lines to `W`.
-pub(super) struct Lines<R, W> {
+/// Reads lines from `R` and writes lines to `W`, as rmcp's transport.
+pub(super) struct LineTransport<R, W> {
     read: LineReader<R>,
-    /// Messages of one line that wait to be taken (2025-03-26 allows several).
-    waiting: VecDeque<Message>,
+    /// Messages of one line that `receive` has not returned yet (2025-03-26 allows several).
+    waiting: VecDeque<ClientMessage>,
     write: Arc<Mutex<W>>,
     connection: Arc<Connection>,
     over: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    /// `over` is cancelled when the client has gone.
+impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
+    /// `over` is canceled when the client has disconnected.
     pub fn new(read: R, write: W, connection: Arc<Connection>, over: CancellationToken) -> Self {
         Self {
             read: LineReader::new(read, MAX_LINE),
@@ -45,7 +45,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
-/// Writes one line. Not to be given up half-way.
+/// Writes one line. Not cancel-safe: a part of the line may have been written.
 pub(super) async fn write_line<W: AsyncWrite + Unpin>(
     write: &Mutex<W>,
     mut line: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) async fn write_line<W: AsyncWrite + Unpin>(
     write.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -71,13 +71,13 @@ where
         async move { write_line(&write, messages::write(&item)?.into_bytes()).await }
     }
 
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<ClientMessage> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
                 return Some(message);
             }
             let refused: Vec<Value> = match self.read.next().await {
-                Ok(Line::Whole) => {
+                Ok(LineStatus::Whole) => {
                     let mut refused = Vec::new();
                     for message in messages::read(self.read.line(), &self.connection) {
                         match message {
@@ -88,20 +88,20 @@ where
                     self.read.start();
                     refused
                 }
-                Ok(Line::TooLong) => {
+                Ok(LineStatus::TooLong) => {
                     let answer = self.read.too_long();
                     self.read.start();
                     vec![answer]
                 }
-                Ok(Line::End) => break,
+                Ok(LineStatus::End) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "the client could not be read");
+                    tracing::warn!(%error, "the client's messages could not be read");
                     break;
                 }
             };
             for answer in refused {
-                tracing::debug!(%answer, "a message was refused");
-                // Not awaited here: `receive` may be dropped at any await, and half a line would be written.
+                tracing::debug!(%answer, "rejected a message");
+                // Not awaited here: `receive` may be dropped at any await, and a part of a line would be written.
                 let write = self.write.clone();
                 tokio::spawn(async move {
                     if let Ok(line) = serde_json::to_vec(&answer) {
@@ -110,7 +110,7 @@ where
                 });
             }
         }
-        // rmcp waits for running calls at the end of input; nobody is there to read their answers.
+        // rmcp waits for running calls at the end of input, but no client would read their results.
         self.over.cancel();
         None
     }
@@ -130,7 +130,7 @@ mod tests {
     async fn read_all(input: Vec<u8>, pieces: usize) -> usize {
         let (mut client, read) = tokio::io::duplex(pieces.max(1));
         let mut lines =
-            Lines::new(read, tokio::io::sink(), Arc::default(), CancellationToken::new());
+            LineTransport::new(read, tokio::io::sink(), Arc::default(), CancellationToken::new());
         let sending = async move {
             let _ = client.write_all(&input).await;
         };
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_sent_is_read_to_its_end(
+        fn any_input_is_read_to_its_end(
             chunks in proptest::collection::vec(
                 prop_oneof![
                     proptest::collection::vec(any::<u8>(), 0..40),

@@ -18,15 +18,15 @@ use crate::{
     session::Connection,
 };
 
-pub(super) type Message = RxJsonRpcMessage<RoleServer>;
+pub(super) type ClientMessage = RxJsonRpcMessage<RoleServer>;
 
-/// The messages in `text` (2025-03-26 allows several), or what to answer to each that cannot be read. Their
-/// calls take their turns in `connection`.
-pub(super) fn read(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>> {
+/// Parses the messages in `text` (2025-03-26 allows several). Returns the error response for each invalid one. Calls
+/// get their turns in `connection`.
+pub(super) fn read(text: &[u8], connection: &Connection) -> Vec<Result<ClientMessage, Value>> {
     offload::in_place(text.len(), || read_here(text, connection))
 }
 
-fn read_here(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>> {
+fn read_here(text: &[u8], connection: &Connection) -> Vec<Result<ClientMessage, Value>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
     if text.first() == Some(&b'[')
         && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(text)
@@ -40,12 +40,12 @@ fn read_here(text: &[u8], connection: &Connection) -> Vec<Result<Message, Value>
     read_one(text, connection).into_iter().collect()
 }
 
-/// What one message says, or what to answer to it; `None` for an empty one.
-fn read_one(text: &[u8], connection: &Connection) -> Option<Result<Message, Value>> {
+/// Parses one message, or returns the error response; `None` if it is empty.
+fn read_one(text: &[u8], connection: &Connection) -> Option<Result<ClientMessage, Value>> {
     if text.is_empty() {
         return None;
     }
-    match serde_json::from_slice::<Message>(text) {
+    match serde_json::from_slice::<ClientMessage>(text) {
         Ok(mut message) => {
             take_turn(&mut message, connection);
             Some(Ok(message))
@@ -54,8 +54,8 @@ fn read_one(text: &[u8], connection: &Connection) -> Option<Result<Message, Valu
     }
 }
 
-/// Gives a call its place among those of its client.
-pub(super) fn take_turn(message: &mut Message, connection: &Connection) {
+/// Assigns a call its turn among the calls of its client.
+pub(super) fn take_turn(message: &mut ClientMessage, connection: &Connection) {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CallToolRequest(call) = &mut request.request
     {
@@ -63,40 +63,37 @@ pub(super) fn take_turn(message: &mut Message, connection: &Connection) {
     }
 }
 
-/// What to answer to a message that `error` kept from being read; `None` where nobody expects an answer.
+/// Returns the error response to an invalid message; `None` if its sender expects no response.
 fn refuse(text: &[u8], error: &serde_json::Error) -> Option<Value> {
-    let Ok(shape) = serde_json::from_slice::<Shape<'_>>(text) else {
+    let Ok(raw) = serde_json::from_slice::<RawMessage<'_>>(text) else {
         if serde_json::from_slice::<&RawValue>(text).is_ok() {
             return Some(refusal(Value::Null, -32600, "not a JSON-RPC request"));
         }
         return Some(refusal(Value::Null, -32700, &format!("the message is not JSON: {error}")));
     };
-    let id = shape.id.and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or(Value::Null);
+    let id = raw.id.and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or(Value::Null);
     let valid_id = id.is_string() || id.is_i64() || id.is_u64();
     if serde_json::from_slice::<Value>(text).is_err() {
-        // Well-formed at first sight only: an escape that is no character (`\ud800` alone).
+        // Valid JSON syntax, but with an escape that is not a character (`\ud800` alone).
         return Some(refusal(id, -32700, &format!("the message is not valid JSON: {error}")));
     }
-    if shape.method.is_none() || !valid_id {
-        // A notification or an answer that we do not know is passed over, as JSON-RPC wants it.
-        if shape.id.is_none() && shape.method.is_some()
-            || shape.result.is_some()
-            || shape.error.is_some()
-        {
+    if raw.method.is_none() || !valid_id {
+        // Unknown notifications and responses are ignored, as JSON-RPC requires.
+        if raw.id.is_none() && raw.method.is_some() || raw.result.is_some() || raw.error.is_some() {
             return None;
         }
         return Some(refusal(
             Value::Null,
             -32600,
-            "not a JSON-RPC request: `method` or `id` does not fit",
+            "not a JSON-RPC request: `method` or `id` is missing or invalid",
         ));
     }
     Some(refusal(id, -32600, &format!("not a request of this protocol: {error}")))
 }
 
-/// The parts of a message, unread.
+/// The parts of a message as raw JSON.
 #[derive(Deserialize)]
-struct Shape<'a> {
+struct RawMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -107,14 +104,14 @@ struct Shape<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The JSON of a message.
+/// Returns the JSON of a message.
 pub(super) fn write(message: &ServerJsonRpcMessage) -> serde_json::Result<String> {
     offload::in_place(size(message), || serde_json::to_string(message))
 }
 
-/// About how many bytes a message has as JSON. Results of calls can be large, so these are not written for it.
+/// Returns the approximate size of a message as JSON, in bytes. Does not serialize results of calls, which can be large.
 pub(super) fn size(message: &ServerJsonRpcMessage) -> usize {
-    /// For the fields beside the content.
+    /// Bytes of the fields other than the content.
     const FRAME: usize = 256;
     let content = match message {
         JsonRpcMessage::Response(response) => match &response.result {
@@ -139,7 +136,7 @@ pub(super) fn size(message: &ServerJsonRpcMessage) -> usize {
     }
 }
 
-/// An error of JSON-RPC.
+/// Returns a JSON-RPC error response.
 pub(super) fn refusal(id: Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_answered() {
+    fn invalid_messages_get_an_error_response() {
         for (text, code, id) in [
             ("{", -32700, Value::Null),
             ("hello", -32700, Value::Null),
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn several_messages_are_each_taken() {
+    fn each_message_of_a_batch_is_parsed() {
         let text =
             br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 5, {"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
         let messages = read(text, &Connection::default());
@@ -230,12 +227,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_cause_a_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&text, &Connection::default());
         }
 
         #[test]
-        fn nothing_that_is_almost_a_message_makes_it_panic(text in almost_a_message()) {
+        fn no_malformed_message_causes_a_panic(text in almost_a_message()) {
             for message in read(&text, &Connection::default()) {
                 if let Err(answer) = message {
                     prop_assert!(answer["error"]["code"].is_i64(), "{}", answer);

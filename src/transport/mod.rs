@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// Logs the start of a server, and its stop when it is dropped.
-struct LoggedLife(Instant);
+struct LifetimeLog(Instant);
 
-impl LoggedLife {
-    /// `url`: where clients find it, if not on stdin and stdout.
+impl LifetimeLog {
+    /// `url`: the URL for clients; `None` over stdio.
     fn begin(url: Option<&str>) -> Self {
         let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
         tracing::info!(version, pid, url, "the server has started");
@@ -32,25 +32,25 @@ impl LoggedLife {
     }
 }
 
-impl Drop for LoggedLife {
+impl Drop for LifetimeLog {
     fn drop(&mut self) {
         tracing::info!(uptime_s = self.0.elapsed().as_secs(), "the server has stopped");
     }
 }
 
-/// A server by the transport that its configuration names.
+/// A server with the transport of its configuration.
 pub enum Endpoint {
     Stdio(Box<Config>),
     /// A stdio proxy for another server.
-    Face(Box<Config>),
+    Proxy(Box<Config>),
     Network(Box<NetworkServer>),
 }
 
 impl Endpoint {
-    /// Takes what it needs (a port, say), so that clients can come.
+    /// Opens what the transport needs, such as the port.
     pub async fn open(config: Config) -> Result<Self> {
         Ok(match config.transport {
-            Transport::Stdio if config.connect.is_some() => Self::Face(Box::new(config)),
+            Transport::Stdio if config.connect.is_some() => Self::Proxy(Box::new(config)),
             Transport::Stdio => Self::Stdio(Box::new(config)),
             Transport::Http | Transport::Websocket => {
                 Self::Network(Box::new(NetworkServer::bind(Arc::new(config)).await?))
@@ -58,10 +58,10 @@ impl Endpoint {
         })
     }
 
-    /// Where clients find it, if not on stdin and stdout.
+    /// Returns the URL for clients; `None` over stdio.
     pub fn url(&self) -> Option<String> {
         match self {
-            Self::Stdio(_) | Self::Face(_) => None,
+            Self::Stdio(_) | Self::Proxy(_) => None,
             Self::Network(server) => Some(server.url()),
         }
     }
@@ -69,16 +69,16 @@ impl Endpoint {
     /// The token that clients must send, if there is one.
     pub fn token(&self) -> Option<&Token> {
         match self {
-            Self::Stdio(_) | Self::Face(_) => None,
+            Self::Stdio(_) | Self::Proxy(_) => None,
             Self::Network(server) => server.token(),
         }
     }
 
-    /// Serves until `stop` is cancelled or its client has gone; then ends everything.
+    /// Serves until `stop` is canceled or the only client has disconnected, then shuts the server down.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
         match self {
             Self::Stdio(config) => serve_stdio(*config, stop).await,
-            Self::Face(config) => serve_connected(*config, stop).await,
+            Self::Proxy(config) => serve_connected(*config, stop).await,
             Self::Network(server) => server.run(stop).await,
         }
     }

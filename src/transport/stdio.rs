@@ -9,7 +9,7 @@ use rmcp::{ServiceExt, service::ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::{LoggedLife, lines::Lines};
+use super::{LifetimeLog, lines::LineTransport};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
@@ -17,10 +17,10 @@ use crate::{
     session::Connection,
 };
 
-/// Serves the client on stdin and stdout until it goes or `stop` is cancelled; then ends everything.
+/// Serves the client on stdin and stdout until it disconnects or `stop` is canceled, then shuts the server down.
 pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> {
     let server = Server::open(Arc::new(config))?;
-    let _life = LoggedLife::begin(None);
+    let _life = LifetimeLog::begin(None);
     let manager = server.registry().manager();
     // `initialize` is answered while the browser starts.
     manager.prepare();
@@ -28,7 +28,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     connection.resume_earlier_sessions(manager).await;
     let over = CancellationToken::new();
     let (read, write) = streams();
-    let lines = Lines::new(read, write, connection.clone(), over.clone());
+    let lines = LineTransport::new(read, write, connection.clone(), over.clone());
     let handler = server.handler(connection.clone(), over.clone());
     let serving = async {
         let served = Box::pin(handler.serve_with_ct(lines, over.clone())).await?;
@@ -47,36 +47,36 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     let outcome = match served {
         Ok(waited) => match waited {
             Ok(reason) => {
-                tracing::debug!(?reason, "the client is gone");
+                tracing::debug!(?reason, "the client has disconnected");
                 Ok(())
             }
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
-                format!("the server broke off: {error}"),
+                format!("the server ended with an error: {error}"),
             )),
         },
-        // Nothing was asked before the end.
+        // The client has sent no request.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
         Err(error) => Err(TroupeError::new(
             ErrorCode::InternalError,
-            format!("no client could be served: {error}"),
+            format!("the client could not be initialized: {error}"),
         )),
     };
     over.cancel();
-    // Together: each may take its time.
+    // Concurrently, because each may take long.
     tokio::join!(connection.end(manager), manager.end_sessions());
     manager.shutdown().await;
     outcome
 }
 
-pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
-pub(super) type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+pub(super) type StdinReader = Pin<Box<dyn AsyncRead + Send>>;
+pub(super) type StdoutWriter = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// stdin and stdout without a thread between, where the system can: Node gives its children sockets, a
-/// shell pipes; only for the rest (files, terminals) is a blocking thread needed.
-pub(super) fn streams() -> (Reader, Writer) {
+/// Returns stdin and stdout, without a thread between if possible: Node gives its children sockets, a shell gives pipes.
+/// Only files and terminals need a blocking thread.
+pub(super) fn streams() -> (StdinReader, StdoutWriter) {
     #[cfg(unix)]
     if let Some((read, write)) = sockets() {
         return (Box::pin(read), Box::pin(write));
@@ -102,7 +102,7 @@ fn sockets() -> Option<(tokio::net::UnixStream, tokio::net::UnixStream)> {
         if address.family() != Some(AddressFamily::Unix) {
             return None;
         }
-        // Our end of the socket is nobody else's, so its flag is ours to set.
+        // No other process uses this end of the socket, so its flag can be changed.
         let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned().ok()?);
         stream.set_nonblocking(true).ok()?;
         tokio::net::UnixStream::from_std(stream).ok()

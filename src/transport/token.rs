@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_created_token_stays_and_only_its_owner_can_read_it() {
+    fn a_created_token_persists_and_only_its_owner_can_read_it() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("troupe-token-{}", uuid::Uuid::new_v4()));
         let path = folder.join("state").join(FILE);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_token_is_taken() {
+    fn only_the_exact_token_is_accepted() {
         let token = Token::parse("right", None).unwrap();
         let sends = |value: &'static str| {
             let headers =

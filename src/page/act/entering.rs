@@ -133,7 +133,7 @@ impl Page {
             "type" => (ErrorCode::ElementNotEditable, &spot.description),
             _ => (ErrorCode::ElementNotClickable, &spot.description),
         };
-        Err(TroupeError::new(code, format!("{what} does not take the focus"))
+        Err(TroupeError::new(code, format!("{what} cannot be focused"))
             .detail("reason", "not focusable")
             .detail("selector", target)
             .suggestion("click it, then `press` without `selector`"))
@@ -313,10 +313,7 @@ impl Page {
                 .detail("reason", reason.to_owned())
         };
         if !on && state["radio"] == true {
-            return Err(refuse(
-                "radio",
-                "is a radio button: it is unchecked by checking another one",
-            ));
+            return Err(refuse("radio", "is a radio button: checking another one unchecks it"));
         }
         let options = ClickOptions {
             button: MouseButton::Left,
@@ -345,10 +342,10 @@ impl Page {
         timeout: Duration,
     ) -> Result<ActionOutcome> {
         let events = keyboard::chord(key, modifiers).ok_or_else(|| {
-            TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is no key"))
+            TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is not a key"))
                 .detail("key", key)
                 .suggestion(
-                    "use a character (a, ?), a name (Enter, ArrowDown, F5), or a chord (Control+Shift+A)",
+                    "pass a character (a, ?), a name (Enter, ArrowDown, F5) or a chord (Control+Shift+A)",
                 )
         })?;
         let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
@@ -402,10 +399,9 @@ impl Page {
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
-                format!(
-                    "{element} is no file input, and no file chooser opened when it was clicked"
-                ),
+                format!("{element} is not a file input, and clicking it opened no file chooser"),
             )
+            .suggestion("target the file input, or the button that opens the file chooser")
             .detail("reason", "no file input"));
         };
         if chooser.input.is_some() && files.len() > 1 && !chooser.multiple {
@@ -421,5 +417,6 @@ impl Page {
 }
 
 fn one_file_only() -> TroupeError {
-    TroupeError::new(ErrorCode::InvalidParameters, "it takes one file only")
+    TroupeError::new(ErrorCode::InvalidParameters, "the file input accepts only one file")
+        .suggestion("pass one path in `files`")
 }

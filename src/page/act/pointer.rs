@@ -249,9 +249,7 @@ impl Page {
                 ),
             )
             .detail("reason", "position")
-            .suggestion(
-                "pass the `selector` of an element to point at it: it is scrolled into view",
-            ));
+            .suggestion("pass the `selector` of an element: it is scrolled into view"));
         }
         let what = answer["description"].as_str().unwrap_or("the page");
         Ok(ActionPoint::in_viewport(

@@ -99,5 +99,5 @@ fn nothing_moved(what: &str, extent: &str) -> TroupeError {
         format!("nothing scrolled: {what} is at {extent}, and the page does not react to the mouse wheel there"),
     )
     .detail("reason", "not scrollable")
-    .suggestion("it is at its end, or another part of the page scrolls: pass the `selector` of an element in that part")
+    .suggestion("if another part of the page scrolls, pass the `selector` of an element in it")
 }

@@ -36,10 +36,10 @@ impl Page {
         }
         match self.run_script(script, 0).await {
             Err(error) if is_syntax_error(&error) && script.trim_start().starts_with("return ") => {
-                Err(error.suggestion("give an expression, or a function: () => { …; return … }"))
+                Err(error.suggestion("pass an expression, or a function: () => { …; return … }"))
             }
             Err(error) if !parameter.is_empty() && is_args_missing(&error) => Err(error.suggestion(
-                "statements cannot use `args`; give a function: (first, second) => { …; return … }",
+                "pass a function: (first, second) => { …; return … }; statements cannot use `args`",
             )),
             outcome => outcome,
         }

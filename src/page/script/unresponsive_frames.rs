@@ -115,6 +115,6 @@ impl Page {
             format!("the frame at `{url}` is unresponsive: a script is blocking its main thread"),
         )
         .detail("reason", UNRESPONSIVE)
-        .suggestion("wait and call again; the rest of the page can be used")
+        .suggestion("wait and call again; the rest of the page is usable")
     }
 }

@@ -18,18 +18,18 @@ pub(super) const TEMPLATE: &str = "prompt";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PromptFile {
     name: Spanned<String>,
     #[serde(default)]
     description: String,
     #[serde(default)]
-    arguments: Vec<WrittenArgument>,
+    arguments: Vec<ArgumentEntry>,
     template: Spanned<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenArgument {
+struct ArgumentEntry {
     name: Spanned<String>,
     #[serde(default)]
     description: String,
@@ -42,11 +42,11 @@ struct WrittenArgument {
 pub struct Prompt {
     pub name: String,
     pub description: String,
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<PromptArgument>,
     pub(super) template: Handlebars<'static>,
 }
 
-pub struct Argument {
+pub struct PromptArgument {
     pub name: String,
     pub description: String,
     pub required: bool,
@@ -55,7 +55,7 @@ pub struct Argument {
     pub(super) is_json: bool,
 }
 
-impl Argument {
+impl PromptArgument {
     /// A password, which is not inserted into the text because the caller knows it.
     pub(super) fn is_secret(&self) -> bool {
         let name = self.name.to_lowercase();
@@ -86,7 +86,7 @@ impl Prompt {
                 problem: format!("it has more than {LARGEST} bytes"),
             });
         }
-        let written: Written = serde_saphyr::from_str(text).map_err(|error| FileError {
+        let written: PromptFile = serde_saphyr::from_str(text).map_err(|error| FileError {
             line: error.location().map(|location| location.line()),
             problem: yaml_problem(&error.without_snippet().to_string()),
         })?;
@@ -140,7 +140,7 @@ impl Prompt {
         // It is text for a model, not HTML.
         template.register_escape_fn(handlebars::no_escape);
         template.register_template(TEMPLATE, compiled);
-        let arguments = written.arguments.into_iter().map(|argument| Argument {
+        let arguments = written.arguments.into_iter().map(|argument| PromptArgument {
             is_json: iterated.contains(&argument.name.value),
             name: argument.name.value,
             description: argument.description,

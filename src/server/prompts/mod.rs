@@ -18,7 +18,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-pub use file::{Argument, Prompt};
+pub use file::{Prompt, PromptArgument};
 
 const BUILT_IN: &[&str] = &[
     include_str!("built_in/scrape_website.yaml"),
@@ -185,7 +185,7 @@ impl Prompt {
     }
 
     /// In the protocol, arguments are strings: a string that is valid JSON is parsed.
-    fn value(&self, argument: &Argument, value: Value) -> Result<Value> {
+    fn value(&self, argument: &PromptArgument, value: Value) -> Result<Value> {
         let Value::String(text) = value else { return Ok(value) };
         let looks_like_json = text.trim_start().starts_with(['{', '[']);
         match serde_json::from_str::<Value>(&text) {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompts_of_the_seed_read_as_it_says() {
+    fn the_built_in_prompts_have_the_text_of_the_seed() {
         let cases = [
             (
                 "scrape_website",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told() {
+    fn invalid_arguments_are_reported() {
         let told: Vec<String> = [
             json!({"url": "http://a/"}),
             json!({}),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_is_told_with_its_line() {
+    fn errors_in_a_file_are_reported_with_their_line() {
         let told: Vec<String> = [
             "name: a\ntemplate: |\n  one\n  {{#each x}}\n  two\n",
             "name: a\ntemplate: '{{#each'\n",
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_json_is_printed_as_it_was_given() {
+    fn an_argument_that_is_json_is_printed_as_it_was_given() {
         let ours = |template: &str, given: Value| {
             let arguments_ = "arguments:\n  - name: x\n  - name: y\n    default: '[1]'\n";
             let quoted = serde_json::to_string(template).unwrap();
@@ -312,14 +312,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_printed_as_it_is(text in "[ \\[{]*[^\u{0}]+") {
+        fn text_is_printed_unchanged(text in "[ \\[{]*[^\u{0}]+") {
             let printed = render("e2e_test", json!({"test_scenario": text.clone(), "start_url": "http://a/"}));
             let begins = format!("Execute this E2E test scenario: {text}\n");
             prop_assert!(printed.unwrap().starts_with(&begins));
         }
 
         #[test]
-        fn no_file_makes_it_panic(text in any::<String>(), template in any::<String>()) {
+        fn no_file_causes_a_panic(text in any::<String>(), template in any::<String>()) {
             let _ = Prompt::parse(&text);
             let quoted = serde_json::to_string(&template).unwrap();
             let written = format!("name: a\narguments:\n  - name: x\ntemplate: {quoted}\n");
@@ -329,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn no_template_makes_it_panic(parts in proptest::collection::vec(prop_oneof![
+        fn no_template_causes_a_panic(parts in proptest::collection::vec(prop_oneof![
             Just("{{"), Just("}}"), Just("{{{"), Just("}}}"), Just("#each x"), Just("/each"), Just("x"), Just("@key"),
             Just("#if x"), Just("/if"), Just("else"), Just("../"), Just("this"), Just("> p"), Just("~"), Just(" "), Just("\n"),
         ], 0..20)) {

@@ -42,13 +42,13 @@ pub(super) fn printing<'a>(
     texts: HashMap<String, String>,
 ) -> Handlebars<'a> {
     let mut handlebars: Handlebars<'a> = handlebars.clone();
-    handlebars.register_helper(NAME, Box::new(Print(texts)));
+    handlebars.register_helper(NAME, Box::new(PrintHelper(texts)));
     handlebars
 }
 
-struct Print(HashMap<String, String>);
+struct PrintHelper(HashMap<String, String>);
 
-impl HelperDef for Print {
+impl HelperDef for PrintHelper {
     fn call<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,

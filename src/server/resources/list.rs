@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::read::{about, screenshot_uri};
 use crate::{
     session::{Connection, Session, SessionManager},
-    tools::{ResourceKind, ResourceUri, TEMPLATES},
+    tools::{McpResourceKind, ResourceUri, TEMPLATES},
 };
 
 /// Maximum length of the list. If there are more entries, the newest ones are kept.
 const MOST: usize = 1000;
 
-/// All of them, the oldest session first.
+/// Returns all resources, those of the oldest session first.
 pub(super) fn all(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
     let sessions = connection.sessions(manager);
     let mut resources: Vec<Resource> = sessions.iter().flat_map(of_session).collect();
@@ -24,19 +24,19 @@ pub(super) fn all(connection: &Connection, manager: &SessionManager) -> Vec<Reso
 }
 
 fn of_session(session: &Arc<Session>) -> Vec<Resource> {
-    let uri = |kind: ResourceKind| ResourceUri::new(&session.id, kind).to_string();
+    let uri = |kind: McpResourceKind| ResourceUri::new(&session.id, kind).to_string();
     let json =
         |uri: String, name: String| Resource::new(uri, name).with_mime_type("application/json");
     let short = session.id.split('-').next().unwrap_or_default();
-    let mut resources = vec![json(uri(ResourceKind::Session), format!("session {short}"))];
+    let mut resources = vec![json(uri(McpResourceKind::Session), format!("session {short}"))];
     for page in session.open_pages() {
         let id = page.id.clone();
         resources.push(
-            json(uri(ResourceKind::Page(id.clone())), format!("{id} of {short}"))
+            json(uri(McpResourceKind::Page(id.clone())), format!("{id} of {short}"))
                 .with_description(page.url()),
         );
         if page.check_requests().is_ok() {
-            let log = uri(ResourceKind::NetworkLog(id.clone()));
+            let log = uri(McpResourceKind::NetworkLog(id.clone()));
             resources.push(json(log, format!("network log of {id} of {short}")));
         }
     }

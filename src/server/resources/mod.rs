@@ -21,8 +21,8 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use self::{
-    read::Content,
-    watch::{Outlet, State, state, watch},
+    read::ResourceBody,
+    watch::{NotificationSink, ResourceRevision, state, watch},
 };
 use crate::{
     error::{ErrorCode, TroupeError},
@@ -31,7 +31,7 @@ use crate::{
     tools::{Registry, ResourceUri},
 };
 
-/// A client watches no more than this at once.
+/// Maximum number of subscriptions of a client.
 const MOST_SUBSCRIPTIONS: usize = 500;
 
 pub(super) fn list(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
@@ -42,7 +42,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     list::templates()
 }
 
-/// Reads one; naming its session is enough to see it.
+/// Reads a resource. A session id is a capability token, so the URI is sufficient to read it.
 pub(super) async fn read(
     connection: &Connection,
     registry: &Registry,
@@ -52,8 +52,10 @@ pub(super) async fn read(
     let refused = |error: TroupeError| refusal(uri, &registry.with_offered_tools(error));
     let session = connection.session(registry.manager(), &parsed.session).await.map_err(refused)?;
     let contents = match read::read(&session, &parsed).await.map_err(refused)? {
-        Content::Json(json) => ResourceContents::text(json, uri).with_mime_type("application/json"),
-        Content::Picture(taken) => {
+        ResourceBody::Json(json) => {
+            ResourceContents::text(json, uri).with_mime_type("application/json")
+        }
+        ResourceBody::Picture(taken) => {
             let contents =
                 ResourceContents::blob(taken.data.clone(), uri).with_mime_type(taken.mime_type);
             match read::about(&taken) {
@@ -90,12 +92,12 @@ fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
 /// The subscriptions of a connection's client (until 2025-11-25).
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    watched: Mutex<HashMap<String, State>>,
+    watched: Mutex<HashMap<String, ResourceRevision>>,
     news: Revision,
 }
 
 impl Subscriptions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, State>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ResourceRevision>> {
         self.watched.lock()
     }
 
@@ -114,8 +116,7 @@ impl Subscriptions {
         let state = state(connection, manager, &uri);
         let mut watched = self.lock();
         if watched.len() >= MOST_SUBSCRIPTIONS && !watched.contains_key(&uri) {
-            let problem =
-                format!("{MOST_SUBSCRIPTIONS} resources are subscribed to; that is the limit");
+            let problem = format!("the limit of {MOST_SUBSCRIPTIONS} subscriptions is reached");
             return Err(ErrorData::invalid_params(problem, None));
         }
         watched.entry(uri).or_insert(state);
@@ -136,8 +137,8 @@ struct Subscriber<'a> {
     subscriptions: &'a Subscriptions,
 }
 
-impl Outlet for Subscriber<'_> {
-    fn subscribed(&self) -> HashMap<String, State> {
+impl NotificationSink for Subscriber<'_> {
+    fn subscribed(&self) -> HashMap<String, ResourceRevision> {
         self.subscriptions.lock().clone()
     }
 
@@ -159,7 +160,7 @@ impl Outlet for Subscriber<'_> {
     }
 }
 
-/// Tells the client of `peer` of changes, until it has gone.
+/// Notifies the client of `peer` of changes until it disconnects.
 pub(super) async fn serve_subscriber(
     connection: Arc<Connection>,
     manager: Arc<SessionManager>,
@@ -169,7 +170,7 @@ pub(super) async fn serve_subscriber(
     watch(&connection, &manager, &Subscriber { peer, subscriptions: &subscriptions }).await;
 }
 
-/// What of a `subscriptions/listen` is granted: of resources, those that have a name of ours.
+/// Returns the part of a `subscriptions/listen` that is granted: only resources with a valid URI.
 pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut granted = requested.clone();
     if let Some(uris) = &mut granted.resource_subscriptions {
@@ -180,14 +181,14 @@ pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 }
 
 /// A client of 2026-07-28, which requests each kind of notification.
-struct Listener<'a> {
+struct StatelessListener<'a> {
     context: &'a SubscriptionContext,
-    watched: HashMap<String, State>,
+    watched: HashMap<String, ResourceRevision>,
     news: Revision,
 }
 
-impl Outlet for Listener<'_> {
-    fn subscribed(&self) -> HashMap<String, State> {
+impl NotificationSink for StatelessListener<'_> {
+    fn subscribed(&self) -> HashMap<String, ResourceRevision> {
         self.watched.clone()
     }
 
@@ -208,7 +209,7 @@ impl Outlet for Listener<'_> {
     }
 }
 
-/// Tells the client of `context` of changes, until it has gone or wants no more.
+/// Notifies the client of `context` of changes until it disconnects or unsubscribes.
 pub(super) async fn serve_listener(
     connection: &Connection,
     manager: &Arc<SessionManager>,
@@ -217,13 +218,13 @@ pub(super) async fn serve_listener(
     let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
     let mut watched = HashMap::with_capacity(uris.len());
     for uri in uris {
-        // Naming a session is knowing it.
+        // This makes the session known to the connection.
         if let Ok(parsed) = ResourceUri::parse(&uri) {
             let _ = connection.session(manager, &parsed.session).await;
         }
         let state = state(connection, manager, &uri);
         watched.insert(uri, state);
     }
-    let listener = Listener { context, watched, news: Revision::default() };
+    let listener = StatelessListener { context, watched, news: Revision::default() };
     watch(connection, manager, &listener).await;
 }

@@ -9,7 +9,7 @@ use crate::{
     offload,
     page::{LoggedRequest, Page},
     session::{Screenshot, Session},
-    tools::{ResourceKind, ResourceUri, screenshot_at, timestamp},
+    tools::{McpResourceKind, ResourceUri, screenshot_at, timestamp},
 };
 
 /// The elements that are listed if no selector is given.
@@ -18,65 +18,65 @@ const ACTIONABLE: &str = "a[href], button, input:not([type=hidden]), select, tex
 [role=menuitem], [role=option]";
 
 /// The contents of a resource.
-pub(super) enum Content {
+pub(super) enum ResourceBody {
     /// JSON text.
     Json(String),
     Picture(Arc<Screenshot>),
 }
 
 /// The contents of a resource before secrets are masked.
-enum Unmasked {
+enum UnmaskedBody {
     Json(Value),
     Picture(Arc<Screenshot>),
 }
 
 /// Reads `uri`, which is in `session`.
-pub(super) async fn read(session: &Arc<Session>, uri: &ResourceUri) -> Result<Content> {
+pub(super) async fn read(session: &Arc<Session>, uri: &ResourceUri) -> Result<ResourceBody> {
     // Waits until the session is ready, and stops when the session ends.
     Ok(match session.run(contents(session, uri)).await? {
-        Unmasked::Json(mut json) => offload::in_place(offload::json_size(&json), || {
+        UnmaskedBody::Json(mut json) => offload::in_place(offload::json_size(&json), || {
             session.secrets.mask_json(&mut json);
-            Content::Json(json.to_string())
+            ResourceBody::Json(json.to_string())
         }),
-        Unmasked::Picture(taken) => Content::Picture(taken),
+        UnmaskedBody::Picture(taken) => ResourceBody::Picture(taken),
     })
 }
 
-async fn contents(session: &Session, uri: &ResourceUri) -> Result<Unmasked> {
+async fn contents(session: &Session, uri: &ResourceUri) -> Result<UnmaskedBody> {
     let json = match &uri.kind {
-        ResourceKind::Session => {
+        McpResourceKind::Session => {
             let metadata = serde_json::to_value(session.info()).unwrap_or_default();
             json!({"uri": uri.to_string(), "name": "session", "mimeType": "application/json", "metadata": metadata})
         }
-        ResourceKind::Pages => {
+        McpResourceKind::Pages => {
             let mut pages = Vec::new();
             for open in session.open_pages() {
-                let uri = ResourceUri::new(&session.id, ResourceKind::Page(open.id.clone()));
+                let uri = ResourceUri::new(&session.id, McpResourceKind::Page(open.id.clone()));
                 pages.push(page(&uri, &open).await);
             }
             json!({"uri": uri.to_string(), "pages": pages})
         }
-        ResourceKind::Page(id) => page(uri, &*open_page(session, id)?).await,
-        ResourceKind::Element { page, reference } => {
+        McpResourceKind::Page(id) => page(uri, &*open_page(session, id)?).await,
+        McpResourceKind::Element { page, reference } => {
             element(uri, &*readable_page(session, page)?, reference).await?
         }
-        ResourceKind::Elements { page, selector } => {
+        McpResourceKind::Elements { page, selector } => {
             elements(session, uri, &*readable_page(session, page)?, selector.as_deref()).await?
         }
-        ResourceKind::Screenshots => {
+        McpResourceKind::Screenshots => {
             let taken: Vec<Value> =
                 session.screenshots().iter().map(|taken| listed(session, taken)).collect();
             json!({"uri": uri.to_string(), "screenshots": taken})
         }
-        ResourceKind::Screenshot { page, at } => {
-            return screenshot_at(session, page, at).map(Unmasked::Picture);
+        McpResourceKind::Screenshot { page, at } => {
+            return screenshot_at(session, page, at).map(UnmaskedBody::Picture);
         }
-        ResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?)?,
+        McpResourceKind::NetworkLog(id) => network_log(uri, &*open_page(session, id)?)?,
     };
-    Ok(Unmasked::Json(json))
+    Ok(UnmaskedBody::Json(json))
 }
 
-/// The page `id`; unlike a call, a read opens none.
+/// Returns the open page `id`. Unlike a call, a read does not open one.
 fn open_page(session: &Session, id: &str) -> Result<Arc<Page>> {
     let pages = session.open_pages();
     pages.iter().find(|page| page.id == id).cloned().ok_or_else(|| {
@@ -89,7 +89,7 @@ fn open_page(session: &Session, id: &str) -> Result<Arc<Page>> {
     })
 }
 
-/// As `open_page`, one whose scripts answer.
+/// Like `open_page`, but fails if a dialog blocks the page.
 fn readable_page(session: &Session, id: &str) -> Result<Arc<Page>> {
     let page = open_page(session, id)?;
     page.check_no_dialog()?;
@@ -97,7 +97,7 @@ fn readable_page(session: &Session, id: &str) -> Result<Arc<Page>> {
 }
 
 async fn page(uri: &ResourceUri, page: &Page) -> Value {
-    // A page that is held up by a dialog, or is just going, still has an address.
+    // A page that is blocked by a dialog or is closing still has a URL.
     let viewport = async {
         match page.dialog() {
             Some(_) => None,
@@ -146,7 +146,7 @@ async fn elements(
         .into_iter()
         .map(|found| {
             let kind =
-                ResourceKind::Element { page: page.id.clone(), reference: found.r#ref.clone() };
+                McpResourceKind::Element { page: page.id.clone(), reference: found.r#ref.clone() };
             json!({
                 "uri": ResourceUri::new(&session.id, kind).to_string(),
                 "name": found.description,
@@ -164,10 +164,12 @@ async fn elements(
     Ok(json!({"uri": uri.to_string(), "elements": elements, "count": found.count}))
 }
 
-/// The name of a picture that was taken in `session`.
+/// Returns the URI of a screenshot of `session`.
 pub(super) fn screenshot_uri(session: &Session, taken: &Screenshot) -> ResourceUri {
-    let kind =
-        ResourceKind::Screenshot { page: taken.page_id.clone(), at: timestamp(taken.captured_at) };
+    let kind = McpResourceKind::Screenshot {
+        page: taken.page_id.clone(),
+        at: timestamp(taken.captured_at),
+    };
     ResourceUri::new(&session.id, kind)
 }
 
@@ -197,21 +199,21 @@ fn network_log(uri: &ResourceUri, page: &Page) -> Result<Value> {
     let content: Vec<Value> = logged
         .iter()
         .map(|(entry, frame)| {
-            let mut told = json!({
+            let mut entry_json = json!({
                 "url": entry.url,
                 "method": entry.method,
-                // As elsewhere: 0 where there was no answer.
+                // 0 if there was no response.
                 "status": entry.status.unwrap_or(0),
                 "resourceType": entry.kind.as_str(),
                 "timing": {"startTime": entry.started.round(), "duration": entry.duration},
             });
             if let Some(failure) = &entry.failure {
-                told["failure"] = json!(failure);
+                entry_json["failure"] = json!(failure);
             }
             if let Some(frame) = frame {
-                told["frame"] = json!(frame);
+                entry_json["frame"] = json!(frame);
             }
-            told
+            entry_json
         })
         .collect();
     Ok(json!({

@@ -11,35 +11,35 @@ use super::list;
 use crate::{
     page::Revision,
     session::{Connection, SessionManager},
-    tools::{ResourceKind, ResourceUri},
+    tools::{McpResourceKind, ResourceUri},
 };
 
 /// The revision of a resource at the last check; `None` if it does not exist.
-pub(super) type State = Option<u64>;
+pub(super) type ResourceRevision = Option<u64>;
 
-/// Where notifications go.
-pub(super) trait Outlet: Send + Sync {
+/// A client that receives notifications.
+pub(super) trait NotificationSink: Send + Sync {
     /// The current subscriptions of the client, with the state of each resource when it was subscribed to.
-    fn subscribed(&self) -> HashMap<String, State>;
-    /// Advanced when that has become something else.
+    fn subscribed(&self) -> HashMap<String, ResourceRevision>;
+    /// Advances when the subscriptions change.
     fn resubscribed(&self) -> &Revision;
     fn wants_list_changes(&self) -> bool;
-    /// False where the client has gone.
+    /// Returns false if the client has disconnected.
     fn list_changed(&self) -> impl Future<Output = bool> + Send;
     fn updated(&self, uri: String) -> impl Future<Output = bool> + Send;
 }
 
-/// Tells `outlet` of changes until the client has gone. Whoever starts it ends it.
+/// Notifies `sink` of changes until the client disconnects.
 pub(super) async fn watch(
     connection: &Connection,
     manager: &Arc<SessionManager>,
-    outlet: &impl Outlet,
+    sink: &impl NotificationSink,
 ) {
     let mut listed = uris(connection, manager);
-    let mut told: HashMap<String, State> = HashMap::new();
+    let mut reported: HashMap<String, ResourceRevision> = HashMap::new();
     loop {
-        // Listening before looking: no change falls between.
-        let mut resubscribed = outlet.resubscribed().changes();
+        // Subscribe before the state is read, so that no change is missed.
+        let mut resubscribed = sink.resubscribed().changes();
         let mut acquainted = connection.news().changes();
         let sessions = connection.sessions(manager);
         let mut changes: Vec<_> = sessions.iter().map(|session| session.news().changes()).collect();
@@ -47,16 +47,16 @@ pub(super) async fn watch(
         let now = uris(connection, manager);
         if now != listed {
             listed = now;
-            if outlet.wants_list_changes() && !outlet.list_changed().await {
+            if sink.wants_list_changes() && !sink.list_changed().await {
                 return;
             }
         }
-        let subscribed = outlet.subscribed();
-        told.retain(|uri, _| subscribed.contains_key(uri));
+        let subscribed = sink.subscribed();
+        reported.retain(|uri, _| subscribed.contains_key(uri));
         for (uri, at_first) in subscribed {
             let now = state(connection, manager, &uri);
-            let before = told.insert(uri.clone(), now).unwrap_or(at_first);
-            if before != now && !outlet.updated(uri).await {
+            let before = reported.insert(uri.clone(), now).unwrap_or(at_first);
+            if before != now && !sink.updated(uri).await {
                 return;
             }
         }
@@ -79,20 +79,24 @@ fn uris(connection: &Connection, manager: &SessionManager) -> Vec<String> {
     list::all(connection, manager).into_iter().map(|resource| resource.uri).collect()
 }
 
-/// A number that is another when the resource is, as far as the client of `connection` may know of it.
-pub(super) fn state(connection: &Connection, manager: &SessionManager, uri: &str) -> State {
+/// Returns a number that changes with the resource; `None` if the client of `connection` cannot access it.
+pub(super) fn state(
+    connection: &Connection,
+    manager: &SessionManager,
+    uri: &str,
+) -> ResourceRevision {
     let uri = ResourceUri::parse(uri).ok()?;
     let session = connection.find(manager, &uri.session)?;
     match &uri.kind {
-        ResourceKind::Session | ResourceKind::Pages | ResourceKind::Screenshots => {
+        McpResourceKind::Session | McpResourceKind::Pages | McpResourceKind::Screenshots => {
             Some(session.news().now())
         }
         // A picture never changes.
-        ResourceKind::Screenshot { .. } => Some(0),
-        ResourceKind::Page(_)
-        | ResourceKind::Element { .. }
-        | ResourceKind::Elements { .. }
-        | ResourceKind::NetworkLog(_) => {
+        McpResourceKind::Screenshot { .. } => Some(0),
+        McpResourceKind::Page(_)
+        | McpResourceKind::Element { .. }
+        | McpResourceKind::Elements { .. }
+        | McpResourceKind::NetworkLog(_) => {
             let page = session
                 .open_pages()
                 .into_iter()

@@ -80,7 +80,7 @@ pub struct SessionInfo {
     /// Milliseconds since 1970. Absent if the session lives as long as its connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
-    /// When it was last saved, in milliseconds since 1970. Only for sessions that are not active.
+    /// Milliseconds since 1970 when it was last saved. Only for sessions that are not active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<u64>,
     pub pages: Vec<PageInfo>,

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::text::Target;
+use super::text::RequiredTarget;
 use crate::{
     error::Result,
     page::{Links, Metadata, Table},
     tools::tool::PageCall,
 };
 
-pub(super) async fn extract_table(call: PageCall, given: Target) -> Result<Table> {
+pub(super) async fn extract_table(call: PageCall, given: RequiredTarget) -> Result<Table> {
     call.page.table(&given.selector).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LinksParameters {
-    /// Only links in it
+    /// Only links inside
     selector: Option<String>,
 }
 

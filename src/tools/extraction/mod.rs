@@ -33,21 +33,21 @@ const SCRIPTS: Switch = Switch {
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, description| tool(name, Group::Extraction, description);
     vec![
-        tool("snapshot", "See the page as text: roles, names, states, and a ref (e12) for each element to act on.")
+        tool("snapshot", "Get the page as text: roles, names, states, and a ref (e12) for each element to act on.")
             .read_only()
             .snapshot()
             .page(snapshot),
-        tool("find", "Find lines of the whole page, with refs, where a snapshot is long or folded.")
+        tool("find", "Search the whole page for lines, with refs, if a snapshot is long or folded.")
             .read_only()
             .page(text::find),
         tool("read_page", "Read the main content as Markdown: articles, documentation.").read_only().page(text::read_page),
-        tool("get_text", "Read what the page or one element shows.").read_only().page(text::get_text),
-        tool("get_all_text", "Read the text of every match.").read_only().page(text::get_all_text),
+        tool("get_text", "Read the visible text of the page or an element.").read_only().page(text::get_text),
+        tool("get_all_text", "Read the text of all matches.").read_only().page(text::get_all_text),
         tool("get_attribute", "Read an attribute, such as href.").read_only().page(text::get_attribute),
         tool("get_value", "Read a field's value and checked state.").read_only().page(text::get_value),
-        tool("screenshot", "Take a picture of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
-        tool("screenshot_element", "Take a picture of one element.").read_only().page(pictures::screenshot_element),
-        tool("compare_screenshots", "Compare with an earlier screenshot: percentage, and a picture with the changes boxed.")
+        tool("screenshot", "Take a screenshot of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
+        tool("screenshot_element", "Take a screenshot of an element.").read_only().page(pictures::screenshot_element),
+        tool("compare_screenshots", "Compare with an earlier screenshot: percentage, and an image with the changes boxed.")
             .read_only()
             .page(pictures::compare_screenshots),
         tool("extract_table", "Read a table as headers and rows.").read_only().page(data::extract_table),
@@ -68,7 +68,7 @@ const READ_ON: usize = 40;
 struct SnapshotParameters {
     /// Only this element
     selector: Option<String>,
-    /// Only what can be acted on
+    /// Interactive elements only
     interactive: Option<bool>,
     depth: Option<u32>,
     /// Characters
@@ -85,7 +85,7 @@ async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
             given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON)),
         ),
     };
-    // At once: where the page takes no turn neither is answered, and one time limit is enough.
+    // Concurrently, so that an unresponsive page costs only one time limit.
     let (title, text) = tokio::join!(call.page.title(), call.page.snapshot(&options));
     let (title, text) = (title.unwrap_or_default(), text?);
     let heading = format!("Page: {} ({title})", call.page.url());
@@ -146,7 +146,7 @@ fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String>
 fn holds_secret(page_id: &str) -> TroupeError {
     let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
     let message = format!(
-        "`evaluate` cannot be used while page `{page_id}` holds a secret that was typed by its name"
+        "`evaluate` is disabled while page `{page_id}` contains a secret that was typed by name"
     );
     TroupeError::new(ErrorCode::BlockedByPolicy, message).detail("rule", rule).suggestion(format!(
         "read the page with `snapshot`, or close page `{page_id}`, or navigate it to another document, or start the server with \
@@ -159,6 +159,9 @@ pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        TroupeError::new(ErrorCode::InternalError, format!("the work was not done: {error}"))
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the call's background task failed: {error}"),
+        )
     })?
 }

@@ -13,7 +13,7 @@ use crate::{
     tools::tool::PageCall,
 };
 
-/// Characters of a file name that is made of a page's title.
+/// Maximum length of a file name that is derived from a page's title.
 const LONGEST_NAME: usize = 60;
 
 #[derive(Deserialize, JsonSchema)]
@@ -45,7 +45,10 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     let config = call.config.clone();
     aside(move || {
         let bytes = STANDARD.decode(printed).map_err(|error| {
-            TroupeError::new(ErrorCode::InternalError, format!("no base64: {error}"))
+            TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the browser's PDF is not base64: {error}"),
+            )
         })?;
         let create = if is_named { files::create_new } else { files::create_output };
         let path = write_file(create(&config, &name)?, &bytes)?;
@@ -54,7 +57,7 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     .await
 }
 
-/// A file name of a title's letters and digits.
+/// Returns a file name with the letters and digits of a title.
 fn named_after(title: &str) -> String {
     let words =
         title.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -16,13 +16,13 @@ use crate::{
     policy::files,
     session::Screenshot,
     tools::{
-        answer::{Picture, Pictured},
+        answer::{EncodedPicture, Pictured},
         screenshots::EarlierScreenshot,
         tool::PageCall,
     },
 };
 
-/// A file that is larger is no picture of a page.
+/// Maximum size of a baseline file in bytes.
 const LARGEST_BASELINE: u64 = 100 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -66,11 +66,13 @@ fn type_and_path(
         None => {
             let problem = match (meant, given) {
                 (Some(_), Some(_)) => {
-                    format!("`path` ends in .{extension}, which is another `type`")
+                    format!("`path` ends in .{extension}, which contradicts `type`")
                 }
                 _ => format!("`path` must end in .png, .jpg or .jpeg, not .{extension}"),
             };
-            Err(TroupeError::new(ErrorCode::InvalidParameters, problem).detail("path", path))
+            Err(TroupeError::new(ErrorCode::InvalidParameters, problem)
+                .detail("path", path)
+                .suggestion("pass a `path` such as page.png, or one that fits {type}"))
         }
     }
 }
@@ -99,17 +101,21 @@ pub(super) struct ScreenshotParameters {
     path: Option<String>,
 }
 
-pub(super) async fn screenshot(call: PageCall, given: ScreenshotParameters) -> Result<Picture> {
+pub(super) async fn screenshot(
+    call: PageCall,
+    given: ScreenshotParameters,
+) -> Result<EncodedPicture> {
     let (kind, path) = type_and_path(given.r#type, given.path)?;
     let format = kind.format();
     if format == ImageFormat::Png && given.quality.is_some() {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            "`quality` goes with `type: \"jpeg\"` only",
-        ));
+            "`quality` requires `type: \"jpeg\"`",
+        )
+        .suggestion("pass {type: \"jpeg\"}, or omit `quality`"));
     }
     if let Some(path) = path.clone() {
-        // A path that is out of reach is an error before the picture is taken.
+        // Rejects a path outside of the allowed folders before the screenshot is taken.
         let config = call.config.clone();
         aside(move || files::resolve_output(&config, &path)).await?;
     }
@@ -142,7 +148,7 @@ pub(super) struct ElementParameters {
 pub(super) async fn screenshot_element(
     call: PageCall,
     given: ElementParameters,
-) -> Result<Picture> {
+) -> Result<EncodedPicture> {
     let format = given.r#type.map_or(ImageFormat::Png, PictureType::format);
     let timeout = call.action_timeout(None);
     let data = call
@@ -175,11 +181,11 @@ impl Size {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Comparison {
-    /// Of all pixels, how many have changed.
+    /// Percentage of changed pixels.
     percentage: f64,
     changed_pixels: u64,
     total_pixels: u64,
-    /// Changed parts in pixels of the picture, the largest first.
+    /// Changed regions in pixels of the image, the largest first.
     regions: Vec<Region>,
     baseline: Size,
     current: Size,
@@ -234,7 +240,7 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
             Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InvalidParameters,
-                    format!("the baseline is no base64: {error}"),
+                    format!("the baseline is not base64: {error}"),
                 )
             })?,
             None => baseline_file(&config, &given)?,
@@ -242,9 +248,9 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         decode(&bytes).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InvalidParameters,
-                format!("the baseline is no PNG or JPEG: {error}"),
+                format!("the baseline is not a PNG or JPEG image: {error}"),
             )
-            .suggestion("give the path or the base64 of a picture that `screenshot` has taken")
+            .suggestion("pass the path or base64 of an image that `screenshot` took")
         })
     })
     .await
@@ -261,13 +267,13 @@ fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
     if std::fs::metadata(&path).map_err(unreadable)?.len() > LARGEST_BASELINE {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            format!("`{}` is too large for a picture of a page", path.display()),
+            format!("`{}` is larger than 100 MiB", path.display()),
         ));
     }
     std::fs::read(&path).map_err(unreadable)
 }
 
-/// The base64 in a baseline, where it is no path: what PNGs and JPEGs begin with is no usual name of a file.
+/// Returns the base64 data of a baseline that is not a path: data URLs, and texts that begin like a PNG or JPEG.
 fn written_out(given: &str) -> Option<&str> {
     if let Some(url) = given.strip_prefix("data:") {
         return Some(url.split_once("base64,").map_or(url, |(_, data)| data));
@@ -278,7 +284,10 @@ fn written_out(given: &str) -> Option<&str> {
 
 fn pixels(data: &str) -> Result<RgbaImage> {
     let unreadable = |error: String| {
-        TroupeError::new(ErrorCode::InternalError, format!("the browser's picture: {error}"))
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the browser's screenshot cannot be decoded: {error}"),
+        )
     };
     decode(&STANDARD.decode(data).map_err(|error| unreadable(error.to_string()))?)
         .map_err(|error| unreadable(error.to_string()))
@@ -286,7 +295,7 @@ fn pixels(data: &str) -> Result<RgbaImage> {
 
 fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Result<String> {
     let bytes = encode(picture, format, quality).map_err(|error| {
-        TroupeError::new(ErrorCode::InternalError, format!("the picture: {error}"))
+        TroupeError::new(ErrorCode::InternalError, format!("the image cannot be encoded: {error}"))
     })?;
     Ok(STANDARD.encode(bytes))
 }
@@ -298,21 +307,21 @@ async fn kept(
     format: ImageFormat,
     full_page: bool,
     path: Option<String>,
-) -> Result<Picture> {
+) -> Result<EncodedPicture> {
     let picture = checked(&call.config, data, format)?;
     let config = call.config.clone();
     let (picture, size) = aside(move || {
         let bytes = STANDARD.decode(&picture.data).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InternalError,
-                format!("the browser's picture is not base64: {error}"),
+                format!("the browser's screenshot is not base64: {error}"),
             )
         })?;
         let path = match path {
             Some(path) => Some(write_file(files::create_new(&config, &path)?, &bytes)?),
             None => None,
         };
-        Ok((Picture { path, ..picture }, dimensions(&bytes).ok()))
+        Ok((EncodedPicture { path, ..picture }, dimensions(&bytes).ok()))
     })
     .await?;
     if let Some((width, height)) = size {
@@ -331,18 +340,18 @@ async fn kept(
 }
 
 /// The picture, if it is not larger than the configuration allows.
-fn checked(config: &Config, data: String, format: ImageFormat) -> Result<Picture> {
+fn checked(config: &Config, data: String, format: ImageFormat) -> Result<EncodedPicture> {
     let bytes = data.len() as u64 / 4 * 3;
     let limit = config.security.max_screenshot_size;
     if bytes > limit {
         return Err(TroupeError::new(
             ErrorCode::ResourceExhausted,
-            format!("the picture has {bytes} bytes; the limit is {limit}"),
+            format!("the image has {bytes} bytes; the limit is {limit}"),
         )
         .retryable(false)
         .suggestion(
-            "take the viewport only, or a JPEG of lower quality, or raise --max-screenshot-size",
+            "pass {type: \"jpeg\"} with a low `quality`, or omit `fullPage`, or raise --max-screenshot-size",
         ));
     }
-    Ok(Picture { data, mime_type: mime_type(format).into(), path: None })
+    Ok(EncodedPicture { data, mime_type: mime_type(format).into(), path: None })
 }

@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct FindParameters {
-    /// In any case
+    /// Case-insensitive
     text: Option<String>,
     /// JavaScript, case-insensitive
     regex: Option<String>,
@@ -25,9 +25,10 @@ pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<Text> 
         _ => {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
-                "`find`: give either `text` or `regex`",
+                "`find` needs either `text` or `regex`",
             )
-            .detail("reason", "MISSING_PARAMETER"));
+            .detail("reason", "MISSING_PARAMETER")
+            .suggestion("`find` {text: \"price\"} lists the lines that contain a text"));
         }
     };
     let found = call.page.find(&query).await?;
@@ -56,7 +57,7 @@ pub(super) struct OptionalTarget {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Target {
+pub(super) struct RequiredTarget {
     pub selector: String,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct ShownTexts {
     count: u64,
 }
 
-pub(super) async fn get_all_text(call: PageCall, given: Target) -> Result<ShownTexts> {
+pub(super) async fn get_all_text(call: PageCall, given: RequiredTarget) -> Result<ShownTexts> {
     let found = call.page.texts(&given.selector).await?;
     Ok(ShownTexts { texts: found.texts, count: found.count })
 }
@@ -88,7 +89,7 @@ pub(super) struct AttributeParameters {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AttributeValue {
-    /// Null where the element has no such attribute.
+    /// Null if the element has no such attribute.
     value: Option<String>,
 }
 
@@ -99,6 +100,6 @@ pub(super) async fn get_attribute(
     Ok(AttributeValue { value: call.page.attribute(&given.selector, &given.attribute).await? })
 }
 
-pub(super) async fn get_value(call: PageCall, given: Target) -> Result<FieldValue> {
+pub(super) async fn get_value(call: PageCall, given: RequiredTarget) -> Result<FieldValue> {
     call.page.value(&given.selector).await
 }

@@ -20,8 +20,8 @@ use tokio_tungstenite::{
 use url::Url;
 
 use super::{
-    memory::{Greeting, Linked},
-    standing::Wish,
+    pending::{ConnectionReport, Handshake},
+    restorable::RestoreRequest,
 };
 use crate::{
     config::Config,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Results with pictures of whole pages are long.
+/// Maximum size of a message of the server: full-page screenshots are large.
 const LONGEST_ANSWER: usize = 64 << 20;
 /// Timeout for one attempt to connect and to initialize.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -43,16 +43,16 @@ const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum pause that the server can request.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Timeout for closing the connection.
-const GOODBYE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of in-flight requests. More could deadlock, because a server whose answers are
 /// not read stops reading.
-const AT_ONCE: usize = 64;
-/// The prefix of the ids of Troupe's own requests, which no client uses by chance.
-const OUR_IDS: &str = "troupe-connect-";
+const MAX_IN_FLIGHT: usize = 64;
+/// The prefix of the ids of the proxy's own requests, which must differ from those of the client.
+const ID_PREFIX: &str = "troupe-connect-";
 
 /// The URL of a server and the headers of requests to it.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct ConnectTarget {
     url: Url,
     /// The URL as it was given, for messages. It has no password.
     pub shown: String,
@@ -62,7 +62,7 @@ pub(super) struct Target {
     reads_token_file: bool,
 }
 
-impl Target {
+impl ConnectTarget {
     pub async fn new(config: &Config) -> Result<Self> {
         let given = config.connect.as_deref().unwrap_or_default();
         let wrong = |why: &str| {
@@ -78,9 +78,9 @@ impl Target {
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 "wss"
             }
-            _ => return Err(wrong("a server is reached by http:, https:, ws: or wss:")),
+            _ => return Err(wrong("the URL must begin with http:, https:, ws: or wss:")),
         };
-        url.set_scheme(scheme).map_err(|()| wrong("another scheme was expected"))?;
+        url.set_scheme(scheme).map_err(|()| wrong("the scheme is not valid"))?;
         // The path of the WebSocket, next to that of Streamable HTTP.
         let path = url.path().trim_end_matches('/');
         let path = match path.strip_suffix("/mcp").unwrap_or(path) {
@@ -126,11 +126,12 @@ fn is_loopback(url: &Url) -> bool {
 
 /// An established connection, and the messages for the client that the server has sent meanwhile.
 pub(super) struct Established {
-    pub link: Box<Link>,
+    pub link: Box<ServerLink>,
     pub early: Vec<String>,
 }
 
-pub(super) struct Link {
+/// A connection to the server.
+pub(super) struct ServerLink {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     /// The id of the client at the server.
     name: Option<String>,
@@ -143,20 +144,20 @@ pub(super) struct Link {
 }
 
 /// Why an attempt to connect failed.
-pub(super) enum Failure {
+pub(super) enum ConnectFailure {
     Connection(Error),
     /// The server is not Troupe.
     NotTroupe(String),
     TimedOut,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ConnectFailure {
     fn from(error: Error) -> Self {
         Self::Connection(error)
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ConnectFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection(error) => error.fmt(out),
@@ -166,9 +167,9 @@ impl fmt::Display for Failure {
     }
 }
 
-impl Failure {
+impl ConnectFailure {
     /// Returns an error if further attempts would fail in the same way.
-    pub fn final_error(&self, target: &Target) -> Option<TroupeError> {
+    pub fn final_error(&self, target: &ConnectTarget) -> Option<TroupeError> {
         let invalid = |message| TroupeError::new(ErrorCode::InvalidParameters, message);
         let not_troupe = |found: &str| {
             let message = format!("there is no Troupe server at {}: {found}", target.shown);
@@ -186,7 +187,7 @@ impl Failure {
                 }
                 StatusCode::TOO_MANY_REQUESTS => None,
                 status if status.is_server_error() => None,
-                status => Some(not_troupe(&format!("it answers {status}"))),
+                status => Some(not_troupe(&format!("it responds with {status}"))),
             },
             Self::Connection(Error::Protocol(error)) => match error {
                 // The server ended during the handshake.
@@ -217,21 +218,21 @@ impl Failure {
 
 /// Connects and initializes, and retries until that succeeds. Returns an error if retries would
 /// fail in the same way. Logs the first failure.
-pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Established> {
+pub(super) async fn open(target: ConnectTarget, handshake: Handshake) -> Result<Established> {
     let mut pause = FIRST_PAUSE;
     // An attempt that fails after the upgrade has an id already, which owns the client's implicit
     // session.
-    let mut name = greeting.name.clone();
+    let mut name = handshake.name.clone();
     let mut is_logged = false;
     loop {
-        let failure = match attempt(&target, &greeting, &mut name).await {
+        let failure = match attempt(&target, &handshake, &mut name).await {
             Ok(established) => return Ok(established),
             Err(failure) => failure,
         };
         if let Some(error) = failure.final_error(&target) {
             return Err(error);
         }
-        if let Failure::Connection(Error::Http(response)) = &failure {
+        if let ConnectFailure::Connection(Error::Http(response)) = &failure {
             // The limit of connections or of requests is reached, which is temporary.
             pause = pause.max(retry_after(response.headers()));
         }
@@ -247,8 +248,8 @@ pub(super) async fn open(target: Target, greeting: Greeting) -> Result<Establish
 }
 
 /// Connects to `target` for the first time, in one attempt.
-pub(super) async fn open_once(target: &Target) -> Result<Link> {
-    match attempt(target, &Greeting::default(), &mut None).await {
+pub(super) async fn open_once(target: &ConnectTarget) -> Result<ServerLink> {
+    match attempt(target, &Handshake::default(), &mut None).await {
         Ok(Established { link, .. }) => Ok(*link),
         Err(failure) => Err(failure.final_error(target).unwrap_or_else(|| {
             let message = format!("cannot connect to {}: {failure}", target.shown);
@@ -258,7 +259,7 @@ pub(super) async fn open_once(target: &Target) -> Result<Link> {
 }
 
 /// The message of the server's rejection.
-fn refusal(target: &Target, response: &Response<Option<Vec<u8>>>) -> String {
+fn refusal(target: &ConnectTarget, response: &Response<Option<Vec<u8>>>) -> String {
     let body = String::from_utf8_lossy(response.body().as_deref().unwrap_or_default());
     format!("{} refused: {} {body}", target.shown, response.status())
 }
@@ -271,35 +272,35 @@ fn retry_after(headers: &HeaderMap) -> Duration {
 }
 
 async fn attempt(
-    target: &Target,
-    greeting: &Greeting,
+    target: &ConnectTarget,
+    handshake: &Handshake,
     name: &mut Option<String>,
-) -> Result<Established, Failure> {
-    let attempt = attempt_in_time(target, greeting, name);
-    tokio::time::timeout(ATTEMPT, attempt).await.unwrap_or(Err(Failure::TimedOut))
+) -> Result<Established, ConnectFailure> {
+    let attempt = attempt_in_time(target, handshake, name);
+    tokio::time::timeout(ATTEMPT, attempt).await.unwrap_or(Err(ConnectFailure::TimedOut))
 }
 
 async fn attempt_in_time(
-    target: &Target,
-    greeting: &Greeting,
+    target: &ConnectTarget,
+    handshake: &Handshake,
     name: &mut Option<String>,
-) -> Result<Established, Failure> {
+) -> Result<Established, ConnectFailure> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LONGEST_ANSWER))
         .max_frame_size(Some(LONGEST_ANSWER));
-    let request = target.request(name.as_deref(), greeting.standing.own()).await?;
+    let request = target.request(name.as_deref(), handshake.restorable.own()).await?;
     let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
     if let Some(stream) = tcp_stream(socket.get_ref()) {
         keep_alive::watch(stream);
     }
     *name =
         response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
-    let known = name.is_some() && *name == greeting.name;
+    let known = name.is_some() && *name == handshake.name;
     let Some(read) = response.headers().get(MESSAGES_READ) else {
-        return Err(Failure::NotTroupe("the answer is not from Troupe".to_owned()));
+        return Err(ConnectFailure::NotTroupe("the answer is not from Troupe".to_owned()));
     };
     let read = read.to_str().ok().and_then(|read| read.parse().ok());
-    let mut link = Box::new(Link {
+    let mut link = Box::new(ServerLink {
         socket,
         name: name.clone(),
         known,
@@ -307,24 +308,28 @@ async fn attempt_in_time(
         sent: 0,
     });
     let mut early = Vec::new();
-    if let Some(initialize) = &greeting.initialize {
+    if let Some(initialize) = &handshake.initialize {
         let mut message: Value = serde_json::from_str(initialize).unwrap_or_default();
-        message["id"] = json!(format!("{OUR_IDS}initialize"));
+        message["id"] = json!(format!("{ID_PREFIX}initialize"));
         link.ask(&[message], &mut early).await?;
         link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string())
             .await;
     }
-    for wishes in greeting.standing.wishes(known, greeting.initialize.is_some()) {
-        for wishes in wishes.chunks(AT_ONCE) {
-            let numbered = wishes.iter().enumerate();
+    for restore_requests in
+        handshake.restorable.restore_requests(known, handshake.initialize.is_some())
+    {
+        for restore_requests in restore_requests.chunks(MAX_IN_FLIGHT) {
+            let numbered = restore_requests.iter().enumerate();
             let messages: Vec<Value> = numbered
-                .map(|(number, Wish { method, params })| {
-                    json!({"jsonrpc": "2.0", "id": format!("{OUR_IDS}{number}"), "method": method, "params": params})
+                .map(|(number, RestoreRequest { method, params })| {
+                    json!({"jsonrpc": "2.0", "id": format!("{ID_PREFIX}{number}"), "method": method, "params": params})
                 })
                 .collect();
-            for (wish, answer) in wishes.iter().zip(link.ask(&messages, &mut early).await?) {
+            for (request, answer) in
+                restore_requests.iter().zip(link.ask(&messages, &mut early).await?)
+            {
                 if answer["result"]["isError"] == true || answer["error"].is_object() {
-                    tracing::warn!(method = wish.method, params = %wish.params, %answer, "it could not be repeated");
+                    tracing::warn!(method = request.method, params = %request.params, %answer, "a request could not be repeated after the reconnect");
                 }
             }
         }
@@ -341,12 +346,17 @@ fn tcp_stream(stream: &MaybeTlsStream<TcpStream>) -> Option<&TcpStream> {
     }
 }
 
-impl Link {
-    pub fn linked(&self) -> Linked<'_> {
-        Linked { name: self.name.as_deref(), known: self.known, read: self.read, sent: self.sent }
+impl ServerLink {
+    pub fn report(&self) -> ConnectionReport<'_> {
+        ConnectionReport {
+            name: self.name.as_deref(),
+            known: self.known,
+            read: self.read,
+            sent: self.sent,
+        }
     }
 
-    /// The next message; `None` when the server has gone.
+    /// Returns the next message; `None` if the connection is closed.
     pub async fn receive(&mut self) -> Option<String> {
         loop {
             match self.socket.next().await? {
@@ -357,7 +367,7 @@ impl Link {
                 Ok(Message::Close(_)) => return None,
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "the link broke");
+                    tracing::debug!(%error, "the connection to the server broke");
                     return None;
                 }
             }
@@ -372,7 +382,7 @@ impl Link {
         }
     }
 
-    /// Sends requests of our own and waits for their answers; what else comes goes to `early`.
+    /// Sends the proxy's own requests and waits for their responses. Adds all other messages to `early`.
     pub async fn ask(
         &mut self,
         messages: &[Value],
@@ -394,14 +404,14 @@ impl Link {
         Ok(answers)
     }
 
-    /// Leaves in order, so that the server ends what ends with the client.
+    /// Closes the WebSocket with a handshake, so that the server releases the sessions of the client.
     pub async fn close(mut self) {
-        let goodbye = async {
+        let closing = async {
             self.socket.close(None).await?;
             while let Some(Ok(_)) = self.socket.next().await {}
             Ok::<(), Error>(())
         };
-        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 }
 
@@ -410,7 +420,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_token_file_of_the_user_is_read_for_this_machine_only() {
+    async fn the_token_file_is_used_only_for_loopback_urls() {
         for (url, reads) in [
             ("http://127.0.0.1:4000", true),
             ("ws://localhost:4000/ws", true),
@@ -420,20 +430,20 @@ mod tests {
             ("http://127.0.0.1.example", false),
         ] {
             let config = Config { connect: Some(url.to_owned()), ..Config::default() };
-            assert_eq!(Target::new(&config).await.unwrap().reads_token_file, reads, "{url}");
+            assert_eq!(ConnectTarget::new(&config).await.unwrap().reads_token_file, reads, "{url}");
         }
         let config = Config {
             connect: Some("http://localhost:1".to_owned()),
             auth_token: Some(crate::config::Masked("given".to_owned())),
             ..Config::default()
         };
-        let target = Target::new(&config).await.unwrap();
+        let target = ConnectTarget::new(&config).await.unwrap();
         assert!(!target.reads_token_file);
         assert_eq!(target.headers[header::AUTHORIZATION], "Bearer given");
     }
 
     #[test]
-    fn the_server_sets_the_pause_within_a_limit() {
+    fn the_server_can_set_the_retry_pause_up_to_a_limit() {
         let after = |text: &'static str| {
             retry_after(&HeaderMap::from_iter([(
                 header::RETRY_AFTER,

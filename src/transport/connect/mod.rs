@@ -1,16 +1,16 @@
-//! `--connect`: a stdio proxy for a server that runs elsewhere. It reads messages only as far as necessary to
-//! survive a restart of that server.
+//! `--connect`: a stdio proxy for a running server. It parses messages only as far as necessary to survive a restart
+//! of that server.
 //!
-//! `link` is the WebSocket to the server, and reconnects when the connection breaks. `memory` has the client's
-//! pending requests, `standing` its sessions and subscriptions. While there is no connection, requests wait for a
+//! `link` is the WebSocket to the server, and reconnects when the connection breaks. `pending` has the client's
+//! pending requests, `restorable` its sessions and subscriptions. While there is no connection, requests wait for a
 //! limited time and then fail with a retryable error. A call that was running when the connection broke is sent
 //! again if that is safe: it only reads, or the server reports that it has not received the call. Otherwise the
 //! call may have run, and it soon fails with that error.
 
 mod link;
-mod memory;
 mod once;
-mod standing;
+mod pending;
+mod restorable;
 
 use std::{pin::Pin, time::Duration};
 
@@ -23,11 +23,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::once::call_connected;
 use self::{
-    link::{Established, Link, Target},
-    memory::Memory,
+    link::{ConnectTarget, Established, ServerLink},
+    pending::PendingRequests,
 };
 use super::{
-    framing::{Line, LineReader},
+    framing::{LineReader, LineStatus},
     lines::write_line,
 };
 use crate::{
@@ -35,136 +35,143 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// The longest message that a server on a port accepts.
+/// Maximum size of a message that a server accepts over the network.
 const LONGEST: usize = 4 << 20;
-/// So many requests may wait for their answers; with more the client is not read on.
+/// Maximum number of pending requests; beyond it, the client's messages are not read.
 const MOST_WAITING: usize = 1024;
-/// How long a request waits for the server to come back.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a request waits for a new connection to the server.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves the client on stdin and stdout with the server that `config` names, until the client goes.
+/// Connects the client on stdin and stdout to the server of `config` until the client disconnects.
 pub(super) async fn serve_connected(config: Config, stop: CancellationToken) -> Result<()> {
-    let target = Target::new(&config).await?;
+    let target = ConnectTarget::new(&config).await?;
     let (read, write) = super::stdio::streams();
-    let memory = Memory::of(target.shown.clone());
-    let mut face = Face { lines: LineReader::new(read, LONGEST), write: Mutex::new(write), memory };
+    let pending = PendingRequests::of(target.shown.clone());
+    let mut proxy =
+        StdioProxy { lines: LineReader::new(read, LONGEST), write: Mutex::new(write), pending };
     tokio::select! {
-        ended = face.run(&target) => ended,
+        ended = proxy.run(&target) => ended,
         () = stop.cancelled() => Ok(()),
     }
 }
 
-/// The client on this side.
-struct Face<R, W> {
+/// A proxy between a stdio client and a server.
+struct StdioProxy<R, W> {
     lines: LineReader<R>,
     write: Mutex<W>,
-    memory: Memory,
+    pending: PendingRequests,
 }
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Established>> + Send>>;
 
-/// Where the way to the server stands.
-enum Way {
-    Open(Box<Link>),
+/// The state of the connection to the server.
+enum LinkState {
+    Open(Box<ServerLink>),
     Opening(Connecting),
 }
 
-/// What happened.
-enum Event {
-    Line(std::io::Result<Line>),
+/// An event that the proxy handles.
+enum ProxyEvent {
+    Line(std::io::Result<LineStatus>),
     Message(Option<String>),
     Opened(Result<Established>),
-    TooLate,
+    DeadlinePassed,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Face<R, W> {
-    async fn run(&mut self, target: &Target) -> Result<()> {
-        let mut way = Way::Opening(Box::pin(link::open(target.clone(), self.memory.greeting())));
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioProxy<R, W> {
+    async fn run(&mut self, target: &ConnectTarget) -> Result<()> {
+        let mut link_state =
+            LinkState::Opening(Box::pin(link::open(target.clone(), self.pending.handshake())));
         loop {
-            let due = self.memory.due();
-            let room = self.memory.waiting() < MOST_WAITING;
+            let due = self.pending.due();
+            let room = self.pending.waiting() < MOST_WAITING;
             let event = tokio::select! {
-                line = self.lines.next(), if room => Event::Line(line),
-                event = way.event() => event,
-                () = until(due) => Event::TooLate,
+                line = self.lines.next(), if room => ProxyEvent::Line(line),
+                event = link_state.event() => event,
+                () = until(due) => ProxyEvent::DeadlinePassed,
             };
             match event {
-                Event::Line(Ok(Line::Whole)) => {
+                ProxyEvent::Line(Ok(LineStatus::Whole)) => {
                     let text = String::from_utf8_lossy(self.lines.line()).trim().to_owned();
                     self.lines.start();
-                    self.take(text, &mut way).await?;
+                    self.forward(text, &mut link_state).await?;
                 }
-                Event::Line(Ok(Line::TooLong)) => {
+                ProxyEvent::Line(Ok(LineStatus::TooLong)) => {
                     let answer = self.lines.too_long();
                     self.lines.start();
-                    self.tell(&answer.to_string()).await?;
+                    self.send_to_client(&answer.to_string()).await?;
                 }
-                Event::Line(Ok(Line::End)) => break,
-                Event::Line(Err(error)) => {
-                    tracing::warn!(%error, "the client could not be read");
+                ProxyEvent::Line(Ok(LineStatus::End)) => break,
+                ProxyEvent::Line(Err(error)) => {
+                    tracing::warn!(%error, "the client's messages could not be read");
                     break;
                 }
-                Event::Message(Some(text)) => {
-                    self.memory.hears(&text);
-                    self.tell(&text).await?;
+                ProxyEvent::Message(Some(text)) => {
+                    self.pending.record_server_message(&text);
+                    self.send_to_client(&text).await?;
                 }
-                Event::Message(None) => {
-                    tracing::warn!("the server is gone; waiting for it to come back");
-                    self.memory.broken(PATIENCE);
-                    way =
-                        Way::Opening(Box::pin(link::open(target.clone(), self.memory.greeting())));
+                ProxyEvent::Message(None) => {
+                    tracing::warn!("the server has disconnected; reconnecting");
+                    self.pending.broken(RECONNECT_TIMEOUT);
+                    link_state = LinkState::Opening(Box::pin(link::open(
+                        target.clone(),
+                        self.pending.handshake(),
+                    )));
                 }
-                Event::Opened(Ok(Established { link, early })) => {
+                ProxyEvent::Opened(Ok(Established { link, early })) => {
                     tracing::info!("connected");
-                    for answer in self.memory.linked(link.linked()) {
-                        self.tell(&answer.to_string()).await?;
+                    for answer in self.pending.connected(link.report()) {
+                        self.send_to_client(&answer.to_string()).await?;
                     }
-                    way = Way::Open(link);
+                    link_state = LinkState::Open(link);
                     for text in early {
-                        self.memory.hears(&text);
-                        self.tell(&text).await?;
+                        self.pending.record_server_message(&text);
+                        self.send_to_client(&text).await?;
                     }
-                    for text in self.memory.unsent() {
-                        way.send(text).await;
+                    for text in self.pending.unsent() {
+                        link_state.send(text).await;
                     }
                 }
-                Event::Opened(Err(error)) => return Err(error),
-                Event::TooLate => {
-                    for answer in self.memory.too_late() {
-                        self.tell(&answer.to_string()).await?;
+                ProxyEvent::Opened(Err(error)) => return Err(error),
+                ProxyEvent::DeadlinePassed => {
+                    for answer in self.pending.expired() {
+                        self.send_to_client(&answer.to_string()).await?;
                     }
                 }
             }
         }
-        if let Way::Open(link) = way {
+        if let LinkState::Open(link) = link_state {
             link.close().await;
         }
         Ok(())
     }
 
-    async fn take(&mut self, text: String, way: &mut Way) -> Result<()> {
+    async fn forward(&mut self, text: String, link_state: &mut LinkState) -> Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        let open = matches!(way, Way::Open(_));
-        if self.memory.asks(&text, open, PATIENCE) {
-            way.send(text).await;
+        let open = matches!(link_state, LinkState::Open(_));
+        if self.pending.record_client_message(&text, open, RECONNECT_TIMEOUT) {
+            link_state.send(text).await;
         }
         Ok(())
     }
 
-    async fn tell(&mut self, text: &str) -> Result<()> {
+    async fn send_to_client(&mut self, text: &str) -> Result<()> {
         write_line(&self.write, text.as_bytes().to_vec()).await.map_err(|error| {
-            TroupeError::new(ErrorCode::InternalError, format!("the client reads no more: {error}"))
+            TroupeError::new(
+                ErrorCode::InternalError,
+                format!("the client does not read messages: {error}"),
+            )
         })
     }
 }
 
-impl Way {
-    async fn event(&mut self) -> Event {
+impl LinkState {
+    async fn event(&mut self) -> ProxyEvent {
         match self {
-            Self::Open(link) => Event::Message(link.receive().await),
-            Self::Opening(connecting) => Event::Opened(connecting.await),
+            Self::Open(link) => ProxyEvent::Message(link.receive().await),
+            Self::Opening(connecting) => ProxyEvent::Opened(connecting.await),
         }
     }
 
@@ -183,7 +190,7 @@ async fn until(due: Option<tokio::time::Instant>) {
     }
 }
 
-/// An answer that says that the same may work later.
+/// Returns a retryable error response.
 fn unavailable(id: &Value, is_call: bool, message: &str) -> Value {
     let error = TroupeError::new(ErrorCode::ServerUnavailable, message);
     let error = serde_json::to_value(error).unwrap_or_default();

@@ -1,27 +1,27 @@
-//! `troupe call --connect`: one call to a server that runs elsewhere.
+//! `troupe call --connect`: one call to a running server.
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::link::{self, Link, Target};
+use super::link::{self, ConnectTarget, ServerLink};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    server::{Called, failure_in, without_boundaries},
+    server::{CallOutput, failure_in, without_boundaries},
 };
 
 /// The protocol version of MCP.
 const REVISION: &str = "2025-06-18";
 
-/// Makes one call at the server of `--connect`, and returns the result as text. A call without
+/// Makes one call to the server of `--connect`, and returns the result as text. A call without
 /// `sessionId` uses a new session, which ends with the call.
 pub async fn call_connected(
     config: &Config,
     tool: &str,
     arguments: Value,
     stop: CancellationToken,
-) -> Result<Called> {
-    let target = Target::new(config).await?;
+) -> Result<CallOutput> {
+    let target = ConnectTarget::new(config).await?;
     let work = async {
         let mut link = link::open_once(&target).await?;
         let answer = call(&mut link, tool, arguments).await;
@@ -34,12 +34,16 @@ pub async fn call_connected(
     };
     tokio::select! {
         text = work => text,
-        () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was stopped")),
+        () = stop.cancelled() => Err(TroupeError::new(ErrorCode::InternalError, "the call was canceled")),
     }
 }
 
 /// Initializes the connection, calls the tool, and returns the answer.
-async fn call(link: &mut Link, tool: &str, arguments: Value) -> Result<Value, link::SocketError> {
+async fn call(
+    link: &mut ServerLink,
+    tool: &str,
+    arguments: Value,
+) -> Result<Value, link::SocketError> {
     let client = json!({"name": "troupe call", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
     let hello =
@@ -53,7 +57,7 @@ async fn call(link: &mut Link, tool: &str, arguments: Value) -> Result<Value, li
 }
 
 /// Returns the result in the form of `troupe call`: JSON, text, or a picture as a `data:` URL.
-fn called(answer: &Value) -> Result<Called> {
+fn called(answer: &Value) -> Result<CallOutput> {
     if let Some(message) = answer["error"]["message"].as_str() {
         return Err(TroupeError::new(ErrorCode::InvalidParameters, message));
     }
@@ -83,5 +87,5 @@ fn called(answer: &Value) -> Result<Called> {
             serde_json::to_string_pretty(&structured).unwrap_or_default()
         }
     };
-    Ok(Called { text, failure })
+    Ok(CallOutput { text, failure })
 }

@@ -12,10 +12,10 @@ use serde_json::{Value, value::RawValue};
 use crate::{session::Connection, transport::messages};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// The revisions that have them; a client that names none is of one of these.
+/// The revisions with batches. A client without a version header uses one of these.
 const WITH_BATCHES: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
-/// The messages in `body`, where it is a batch that its client may send.
+/// Returns the messages in `body` if it is a batch and the client's revision has batches.
 pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Box<RawValue>>> {
     let has_batches = headers
         .get(VERSION)
@@ -24,7 +24,7 @@ pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Box<RawValue>>>
     (!batch.is_empty()).then_some(batch)
 }
 
-/// What to answer to a message of a batch that cannot be handed on; `None` where it can.
+/// Returns the error response to a message that cannot be part of a batch; `None` if it can.
 fn refused(message: &RawValue) -> Option<Value> {
     let text = message.get().as_bytes();
     if let Some(Err(refusal)) = messages::read(text, &Connection::default()).into_iter().next() {
@@ -37,7 +37,7 @@ fn refused(message: &RawValue) -> Option<Value> {
     })
 }
 
-/// Answers each message by `one`, in order; their answers come in one stream, as they are ready.
+/// Handles each message with `one`, in order, and merges the responses into one stream.
 pub(super) async fn answer<F: Future<Output = Response>>(
     batch: Vec<Box<RawValue>>,
     one: impl Fn(Bytes) -> F,
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_clients_of_their_time_send_batches() {
+    fn only_clients_of_revisions_with_batches_can_send_them() {
         let body = br#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, 5] "#;
         let of_version = |version: &'static str| {
             of(&HeaderMap::from_iter([(VERSION, HeaderValue::from_static(version))]), body)

@@ -20,38 +20,38 @@ use crate::{
     session::{Connection, SessionManager},
 };
 
-/// How long a client that has gone is remembered.
-const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
-/// How long the answers to cancelled calls may take on their way.
-const LAST_ANSWERS: Duration = Duration::from_millis(300);
-/// How long it may take until nothing is read from a WebSocket that another has replaced.
-const LAST_READ: Duration = Duration::from_secs(1);
+/// How long an absent client is kept.
+const CLIENT_RETENTION: Duration = Duration::from_secs(24 * 3600);
+/// How long the responses of canceled calls may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
+/// Timeout until a replaced WebSocket is no longer read.
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A client that is attached.
-pub(super) struct Client {
+/// A client and its connections.
+pub(super) struct AttachedClient {
     pub connection: Arc<Connection>,
-    /// Cancelled when it is detached: its calls stop.
+    /// Canceled when the client is detached: its calls stop.
     pub over: CancellationToken,
-    /// Cancelled a little later, when they have been answered: its streams end.
+    /// Canceled when these calls have been answered: the client's streams end.
     pub closed: CancellationToken,
-    /// Answers that are on their way.
+    /// Responses that are being sent.
     pub answers: TaskTracker,
     /// Number of messages read from its WebSockets, which a reconnecting client gets.
     pub read: AtomicU64,
-    socket: Mutex<Option<Socket>>,
+    socket: Mutex<Option<ClientSocket>>,
 }
 
-/// The WebSocket that a client has now.
+/// The current WebSocket of a client.
 #[derive(Clone)]
-pub(super) struct Socket {
-    /// Cancelled when another takes its place, or it is over.
+pub(super) struct ClientSocket {
+    /// Canceled when another WebSocket replaces this one, or the client is detached.
     pub over: CancellationToken,
-    /// Cancelled when nothing is read from it any more.
+    /// Canceled when it is no longer read.
     pub unread: CancellationToken,
 }
 
-impl Client {
-    /// A client that is not attached yet; its calls stop with `stop` at the latest, its streams with `end`.
+impl AttachedClient {
+    /// Creates a client that is not attached yet. `stop` cancels its calls, `end` its streams.
     pub fn new(
         connection: Connection,
         stop: &CancellationToken,
@@ -67,42 +67,41 @@ impl Client {
         })
     }
 
-    /// Cancels its calls, and waits until they have been answered.
+    /// Cancels the calls of the client, and waits until they have been answered.
     async fn cancel_calls(&self) {
         self.over.cancel();
         self.answers.close();
-        let _ = tokio::time::timeout(LAST_ANSWERS, self.answers.wait()).await;
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.answers.wait()).await;
     }
 
-    /// A WebSocket in the place of the one before, from which nothing is read any more when this returns; `None` where
-    /// that takes too long.
-    pub async fn new_socket(&self) -> Option<Socket> {
-        let new = Socket { over: self.over.child_token(), unread: CancellationToken::new() };
+    /// Replaces the client's WebSocket. Returns when the former one is no longer read; `None` if that takes too long.
+    pub async fn new_socket(&self) -> Option<ClientSocket> {
+        let new = ClientSocket { over: self.over.child_token(), unread: CancellationToken::new() };
         let before = self.socket.lock().replace(new.clone());
         if let Some(before) = before {
             before.over.cancel();
-            tokio::time::timeout(LAST_READ, before.unread.cancelled()).await.ok()?;
+            tokio::time::timeout(READ_TIMEOUT, before.unread.cancelled()).await.ok()?;
         }
         Some(new)
     }
 }
 
-/// No more clients can be attached: all are there.
+/// No more clients can be attached: the limit is reached and all are present.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("all {0} places for clients are taken; --max-connections sets how many there are")]
-pub(super) struct TooMany(usize);
+#[error("the limit of {0} clients is reached; --max-connections sets it")]
+pub(super) struct TooManyClients(usize);
 
 /// The clients of a server.
 pub(super) struct Clients {
     manager: Arc<SessionManager>,
-    attached: Mutex<HashMap<Arc<str>, Arc<Client>>>,
+    attached: Mutex<HashMap<Arc<str>, Arc<AttachedClient>>>,
     limit: usize,
     idle_timeout: Duration,
     tasks: TaskTracker,
 }
 
 impl Clients {
-    /// `tasks` owns what watches over the clients.
+    /// `tasks` owns the tasks that watch the clients.
     pub fn new(manager: Arc<SessionManager>, config: &Config, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self {
             manager,
@@ -113,11 +112,11 @@ impl Clients {
         })
     }
 
-    fn attached(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Client>>> {
+    fn attached(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<AttachedClient>>> {
         self.attached.lock()
     }
 
-    pub fn get(&self, id: &str) -> Option<Arc<Client>> {
+    pub fn get(&self, id: &str) -> Option<Arc<AttachedClient>> {
         self.attached().get(id).cloned()
     }
 
@@ -125,15 +124,20 @@ impl Clients {
         self.attached().len()
     }
 
-    /// Gives `client` the name `id`; where there is no place, the client goes that is away longest.
-    pub fn attach(self: &Arc<Self>, id: &Arc<str>, client: Arc<Client>) -> Result<(), TooMany> {
+    /// Attaches `client` under `id`. If the limit is reached, detaches the client that has been absent for longest.
+    pub fn attach(
+        self: &Arc<Self>,
+        id: &Arc<str>,
+        client: Arc<AttachedClient>,
+    ) -> Result<(), TooManyClients> {
         let mut attached = self.attached();
         if attached.len() >= self.limit {
             let away = attached
                 .iter()
                 .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
             let longest = away.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
-            let gone = longest.and_then(|id| attached.remove(&id)).ok_or(TooMany(self.limit))?;
+            let gone =
+                longest.and_then(|id| attached.remove(&id)).ok_or(TooManyClients(self.limit))?;
             let clients = self.clone();
             self.tasks.spawn(async move { clients.end(&gone).await });
         }
@@ -150,16 +154,16 @@ impl Clients {
         Ok(())
     }
 
-    /// Puts the client's session to rest when the client is away, and forgets it at last.
-    async fn watch(self: &Arc<Self>, id: &str, client: &Arc<Client>) {
+    /// Suspends the client's session when the client is idle, and detaches the client after `CLIENT_RETENTION`.
+    async fn watch(self: &Arc<Self>, id: &str, client: &Arc<AttachedClient>) {
         loop {
             client.connection.absent_for(self.idle_timeout).await;
             tracing::debug!(id, "the client is idle");
-            // To its end, also where the client is detached meanwhile.
+            // A task, so that it completes even if the client is detached meanwhile.
             let (connection, manager) = (client.connection.clone(), self.manager.clone());
             let _ = self.tasks.spawn(async move { connection.suspend(&manager).await }).await;
-            if tokio::time::timeout(REMEMBERED, client.connection.present()).await.is_err() {
-                // Not by this task, which ends with the client.
+            if tokio::time::timeout(CLIENT_RETENTION, client.connection.present()).await.is_err() {
+                // In another task, because this one ends with the client.
                 let (clients, id) = (self.clone(), id.to_owned());
                 self.tasks.spawn(async move { clients.detach(&id).await });
                 return;
@@ -167,7 +171,7 @@ impl Clients {
         }
     }
 
-    /// Ends the client `id` with all that is its own; false where there is none.
+    /// Detaches the client `id` and ends its sessions. Returns false if there is no such client.
     pub async fn detach(&self, id: &str) -> bool {
         let client = self.attached().remove(id);
         match client {
@@ -179,19 +183,19 @@ impl Clients {
         }
     }
 
-    /// Cancels all calls, and waits until they have been answered.
+    /// Cancels the calls of all clients, and waits until they have been answered.
     pub async fn cancel_calls(&self) {
         let all: Vec<_> = self.attached().values().cloned().collect();
         join_all(all.iter().map(|client| client.cancel_calls())).await;
     }
 
-    /// Ends every client.
+    /// Detaches every client.
     pub async fn detach_all(&self) {
         let all: Vec<_> = self.attached().drain().map(|(_, client)| client).collect();
         join_all(all.iter().map(|client| self.end(client))).await;
     }
 
-    async fn end(&self, client: &Client) {
+    async fn end(&self, client: &AttachedClient) {
         client.cancel_calls().await;
         client.connection.end(&self.manager).await;
         client.closed.cancel();
@@ -207,21 +211,21 @@ mod tests {
         tools::{Invocation, Registry},
     };
 
-    struct World {
+    struct TestClients {
         registry: Registry,
         clients: Arc<Clients>,
     }
 
-    fn world(limit: usize) -> World {
+    fn test(limit: usize) -> TestClients {
         let config = Arc::new(Config { max_connections: limit, ..Config::default() });
         let registry = Registry::in_memory(config.clone(), Arc::new(SystemClock)).unwrap();
         let clients = Clients::new(registry.manager().clone(), &config, TaskTracker::new());
-        World { registry, clients }
+        TestClients { registry, clients }
     }
 
-    impl World {
-        fn attach(&self, id: &str) -> Result<Arc<Client>, TooMany> {
-            let client = Client::new(
+    impl TestClients {
+        fn attach(&self, id: &str) -> Result<Arc<AttachedClient>, TooManyClients> {
+            let client = AttachedClient::new(
                 Connection::default(),
                 &CancellationToken::new(),
                 &CancellationToken::new(),
@@ -234,7 +238,7 @@ mod tests {
             self.registry.manager().list().len()
         }
 
-        async fn call(&self, client: &Client) {
+        async fn call(&self, client: &AttachedClient) {
             let _present = client.connection.mark_present();
             let call = Invocation::new(
                 client.connection.clone(),
@@ -253,76 +257,76 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_is_away_loses_its_session_and_keeps_its_id() {
-        let world = world(10);
-        let client = world.attach("one").unwrap();
+    async fn an_absent_client_loses_its_session_and_keeps_its_id() {
+        let test = test(10);
+        let client = test.attach("one").unwrap();
         for _ in 0..3 {
-            world.call(&client).await;
-            assert_eq!(world.sessions(), 1);
+            test.call(&client).await;
+            assert_eq!(test.sessions(), 1);
             tokio::time::sleep(Duration::from_secs(59)).await;
             turn().await;
-            assert_eq!(world.sessions(), 1, "a minute is not over");
-            world.call(&client).await;
+            assert_eq!(test.sessions(), 1, "a minute is not over");
+            test.call(&client).await;
             tokio::time::sleep(Duration::from_secs(61)).await;
             turn().await;
-            assert_eq!(world.sessions(), 0);
-            assert!(world.clients.get("one").is_some());
+            assert_eq!(test.sessions(), 0);
+            assert!(test.clients.get("one").is_some());
         }
-        tokio::time::sleep(REMEMBERED * 2).await;
+        tokio::time::sleep(CLIENT_RETENTION * 2).await;
         turn().await;
-        assert!(world.clients.get("one").is_none());
+        assert!(test.clients.get("one").is_none());
         assert!(client.closed.is_cancelled());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_with_a_call_that_runs_is_never_cut_off() {
-        let world = world(10);
-        let client = world.attach("one").unwrap();
-        world.call(&client).await;
+    async fn a_client_with_a_running_call_is_never_suspended() {
+        let test = test(10);
+        let client = test.attach("one").unwrap();
+        test.call(&client).await;
         let call = client.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(3600)).await;
         turn().await;
-        assert_eq!(world.sessions(), 1);
+        assert_eq!(test.sessions(), 1);
         drop(call);
         tokio::time::sleep(Duration::from_secs(61)).await;
         turn().await;
-        assert_eq!(world.sessions(), 0);
+        assert_eq!(test.sessions(), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_one_that_is_away_longest_makes_room() {
-        let world = world(2);
-        let first = world.attach("first").unwrap();
+    async fn the_client_that_is_absent_longest_is_detached_at_the_limit() {
+        let test = test(2);
+        let first = test.attach("first").unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let second = world.attach("second").unwrap();
+        let second = test.attach("second").unwrap();
         let there = first.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let third = world.attach("third").unwrap();
-        assert!(world.clients.get("first").is_some() && world.clients.get("second").is_none());
+        let third = test.attach("third").unwrap();
+        assert!(test.clients.get("first").is_some() && test.clients.get("second").is_none());
         turn().await;
         assert!(second.over.is_cancelled());
         let _held = third.connection.mark_present();
-        assert!(world.attach("fourth").is_err());
+        assert!(test.attach("fourth").is_err());
         drop(there);
-        assert!(world.attach("fourth").is_ok());
+        assert!(test.attach("fourth").is_ok());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_detached_takes_the_session_along() {
-        let world = world(2);
-        let client = world.attach("one").unwrap();
-        world.call(&client).await;
-        assert!(world.clients.detach("one").await);
-        assert_eq!(world.sessions(), 0);
+    async fn detaching_a_client_ends_its_session() {
+        let test = test(2);
+        let client = test.attach("one").unwrap();
+        test.call(&client).await;
+        assert!(test.clients.detach("one").await);
+        assert_eq!(test.sessions(), 0);
         assert!(client.over.is_cancelled() && client.closed.is_cancelled());
-        assert!(!world.clients.detach("one").await);
+        assert!(!test.clients.detach("one").await);
         // Nor does a call that was on its way bring another.
         let late = Invocation::new(
             client.connection.clone(),
             "pages",
             serde_json::json!({"action": "list"}),
         );
-        assert!(world.registry.call(late).await.unwrap().result.is_err());
-        assert_eq!(world.sessions(), 0);
+        assert!(test.registry.call(late).await.unwrap().result.is_err());
+        assert_eq!(test.sessions(), 0);
     }
 }

@@ -29,41 +29,41 @@ use tokio::{sync::Notify, time::Instant};
 use crate::transport::messages;
 
 /// How long a stream is kept after the answer of its call.
-const KEPT: Duration = Duration::from_secs(60);
+const RETENTION: Duration = Duration::from_secs(60);
 /// Maximum number of events of a stream and of streams of a client. The newest are kept.
 const MOST_EVENTS: usize = 256;
 const MOST_STREAMS: usize = 256;
 
 /// Maximum numbers of bytes.
-struct Limits {
+struct ByteLimits {
     client: usize,
     all: usize,
 }
 
 /// The limit of a client has space for an answer with a large screenshot.
-const LIMITS: Limits = Limits { client: 16 << 20, all: 128 << 20 };
+const LIMITS: ByteLimits = ByteLimits { client: 16 << 20, all: 128 << 20 };
 
 /// The end of rmcp's name for the standalone stream.
-const BESIDE: &str = ":common";
+const STANDALONE_SUFFIX: &str = ":common";
 
 /// The events of all clients.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventBuffers {
     /// The number of the last event.
-    told: AtomicU64,
-    kept: Mutex<Kept>,
+    last_number: AtomicU64,
+    buffers: Mutex<Buffers>,
 }
 
-struct Kept {
-    limits: Limits,
+struct Buffers {
+    limits: ByteLimits,
     /// By protocol session.
-    clients: HashMap<Arc<str>, Streams>,
+    clients: HashMap<Arc<str>, ClientStreams>,
     /// Streams whose calls have been answered, in order: time, client and stream.
     over: VecDeque<(Instant, Arc<str>, Arc<str>)>,
     bytes: usize,
 }
 
-impl Default for Kept {
+impl Default for Buffers {
     fn default() -> Self {
         Self { limits: LIMITS, clients: HashMap::new(), over: VecDeque::new(), bytes: 0 }
     }
@@ -71,14 +71,14 @@ impl Default for Kept {
 
 /// The streams of one client.
 #[derive(Default)]
-struct Streams {
-    by_id: HashMap<Arc<str>, Told>,
+struct ClientStreams {
+    by_id: HashMap<Arc<str>, StoredStream>,
     bytes: usize,
 }
 
 /// The stored events of one stream.
-struct Told {
-    events: Vec<Event>,
+struct StoredStream {
+    events: Vec<StoredEvent>,
     at: Instant,
     /// The call has been answered, so no further events follow.
     over: bool,
@@ -87,13 +87,13 @@ struct Told {
     followers: u64,
 }
 
-struct Event {
+struct StoredEvent {
     number: u64,
     bytes: usize,
     message: ServerSseMessage,
 }
 
-impl Default for Told {
+impl Default for StoredStream {
     fn default() -> Self {
         Self {
             events: Vec::new(),
@@ -105,18 +105,18 @@ impl Default for Told {
     }
 }
 
-impl Kept {
-    fn stream(&self, session: &str, id: &str) -> Option<&Told> {
+impl Buffers {
+    fn stream(&self, session: &str, id: &str) -> Option<&StoredStream> {
         self.clients.get(session)?.by_id.get(id)
     }
 
     fn remove(&mut self, session: &str, id: &str) {
         let Some(client) = self.clients.get_mut(session) else { return };
-        if let Some(told) = client.by_id.remove(id) {
-            let bytes = told.events.iter().map(|event| event.bytes).sum::<usize>();
+        if let Some(stored) = client.by_id.remove(id) {
+            let bytes = stored.events.iter().map(|event| event.bytes).sum::<usize>();
             client.bytes -= bytes;
             self.bytes -= bytes;
-            told.news.notify_waiters();
+            stored.news.notify_waiters();
         }
         if client.by_id.is_empty() {
             self.clients.remove(session);
@@ -128,7 +128,7 @@ impl Kept {
     fn remove_one(&mut self, session: &str) -> bool {
         let streams = self.clients.get(session).into_iter().flat_map(|client| &client.by_id);
         let oldest =
-            streams.min_by_key(|(_, told)| (!told.over, told.at)).map(|(id, _)| id.clone());
+            streams.min_by_key(|(_, stored)| (!stored.over, stored.at)).map(|(id, _)| id.clone());
         match oldest {
             Some(id) => {
                 self.remove(session, &id);
@@ -141,13 +141,14 @@ impl Kept {
     /// Evicts streams until all limits hold, after an event for `session`.
     fn make_room(&mut self, session: &str, now: Instant) {
         while let Some((at, session, id)) = self.over.front().cloned()
-            && at + KEPT < now
+            && at + RETENTION < now
         {
             self.over.pop_front();
             self.remove(&session, &id);
         }
         let most = self.limits.client;
-        let is_full = |client: &Streams| client.by_id.len() > MOST_STREAMS || client.bytes > most;
+        let is_full =
+            |client: &ClientStreams| client.by_id.len() > MOST_STREAMS || client.bytes > most;
         while self.clients.get(session).is_some_and(is_full) && self.remove_one(session) {}
         while self.bytes > self.limits.all {
             let largest = self.clients.iter().max_by_key(|(_, client)| client.bytes);
@@ -172,7 +173,7 @@ impl Kept {
 }
 
 /// The next item of a stream.
-enum Next {
+enum NextItem {
     Event(u64, ServerSseMessage),
     Wait(Arc<Notify>),
     /// A newer request follows the stream. This one stays open without events, because a client
@@ -183,34 +184,35 @@ enum Next {
 
 /// Returns rmcp's name for the standalone stream, which has the messages outside of calls.
 fn standalone(session: &str) -> String {
-    format!("{session}{BESIDE}")
+    format!("{session}{STANDALONE_SUFFIX}")
 }
 
-impl Events {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock()
+impl EventBuffers {
+    fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock()
     }
 
     /// Returns the standalone stream of a session: the stored events and those that follow.
-    pub fn beside(
+    pub fn standalone_stream(
         self: &Arc<Self>,
         session: &str,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
         let id = standalone(session);
-        let mut kept = self.kept();
-        kept.clients
+        let mut buffers = self.buffers();
+        buffers
+            .clients
             .entry(session.into())
             .or_default()
             .by_id
             .entry(id.as_str().into())
             .or_default();
-        drop(kept);
+        drop(buffers);
         self.follow(session, id, 0)
     }
 
     /// Returns the stream of the event `last` of this client from that event on. `None` if its
     /// stream is not stored.
-    pub fn after(
+    pub fn resume_after(
         self: &Arc<Self>,
         session: &str,
         last: &str,
@@ -221,14 +223,14 @@ impl Events {
             None => (last, standalone(session)),
         };
         let number = number.parse().ok()?;
-        let is_kept = self.kept().stream(session, &id).is_some();
+        let is_kept = self.buffers().stream(session, &id).is_some();
         is_kept.then(|| self.follow(session, id, number))
     }
 
     /// Removes the events of a client that has ended.
     pub fn forget(&self, session: &str) {
-        let mut kept = self.kept();
-        while kept.remove_one(session) {}
+        let mut buffers = self.buffers();
+        while buffers.remove_one(session) {}
     }
 
     fn follow(
@@ -239,12 +241,12 @@ impl Events {
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
         let session: Arc<str> = session.into();
         let follower = {
-            let mut kept = self.kept();
-            let client = kept.clients.get_mut(&session);
-            client.and_then(|client| client.by_id.get_mut(id.as_str())).map_or(0, |told| {
-                told.followers += 1;
-                told.news.notify_waiters();
-                told.followers
+            let mut buffers = self.buffers();
+            let client = buffers.clients.get_mut(&session);
+            client.and_then(|client| client.by_id.get_mut(id.as_str())).map_or(0, |stored| {
+                stored.followers += 1;
+                stored.news.notify_waiters();
+                stored.followers
             })
         };
         stream::unfold(
@@ -252,80 +254,80 @@ impl Events {
             move |(events, session, id, last)| async move {
                 loop {
                     let news = match events.next(&session, &id, last, follower) {
-                        Next::Event(number, message) => {
+                        NextItem::Event(number, message) => {
                             return Some((message, (events, session, id, number)));
                         }
-                        Next::Wait(news) => news,
-                        Next::Quiet => std::future::pending().await,
-                        Next::Over => return None,
+                        NextItem::Wait(news) => news,
+                        NextItem::Quiet => std::future::pending().await,
+                        NextItem::Over => return None,
                     };
-                    let mut told = pin!(news.notified());
-                    told.as_mut().enable();
+                    let mut stored = pin!(news.notified());
+                    stored.as_mut().enable();
                     // Checks again for an event that was stored before it listened.
-                    if matches!(events.next(&session, &id, last, follower), Next::Wait(_)) {
-                        told.await;
+                    if matches!(events.next(&session, &id, last, follower), NextItem::Wait(_)) {
+                        stored.await;
                     }
                 }
             },
         )
     }
 
-    fn next(&self, session: &str, id: &str, last: u64, follower: u64) -> Next {
-        let kept = self.kept();
-        let Some(told) = kept.stream(session, id) else { return Next::Over };
-        if told.followers != follower {
-            return Next::Quiet;
+    fn next(&self, session: &str, id: &str, last: u64, follower: u64) -> NextItem {
+        let buffers = self.buffers();
+        let Some(stored) = buffers.stream(session, id) else { return NextItem::Over };
+        if stored.followers != follower {
+            return NextItem::Quiet;
         }
-        match told.events.iter().find(|event| event.number > last) {
-            Some(event) => Next::Event(event.number, event.message.clone()),
-            None if told.over => Next::Over,
-            None => Next::Wait(told.news.clone()),
+        match stored.events.iter().find(|event| event.number > last) {
+            Some(event) => NextItem::Event(event.number, event.message.clone()),
+            None if stored.over => NextItem::Over,
+            None => NextItem::Wait(stored.news.clone()),
         }
     }
 
     /// Stores an event of a client, and returns the event's new id.
-    fn keep(&self, session: &Arc<str>, stream: &str, event: &ServerSseMessage) -> String {
-        let number = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+    fn store(&self, session: &Arc<str>, stream: &str, event: &ServerSseMessage) -> String {
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let event_id = format!("{number}/{stream}");
         let mut message = event.clone();
         message.event_id = Some(event_id.clone());
         let bytes = message.message.as_deref().map_or(0, messages::size)
             + 2 * event_id.len()
-            + size_of::<Event>();
+            + size_of::<StoredEvent>();
         let answers = matches!(
             event.message.as_deref(),
             Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
         );
-        let over = answers && !stream.ends_with(BESIDE);
+        let over = answers && !stream.ends_with(STANDALONE_SUFFIX);
         let now = Instant::now();
-        let mut kept = self.kept();
-        let client = kept.clients.entry(session.clone()).or_default();
-        let told = client.by_id.entry(stream.into()).or_default();
-        told.events.push(Event { number, bytes, message });
-        told.at = now;
-        told.over = over;
-        let surplus = told.events.len().saturating_sub(MOST_EVENTS);
-        let gone: usize = told.events.drain(..surplus).map(|event| event.bytes).sum();
-        told.news.notify_waiters();
+        let mut buffers = self.buffers();
+        let client = buffers.clients.entry(session.clone()).or_default();
+        let stored = client.by_id.entry(stream.into()).or_default();
+        stored.events.push(StoredEvent { number, bytes, message });
+        stored.at = now;
+        stored.over = over;
+        let surplus = stored.events.len().saturating_sub(MOST_EVENTS);
+        let gone: usize = stored.events.drain(..surplus).map(|event| event.bytes).sum();
+        stored.news.notify_waiters();
         client.bytes = client.bytes + bytes - gone;
-        kept.bytes = kept.bytes + bytes - gone;
+        buffers.bytes = buffers.bytes + bytes - gone;
         if over {
-            kept.over.push_back((now, session.clone(), stream.into()));
+            buffers.over.push_back((now, session.clone(), stream.into()));
         }
-        kept.make_room(session, now);
+        buffers.make_room(session, now);
         event_id
     }
 }
 
 /// The event store that rmcp uses for one client.
 pub(super) struct ClientEvents {
-    events: Arc<Events>,
+    events: Arc<EventBuffers>,
     /// Set before the first event.
     session: OnceLock<Arc<str>>,
 }
 
 impl ClientEvents {
-    pub fn new(events: Arc<Events>) -> Self {
+    pub fn new(events: Arc<EventBuffers>) -> Self {
         Self { events, session: OnceLock::new() }
     }
 
@@ -343,10 +345,10 @@ impl EventStore for ClientEvents {
         event: &ServerSseMessage,
     ) -> Result<EventId, EventStoreError> {
         let session = self.session.get().ok_or("the session has no id yet")?;
-        Ok(self.events.keep(session, stream, event))
+        Ok(self.events.store(session, stream, event))
     }
 
-    /// Not used. [`Events::after`] takes its place, because it gets the client.
+    /// Not used. [`EventBuffers::resume_after`] takes its place, because it gets the client.
     async fn replay_events_after(&self, _last: &str) -> Result<EventStream, EventStoreError> {
         Ok(Box::pin(stream::empty()))
     }
@@ -373,12 +375,12 @@ mod tests {
         ids.collect().await
     }
 
-    const SMALL: Limits = Limits { client: 160_000, all: 1_280_000 };
+    const SMALL: ByteLimits = ByteLimits { client: 160_000, all: 1_280_000 };
 
     /// Creates a store with small limits.
-    fn small() -> Arc<Events> {
-        let kept = Kept { limits: SMALL, ..Kept::default() };
-        Arc::new(Events { kept: Mutex::new(kept), ..Events::default() })
+    fn small() -> Arc<EventBuffers> {
+        let buffers = Buffers { limits: SMALL, ..Buffers::default() };
+        Arc::new(EventBuffers { buffers: Mutex::new(buffers), ..EventBuffers::default() })
     }
 
     fn session(name: &str) -> Arc<str> {
@@ -386,67 +388,73 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_kept_for_a_minute() {
-        let events = Arc::new(Events::default());
+    async fn an_answer_is_stored_for_a_minute() {
+        let events = Arc::new(EventBuffers::default());
         let s = session("s");
-        let first = events.keep(&s, "a", &priming());
-        events.keep(&s, "other", &answer("no"));
-        let second = events.keep(&s, "a", &answer("yes"));
-        assert_eq!(all(events.after("s", &first).unwrap()).await, std::slice::from_ref(&second));
-        assert_eq!(all(events.after("s", &second).unwrap()).await, Vec::<String>::new());
-        assert!(events.after("s", "1/unknown").is_none() && events.after("s", "junk").is_none());
+        let first = events.store(&s, "a", &priming());
+        events.store(&s, "other", &answer("no"));
+        let second = events.store(&s, "a", &answer("yes"));
+        assert_eq!(
+            all(events.resume_after("s", &first).unwrap()).await,
+            std::slice::from_ref(&second)
+        );
+        assert_eq!(all(events.resume_after("s", &second).unwrap()).await, Vec::<String>::new());
         assert!(
-            events.after("stranger", &first).is_none(),
+            events.resume_after("s", "1/unknown").is_none()
+                && events.resume_after("s", "junk").is_none()
+        );
+        assert!(
+            events.resume_after("stranger", &first).is_none(),
             "another client does not get its events"
         );
-        tokio::time::advance(KEPT * 2).await;
-        events.keep(&session("another"), "other", &priming());
-        assert!(events.after("s", &first).is_none());
+        tokio::time::advance(RETENTION * 2).await;
+        events.store(&session("another"), "other", &priming());
+        assert!(events.resume_after("s", &first).is_none());
     }
 
     #[tokio::test]
     async fn only_the_last_follower_of_a_stream_gets_its_events() {
-        let events = Arc::new(Events::default());
+        let events = Arc::new(EventBuffers::default());
         let s = session("s");
-        let first = events.keep(&s, "a", &priming());
-        let mut replaced = std::pin::pin!(events.after("s", &first).unwrap());
-        let waiting = tokio::spawn(all(events.after("s", &first).unwrap()));
+        let first = events.store(&s, "a", &priming());
+        let mut replaced = std::pin::pin!(events.resume_after("s", &first).unwrap());
+        let waiting = tokio::spawn(all(events.resume_after("s", &first).unwrap()));
         tokio::task::yield_now().await;
-        let second = events.keep(&s, "a", &answer("yes"));
+        let second = events.store(&s, "a", &answer("yes"));
         assert_eq!(waiting.await.unwrap(), [second]);
         assert!(futures_util::poll!(replaced.next()).is_pending());
     }
 
     #[tokio::test]
     async fn the_standalone_stream_begins_with_earlier_events_and_ends_with_the_session() {
-        let events = Arc::new(Events::default());
-        let id = events.keep(&session("s"), &standalone("s"), &priming());
-        let mut beside = std::pin::pin!(events.beside("s"));
-        assert_eq!(beside.next().await.unwrap().event_id, Some(id));
+        let events = Arc::new(EventBuffers::default());
+        let id = events.store(&session("s"), &standalone("s"), &priming());
+        let mut standalone_stream = std::pin::pin!(events.standalone_stream("s"));
+        assert_eq!(standalone_stream.next().await.unwrap().event_id, Some(id));
         events.forget("s");
-        assert!(beside.next().await.is_none());
-        assert!(events.kept().clients.is_empty());
+        assert!(standalone_stream.next().await.is_none());
+        assert!(events.buffers().clients.is_empty());
     }
 
     #[test]
-    fn a_client_with_many_events_displaces_none_of_another() {
+    fn a_client_with_many_events_evicts_none_of_another() {
         let events = small();
         let (quiet, busy) = (session("quiet"), session("busy"));
-        let first = events.keep(&quiet, "call", &priming());
-        events.keep(&quiet, "call", &answer("kept"));
+        let first = events.store(&quiet, "call", &priming());
+        events.store(&quiet, "call", &answer("kept"));
         let large = "x".repeat(SMALL.client / 3);
         for number in 0..8 {
-            events.keep(&busy, &format!("large-{number}"), &answer(&large));
+            events.store(&busy, &format!("large-{number}"), &answer(&large));
         }
         for number in 0..MOST_STREAMS * 2 {
-            events.keep(&busy, &format!("small-{number}"), &priming());
+            events.store(&busy, &format!("small-{number}"), &priming());
         }
         for _ in 0..MOST_EVENTS * 2 {
-            events.keep(&busy, "one", &priming());
+            events.store(&busy, "one", &priming());
         }
-        assert!(events.after("quiet", &first).is_some());
-        let kept = events.kept();
-        let client = &kept.clients["busy"];
+        assert!(events.resume_after("quiet", &first).is_some());
+        let buffers = events.buffers();
+        let client = &buffers.clients["busy"];
         assert!(client.bytes <= SMALL.client && client.by_id.len() <= MOST_STREAMS);
         assert_eq!(client.by_id["one"].events.len(), MOST_EVENTS);
     }
@@ -455,38 +463,42 @@ mod tests {
     fn the_list_of_answered_streams_is_bounded() {
         let events = small();
         for number in 0..MOST_STREAMS * 8 {
-            events.keep(&session("busy"), &number.to_string(), &answer("short"));
+            events.store(&session("busy"), &number.to_string(), &answer("short"));
         }
         let ended = session("ended");
         for number in 0..MOST_STREAMS * 8 {
-            events.keep(&ended, &number.to_string(), &answer("short"));
+            events.store(&ended, &number.to_string(), &answer("short"));
             events.forget("ended");
         }
-        let kept = events.kept();
-        assert!(kept.over.len() <= 3 * MOST_STREAMS + 1, "{}", kept.over.len());
-        assert_eq!(kept.clients["busy"].by_id.len(), MOST_STREAMS);
+        let buffers = events.buffers();
+        assert!(buffers.over.len() <= 3 * MOST_STREAMS + 1, "{}", buffers.over.len());
+        assert_eq!(buffers.clients["busy"].by_id.len(), MOST_STREAMS);
     }
 
     #[test]
-    fn beyond_the_limit_of_all_the_largest_client_loses_events() {
+    fn beyond_the_total_limit_the_largest_client_loses_events() {
         let events = small();
-        let quiet = events.keep(&session("quiet"), "call", &answer("kept"));
+        let quiet = events.store(&session("quiet"), "call", &answer("kept"));
         let large = "x".repeat(SMALL.client / 4);
         for client in 0..2 * SMALL.all / SMALL.client {
             for number in 0..3 {
-                events.keep(
+                events.store(
                     &session(&format!("busy-{client}")),
                     &number.to_string(),
                     &answer(&large),
                 );
             }
         }
-        assert!(events.after("quiet", &quiet).is_some());
-        let kept = events.kept();
-        assert!(kept.bytes <= SMALL.all);
-        let streams = kept.clients.values().flat_map(|client| client.by_id.values());
-        let counted: usize = streams.flat_map(|told| &told.events).map(|event| event.bytes).sum();
-        assert_eq!(counted, kept.bytes);
-        assert_eq!(kept.clients.values().map(|client| client.bytes).sum::<usize>(), kept.bytes);
+        assert!(events.resume_after("quiet", &quiet).is_some());
+        let buffers = events.buffers();
+        assert!(buffers.bytes <= SMALL.all);
+        let streams = buffers.clients.values().flat_map(|client| client.by_id.values());
+        let counted: usize =
+            streams.flat_map(|stored| &stored.events).map(|event| event.bytes).sum();
+        assert_eq!(counted, buffers.bytes);
+        assert_eq!(
+            buffers.clients.values().map(|client| client.bytes).sum::<usize>(),
+            buffers.bytes
+        );
     }
 }

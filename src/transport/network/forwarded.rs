@@ -16,11 +16,11 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientAddress(pub IpAddr);
 
-/// The proxies whose header is used.
+/// The proxies whose header is trusted.
 pub(super) struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// `addresses`: what [`network`] reads.
+    /// `addresses`: IP addresses and networks that [`network`] can parse.
     pub fn new(addresses: &[String]) -> Self {
         Self(addresses.iter().filter_map(|text| network(text)).collect())
     }
@@ -30,7 +30,7 @@ impl TrustedProxies {
     }
 
     /// Returns the rightmost address of the chain that no trusted proxy has; the leftmost, if trusted proxies have all. The
-    /// chain ends at an entry that is no address: who appended it is the client then.
+    /// chain ends at an entry that is not an address; the client is then the host that appended it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let entries =

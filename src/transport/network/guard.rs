@@ -16,7 +16,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{
     forwarded::{ClientAddress, TrustedProxies},
-    listen::Caller,
+    listen::PeerAddress,
     problem,
     rate::RateLimit,
     refusals::RefusalLog,
@@ -27,7 +27,7 @@ use crate::{
     transport::Token,
 };
 
-/// What answers carry, so that no browser makes anything else of them.
+/// Headers of all responses, which keep browsers from rendering, framing or caching them.
 const SECURITY_HEADERS: &[(HeaderName, &str)] = &[
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -102,7 +102,7 @@ impl Guard {
         &self.refusals
     }
 
-    /// The CORS headers for pages of the allowed origins.
+    /// Returns the CORS layer for pages of the allowed origins.
     pub fn cors(&self) -> CorsLayer {
         let origins = self.origins.clone();
         let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| {
@@ -121,16 +121,21 @@ impl Guard {
         self.token.as_ref().is_none_or(|token| token.is_in(headers))
     }
 
-    fn check(&self, uri: &Uri, headers: &HeaderMap, caller: Option<IpAddr>) -> Result<(), Refusal> {
+    fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        caller: Option<IpAddr>,
+    ) -> Result<(), Rejection> {
         let host = host(uri, headers);
-        // Load balancers ask for the health by the address of the machine, or with no `Host` at all. They and Prometheus ask
-        // at their own pace. A request for the metrics with a wrong token counts: it may be a guess.
+        // Load balancers request the health by IP address or without `Host`. They and Prometheus are exempt from the rate
+        // limit, but a request for the metrics with a wrong token is not: it may be a guess.
         let is_health = uri.path() == self.health;
         if !is_health {
             match &host {
-                None => return Err(Refusal::NoHost),
+                None => return Err(Rejection::NoHost),
                 Some(host) if !self.hosts.contain(host) => {
-                    return Err(Refusal::ForeignHost(host.to_string()));
+                    return Err(Rejection::ForeignHost(host.to_string()));
                 }
                 Some(_) => {}
             }
@@ -143,35 +148,35 @@ impl Guard {
                     .any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")))
             });
             if !own && !self.origins.contains(&origin) {
-                return Err(Refusal::ForeignOrigin(origin));
+                return Err(Rejection::ForeignOrigin(origin));
             }
         }
         let is_exempt = is_health || uri.path() == self.metrics && self.has_token(headers);
         if !is_exempt && !self.rate.admits(caller) {
-            return Err(Refusal::TooOften);
+            return Err(Rejection::TooOften);
         }
         Ok(())
     }
 }
 
-/// Marks a request for the health whose `Host` is not a name of this server.
+/// Marks a request whose `Host` is not a name of this server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ForeignHost;
 
 /// Why a request was rejected.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("the request names no host")]
+enum Rejection {
+    #[error("the request has no `Host` header")]
     NoHost,
-    #[error("this server is not called `{}`; --allowed-hosts adds names", one_line(.0))]
+    #[error("`{}` is not a host name of this server; --allowed-hosts adds names", one_line(.0))]
     ForeignHost(String),
-    #[error("pages of `{}` may not use this server; --allowed-origins adds origins", one_line(.0))]
+    #[error("the origin `{}` is not allowed; --allowed-origins adds origins", one_line(.0))]
     ForeignOrigin(String),
-    #[error("too many requests; --rate-limit sets how many a second are taken")]
+    #[error("too many requests; --rate-limit sets the number per second")]
     TooOften,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         let (status, error) = match self {
             Self::NoHost => (StatusCode::BAD_REQUEST, "NO_HOST"),
@@ -193,7 +198,7 @@ pub(super) async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let peer = request.extensions().get::<Caller>().map(|caller| caller.0.ip());
+    let peer = request.extensions().get::<PeerAddress>().map(|caller| caller.0.ip());
     let client = peer.map(|peer| guard.proxies.client(peer, request.headers()));
     if let Some(address) = client {
         request.extensions_mut().insert(ClientAddress(address));
@@ -226,10 +231,10 @@ pub(super) async fn authenticate(
     unauthorized(&guard, &request)
 }
 
-/// Writes a refused request to the log. The query may contain a secret.
+/// Logs a rejected request without its query, which may contain a secret.
 fn log_refusal(guard: &Guard, request: &Request, reason: &dyn std::fmt::Display) {
     let address = request.extensions().get::<ClientAddress>().map(|client| client.0);
-    // Below `--base-path`, the routes see the rest of the path only.
+    // Below `--base-path`, the routes get only the rest of the path.
     let uri =
         request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
     guard.refusals.write(address, request.method().as_str(), uri.path(), reason);
@@ -257,7 +262,7 @@ pub(super) async fn authenticate_program(
     unauthorized(&guard, &request)
 }
 
-/// The host that the request is for. Two of them are none: a proxy before us may have taken the other.
+/// Returns the host of the request; `None` if there are two, because a proxy may have used the other one.
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     let mut given = headers.get_all(header::HOST).iter();
     let named = given.next().map(|host| Authority::try_from(host.as_bytes()));
@@ -271,11 +276,11 @@ fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     }
 }
 
-/// The names of this server.
+/// The host names of this server.
 struct Hosts {
     any: bool,
     names: Vec<String>,
-    /// Bound to every address of the machine, it is called by any of them: a page that rebinds has a name.
+    /// The server is bound to all addresses, so any IP address is accepted. DNS rebinding needs a host name.
     any_address: bool,
 }
 
@@ -305,7 +310,7 @@ fn plain(host: &str) -> String {
     host.trim_matches(['[', ']']).to_ascii_lowercase()
 }
 
-/// An origin in the one spelling of its kind: lower case, without the port that its scheme has anyway.
+/// Normalizes an origin: lower case, without the default port of its scheme.
 fn normal_origin(origin: &str) -> String {
     match url::Url::parse(origin) {
         Ok(url) => url.origin().ascii_serialization(),
@@ -344,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_pass_and_others_do_not() {
+    fn only_host_names_of_this_machine_are_accepted() {
         let usual = Config::default();
         for host in ["127.0.0.1:4000", "localhost", "LOCALHOST:80", "[::1]:4000"] {
             assert!(passes(&usual, host, None), "{host}");
@@ -366,22 +371,22 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_host_or_with_two_does_not_pass() {
+    fn a_request_without_exactly_one_host_is_rejected() {
         let guard = guard(&Config::default());
         let path = Uri::from_static("/mcp");
-        assert!(matches!(guard.check(&path, &headers(None, None), None), Err(Refusal::NoHost)));
+        assert!(matches!(guard.check(&path, &headers(None, None), None), Err(Rejection::NoHost)));
         let mut two = headers(Some("localhost"), None);
         two.append(header::HOST, HeaderValue::from_static("evil.example"));
-        assert!(matches!(guard.check(&path, &two, None), Err(Refusal::NoHost)));
+        assert!(matches!(guard.check(&path, &two, None), Err(Rejection::NoHost)));
         let health = Uri::from_static("/health");
         assert!(guard.check(&health, &headers(None, None), None).is_ok());
         assert!(guard.check(&health, &headers(Some("10.1.2.3:4000"), None), None).is_ok());
         let foreign = headers(None, Some("https://evil.example"));
-        assert!(matches!(guard.check(&health, &foreign, None), Err(Refusal::ForeignOrigin(_))));
+        assert!(matches!(guard.check(&health, &foreign, None), Err(Rejection::ForeignOrigin(_))));
     }
 
     #[test]
-    fn only_its_own_origin_and_the_allowed_ones_pass() {
+    fn only_the_own_origin_and_allowed_ones_are_accepted() {
         let config =
             Config { allowed_origins: vec!["https://App.example".to_owned()], ..Config::default() };
         for origin in ["http://localhost:4000", "https://app.example", "https://app.example:443"] {

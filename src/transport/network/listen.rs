@@ -20,37 +20,37 @@ use tower::ServiceExt;
 use super::{problem, refusals::RefusalLog};
 use crate::transport::keep_alive;
 
-/// Number of connections over the limit that get an error; further ones are closed without an answer.
-const TOLD: usize = 64;
-/// What telling them may take.
-const TELLING: Duration = Duration::from_secs(2);
-/// How long to wait for a connection to end before another is tried to be taken.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Maximum number of connections over the limit that get an error response; further ones are closed without one.
+const MAX_REJECTIONS: usize = 64;
+/// Timeout for that response.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time between a failed accept and the next attempt.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The limits for a client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ConnectionLimits {
     pub connections: usize,
-    /// For the head of a request, and between two of them.
+    /// Timeout for the head of a request, and between two requests.
     pub head: Duration,
 }
 
-/// The address that a request came from.
+/// The address of the peer that sent a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Caller(pub SocketAddr);
+pub(super) struct PeerAddress(pub SocketAddr);
 
 /// Serves connections to `listener` until `stop`; open connections go on until `end`.
 pub(super) async fn accept(
     listener: TcpListener,
     routes: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     log: Arc<RefusalLog>,
     connections: &TaskTracker,
     stop: &CancellationToken,
     end: &CancellationToken,
 ) {
     let places = Arc::new(Semaphore::new(limits.connections));
-    let refusals = Arc::new(Semaphore::new(TOLD));
+    let refusals = Arc::new(Semaphore::new(MAX_REJECTIONS));
     let ended = Arc::new(Notify::new());
     loop {
         let (stream, address) = tokio::select! {
@@ -59,9 +59,9 @@ pub(super) async fn accept(
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
-                    // Out of descriptors, say: trying again at once would only burn time.
-                    let _ = tokio::time::timeout(PAUSE, ended.notified()).await;
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    // For example out of descriptors: an immediate retry would fail again.
+                    let _ = tokio::time::timeout(RETRY_INTERVAL, ended.notified()).await;
                     continue;
                 }
             },
@@ -78,14 +78,16 @@ pub(super) async fn accept(
         } else if let Ok(place) = refusals.clone().try_acquire_owned() {
             let log = log.clone();
             connections.spawn(async move {
-                let _ = tokio::time::timeout(TELLING, turn_away(stream, address, place, log)).await;
+                let _ =
+                    tokio::time::timeout(REJECTION_TIMEOUT, reject(stream, address, place, log))
+                        .await;
             });
         }
     }
 }
 
 fn prepare(stream: &TcpStream) {
-    // Small answers must not wait for the client's acknowledgement of the ones before.
+    // Small responses must not wait for the acknowledgment of earlier ones.
     let _ = stream.set_nodelay(true);
     keep_alive::watch(stream);
 }
@@ -98,7 +100,7 @@ async fn serve(
     end: CancellationToken,
 ) {
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Caller(address));
+        request.extensions_mut().insert(PeerAddress(address));
         routes.clone().oneshot(request.map(Body::new))
     });
     let connection = http1::Builder::new()
@@ -115,12 +117,12 @@ async fn serve(
         }
     };
     if let Err(error) = served {
-        tracing::debug!(%error, %address, "a connection broke off");
+        tracing::debug!(%error, %address, "a connection ended with an error");
     }
 }
 
-/// Answers one request with 429.
-async fn turn_away(
+/// Responds to one request with 429.
+async fn reject(
     stream: TcpStream,
     address: SocketAddr,
     _place: OwnedSemaphorePermit,
@@ -129,19 +131,19 @@ async fn turn_away(
     let log = &*log;
     let service = service_fn(move |request: Request<Incoming>| async move {
         let (method, path) = (request.method().as_str(), request.uri().path());
-        log.write(Some(address.ip()), method, path, &"all connections are in use");
-        let told = problem(
+        log.write(Some(address.ip()), method, path, &"the limit of connections is reached");
+        let response = problem(
             StatusCode::TOO_MANY_REQUESTS,
             "TOO_MANY_CONNECTIONS",
-            "all connections are in use; --max-connections sets how many there are",
+            "the limit of connections is reached; --max-connections sets it",
         );
         Ok::<Response, Infallible>(
-            ([(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")], told).into_response(),
+            ([(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")], response).into_response(),
         )
     });
     let connection =
         http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection over the limit broke off");
+        tracing::debug!(%error, "a connection over the limit ended with an error");
     }
 }

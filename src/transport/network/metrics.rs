@@ -23,14 +23,14 @@ use prometheus_client::{
     registry::Registry as Exposition,
 };
 
-use super::{Shared, clients::Clients, problem};
+use super::{ServerState, clients::Clients, problem};
 use crate::{
     server::Server,
     session::{BrowserCounts, ResidentMemory, available_memory},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     path: String,
     status: u16,
 }
@@ -38,13 +38,13 @@ struct Asked {
 /// The counters of a server.
 pub(super) struct Metrics {
     exposition: Exposition,
-    requests: Family<Asked, Counter<u64, AtomicU64>>,
-    measured: Arc<Mutex<Measured>>,
+    requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
+    measured: Arc<Mutex<Measurements>>,
 }
 
-/// What must be awaited, or is slow to read: measured before the rest is collected.
+/// Values that must be awaited or are slow to read. They are measured before the others are collected.
 #[derive(Debug, Clone, Copy, Default)]
-struct Measured {
+struct Measurements {
     browsers: BrowserCounts,
     resident: Option<ResidentMemory>,
     available: Option<u64>,
@@ -58,47 +58,46 @@ impl Metrics {
         let calls = server.registry().calls();
         exposition.register("calls", "Calls, by tool and outcome", calls.counts.clone());
         exposition.register("call_seconds", "How long calls took, by tool", calls.seconds.clone());
-        let measured = Arc::<Mutex<Measured>>::default();
-        let now =
-            Now { server: server.clone(), clients: clients.clone(), measured: measured.clone() };
+        let measured = Arc::<Mutex<Measurements>>::default();
+        let now = CurrentValues {
+            server: server.clone(),
+            clients: clients.clone(),
+            measured: measured.clone(),
+        };
         exposition.register_collector(Box::new(now));
         Self { exposition, requests, measured }
     }
 }
 
 /// Values that are counted on request.
-struct Now {
+struct CurrentValues {
     server: Arc<Server>,
     clients: Arc<Clients>,
-    measured: Arc<Mutex<Measured>>,
+    measured: Arc<Mutex<Measurements>>,
 }
 
-impl fmt::Debug for Now {
+impl fmt::Debug for CurrentValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Now")
+        f.write_str("CurrentValues")
     }
 }
 
-impl Collector for Now {
+impl Collector for CurrentValues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let manager = self.server.registry().manager();
-        let Measured { browsers, resident, available } = *self.measured.lock();
+        let Measurements { browsers, resident, available } = *self.measured.lock();
         let count = |count: usize| u64::try_from(count).ok();
         for (name, help, value) in [
-            ("sessions", "Browser sessions that live", count(manager.list().len())),
-            ("session_limit", "Browser sessions at most", count(manager.limit().count)),
-            (
-                "session_queue",
-                "Calls that wait until a session may be opened",
-                count(manager.waiting()),
-            ),
+            ("sessions", "Open browser sessions", count(manager.list().len())),
+            ("session_limit", "Maximum number of browser sessions", count(manager.limit().count)),
+            ("session_queue", "Calls that wait for a free session", count(manager.waiting())),
             (
                 "clients",
                 "Clients that are attached over HTTP and WebSocket",
                 count(self.clients.count()),
             ),
-            ("browsers", "Browsers that run", count(browsers.running)),
-            ("memory_available_bytes", "Memory that can be used without swapping", available),
+            ("browsers", "Running browsers", count(browsers.running)),
+            ("memory_available_bytes", "Memory that is available without swapping", available),
             (
                 "server_memory_bytes",
                 "Resident memory of the server",
@@ -114,31 +113,34 @@ impl Collector for Now {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let (name, help) =
-            ("browser_restarts", "Browsers that were started in place of one that died");
+        let (name, help) = ("browser_restarts", "Browsers that were restarted after a crash");
         let restarts = ConstCounter::new(browsers.restarts);
         restarts.encode(encoder.encode_descriptor(name, help, None, restarts.metric_type())?)?;
         Ok(())
     }
 }
 
-/// Counts a request by its route (a path can be anything) and status.
-pub(super) async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+/// Counts a request by route and status. The path itself is unbounded.
+pub(super) async fn count(
+    State(state): State<ServerState>,
+    request: Request,
+    next: Next,
+) -> Response {
     let path =
         request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
-    let asked = Asked { path, status: response.status().as_u16() };
-    shared.metrics.requests.get_or_create(&asked).inc();
+    let labels = RequestLabels { path, status: response.status().as_u16() };
+    state.metrics.requests.get_or_create(&labels).inc();
     response
 }
 
-pub(super) async fn show(State(shared): State<Shared>) -> Response {
-    let browsers = shared.server.registry().manager().browser_counts();
+pub(super) async fn show(State(state): State<ServerState>) -> Response {
+    let browsers = state.server.registry().manager().browser_counts();
     let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));
     let (resident, available) = memory.await.unwrap_or_default();
-    *shared.metrics.measured.lock() = Measured { browsers, resident, available };
+    *state.metrics.measured.lock() = Measurements { browsers, resident, available };
     let mut text = String::new();
-    match encode(&mut text, &shared.metrics.exposition) {
+    match encode(&mut text, &state.metrics.exposition) {
         Ok(()) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -1,4 +1,4 @@
-//! The server on a port: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and the
+//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and the
 //! endpoints for monitoring, all behind one guard.
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients. `streamable` and
@@ -37,13 +37,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(super) use self::websocket::{MESSAGES_READ, OWN_SESSION};
 use self::{
     clients::Clients,
-    events::Events,
+    events::EventBuffers,
     guard::{ForeignHost, Guard},
     metrics::Metrics,
     problems::problem,
     refusals::RefusalLog,
 };
-use super::{LoggedLife, Token};
+use super::{LifetimeLog, Token};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
@@ -51,27 +51,27 @@ use crate::{
     upstream::Vitals,
 };
 
-/// How long the answers that are on their way may take once the server is to end.
-const LAST_WORDS: Duration = Duration::from_millis(400);
+/// How long pending responses may take when the server stops.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// What every request works with.
+/// The state that all requests share.
 #[derive(Clone)]
-struct Shared {
+struct ServerState {
     server: Arc<Server>,
     clients: Arc<Clients>,
     protocol: Arc<LocalSessionManager>,
-    events: Arc<Events>,
+    events: Arc<EventBuffers>,
     metrics: Arc<Metrics>,
-    /// Cancelled when the server is to end: running calls may finish.
+    /// Canceled when the server begins to stop: running calls may finish.
     draining: CancellationToken,
-    /// Cancelled when they have finished, or have had their time: calls stop.
+    /// Canceled when they have finished or `--drain-timeout` has passed: calls stop.
     stop: CancellationToken,
-    /// Canceled when the answers of the connections should have been sent.
+    /// Canceled after the timeout for pending responses.
     end: CancellationToken,
     request_timeout: Duration,
 }
 
-/// A server that has its port.
+/// A server that is bound to its port.
 pub struct NetworkServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -80,12 +80,12 @@ pub struct NetworkServer {
     token: Option<Token>,
     routes: Router,
     refusals: Arc<RefusalLog>,
-    shared: Shared,
+    state: ServerState,
     tasks: TaskTracker,
 }
 
 impl NetworkServer {
-    /// Takes the port.
+    /// Binds the port.
     pub async fn bind(config: Arc<Config>) -> Result<Self> {
         let guard = Guard::new(&config).await?;
         let server = Server::open(config.clone())?;
@@ -95,15 +95,15 @@ impl NetworkServer {
                 ErrorCode::InternalError,
                 format!("{host}:{} cannot be bound: {error}", config.port),
             )
-            .suggestion("another --port, or 0 for a free one")
+            .suggestion("pass another --port, or 0 for a free one")
         };
         let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
-        let events = Arc::<Events>::default();
-        let shared = Shared {
+        let events = Arc::<EventBuffers>::default();
+        let state = ServerState {
             metrics: Arc::new(Metrics::new(&server, &clients)),
             server,
             clients,
@@ -115,17 +115,17 @@ impl NetworkServer {
             request_timeout: config.request_timeout,
         };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
-        let routes = routes(&config, Arc::new(guard), shared.clone());
+        let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
-        Ok(Self { listener, address, transport, base_path, token, routes, refusals, shared, tasks })
+        Ok(Self { listener, address, transport, base_path, token, routes, refusals, state, tasks })
     }
 
-    /// The token that clients must send; `None` with `--no-auth`.
+    /// Returns the token that clients must send; `None` with `--no-auth`.
     pub fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Where clients find it.
+    /// Returns the URL for clients.
     pub fn url(&self) -> String {
         match self.transport {
             Transport::Websocket => format!("ws://{}{}/ws", self.address, self.base_path),
@@ -133,33 +133,36 @@ impl NetworkServer {
         }
     }
 
-    /// Serves until `stop` is cancelled, then ends everything.
+    /// Serves until `stop` is canceled, then shuts the server down.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
-        let _life = LoggedLife::begin(Some(&self.url()));
-        let Self { listener, routes, refusals, shared, tasks, .. } = self;
-        let manager = shared.server.registry().manager().clone();
+        let _life = LifetimeLog::begin(Some(&self.url()));
+        let Self { listener, routes, refusals, state, tasks, .. } = self;
+        let manager = state.server.registry().manager().clone();
         manager.prepare();
         let connections = TaskTracker::new();
-        let limits = listen::Limits {
+        let limits = listen::ConnectionLimits {
             connections: manager.config().max_connections,
-            head: shared.request_timeout,
+            head: state.request_timeout,
         };
-        listen::accept(listener, routes, limits, refusals, &connections, &stop, &shared.stop).await;
-        shared.draining.cancel();
-        shared.server.registry().drain().await;
-        // Calls get the reason for their end before their sessions end.
-        shared.clients.cancel_calls().await;
+        listen::accept(listener, routes, limits, refusals, &connections, &stop, &state.stop).await;
+        state.draining.cancel();
+        state.server.registry().drain().await;
+        // Before the sessions end, so that calls fail with the reason for their cancellation.
+        state.clients.cancel_calls().await;
         let others = async {
-            shared.stop.cancel();
+            state.stop.cancel();
             connections.close();
-            if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
-                tracing::debug!(open = connections.len(), "connections were cut at the end");
+            if tokio::time::timeout(FLUSH_TIMEOUT, connections.wait()).await.is_err() {
+                tracing::debug!(
+                    open = connections.len(),
+                    "closed connections with pending responses"
+                );
             }
-            shared.end.cancel();
+            state.end.cancel();
             manager.end_sessions().await;
         };
-        // Together: each session may take its time.
-        tokio::join!(shared.clients.detach_all(), others);
+        // Concurrently, because each session may take long.
+        tokio::join!(state.clients.detach_all(), others);
         manager.shutdown().await;
         tasks.close();
         tasks.wait().await;
@@ -167,12 +170,12 @@ impl NetworkServer {
     }
 }
 
-fn routes(config: &Config, guard: Arc<Guard>, shared: Shared) -> Router {
+fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
     let mut api = Router::new();
     if config.transport == Transport::Http {
         routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
-        api = api::routes(&shared);
+        api = api::routes(&state);
     }
     let cors = guard.cors();
     let routes = routes
@@ -193,22 +196,25 @@ fn routes(config: &Config, guard: Arc<Guard>, shared: Shared) -> Router {
         })
         .layer(cors)
         .layer(middleware::from_fn_with_state(guard, guard::admit))
-        .layer(middleware::from_fn_with_state(shared.clone(), metrics::count))
-        .with_state(shared)
+        .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
+        .with_state(state)
 }
 
 /// Whether the server can serve a session. A client that asks by a foreign `Host` learns nothing else: it may be a web page.
-async fn health(State(shared): State<Shared>, foreign: Option<Extension<ForeignHost>>) -> Response {
-    let manager = shared.server.registry().manager();
+async fn health(
+    State(state): State<ServerState>,
+    foreign: Option<Extension<ForeignHost>>,
+) -> Response {
+    let manager = state.server.registry().manager();
     let sessions = manager.list().len();
-    let failure = if shared.draining.is_cancelled() {
+    let failure = if state.draining.is_cancelled() {
         Some("the server is stopping".to_owned())
     } else {
         manager.browser_failure().map(|error| error.message)
     };
     let mut body =
         json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
-    if let Some(upstreams) = shared.server.registry().upstreams() {
+    if let Some(upstreams) = state.server.registry().upstreams() {
         let vitals = upstreams.vitals();
         for name in &vitals {
             let count = body["upstreams"][name.as_str()].as_u64().unwrap_or_default();

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What is told where HTTP itself says that it failed.
+/// The body of an HTTP error response.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Problem {
     error: String,
@@ -17,7 +17,7 @@ pub(super) struct Problem {
     details: Map<String, Value>,
 }
 
-/// A failure without further facts.
+/// Returns an error response without details.
 pub(super) fn problem(status: StatusCode, error: &str, message: impl Into<String>) -> Response {
     problem_with(status, error, message, Map::new())
 }
@@ -30,7 +30,7 @@ pub(super) fn problem_with(
 ) -> Response {
     debug_assert!(
         error.chars().all(|c| c.is_ascii_uppercase() || c == '_'),
-        "`{error}` is not written like the other codes"
+        "`{error}` must consist of capital letters and underscores"
     );
     (status, Json(Problem { error: error.to_owned(), message: message.into(), details }))
         .into_response()

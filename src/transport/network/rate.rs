@@ -5,10 +5,10 @@ use std::{collections::HashMap, net::IpAddr};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Addresses that are remembered; the ones that have been quiet are forgotten first.
+/// Maximum number of addresses; those with a full bucket are removed first.
 const REMEMBERED: usize = 10_000;
 
-/// So many requests a second of one address, and as many at once.
+/// Limits the requests of each address per second. The burst size is the same number.
 pub(super) struct RateLimit {
     per_second: f64,
     buckets: Mutex<HashMap<IpAddr, Bucket>>,
@@ -21,12 +21,12 @@ struct Bucket {
 }
 
 impl RateLimit {
-    /// 0 is any number.
+    /// `per_second`: 0 is no limit.
     pub fn new(per_second: u32) -> Self {
         Self { per_second: f64::from(per_second), buckets: Mutex::default() }
     }
 
-    /// Whether one more request of `caller` is taken now.
+    /// Returns whether a request of `caller` is accepted now.
     pub fn admits(&self, caller: Option<IpAddr>) -> bool {
         let Some(caller) = caller.filter(|_| self.per_second > 0.0) else { return true };
         let now = Instant::now();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn each_address_has_its_own_so_many_a_second() {
+    async fn each_address_has_its_own_rate_limit() {
         let limit = RateLimit::new(3);
         let (one, other) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2])));
         assert_eq!((0..5).filter(|_| limit.admits(one)).count(), 3);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everything_is_taken() {
+    fn without_a_limit_every_request_is_accepted() {
         let limit = RateLimit::new(0);
         assert!((0..10_000).all(|_| limit.admits(Some(IpAddr::from([10, 0, 0, 1])))));
     }

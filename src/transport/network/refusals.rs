@@ -1,4 +1,5 @@
-//! The log of refused requests. One line an address a second: a peer without the token must not fill the log.
+//! The log of rejected requests: at most one line per address and second, so that a peer without the token cannot fill
+//! the log.
 
 use std::{collections::HashMap, fmt::Display, net::IpAddr, time::Duration};
 
@@ -7,22 +8,22 @@ use tokio::time::Instant;
 
 use crate::config::one_line;
 
-/// The least time between two lines about an address.
+/// Minimum time between two lines about an address.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Addresses that are remembered. While so many are refused within the interval, all further ones count as one.
+/// Maximum number of addresses. If more are rejected within the interval, all further ones count as one.
 const REMEMBERED: usize = 1000;
 
-/// Writes refused requests to the log.
+/// Writes rejected requests to the log.
 #[derive(Default)]
 pub(super) struct RefusalLog {
-    /// `None` is an address that is unknown, or one too many.
-    addresses: Mutex<HashMap<Option<IpAddr>, Logged>>,
+    /// `None`: unknown addresses, and those beyond the limit.
+    addresses: Mutex<HashMap<Option<IpAddr>, AddressEntry>>,
 }
 
-struct Logged {
-    /// When its last line was written.
+struct AddressEntry {
+    /// The time of the last line.
     at: Instant,
-    /// Refusals since then.
+    /// Rejections since then.
     unlogged: u64,
 }
 
@@ -33,10 +34,10 @@ impl RefusalLog {
         let unlogged = (unlogged > 0).then_some(unlogged);
         let address = address.map(|address| address.to_string());
         let (method, path) = (one_line(method), one_line(path));
-        tracing::warn!(address, method, path, %reason, unlogged, "a request was refused");
+        tracing::warn!(address, method, path, %reason, unlogged, "rejected a request");
     }
 
-    /// Counts a refusal. Returns how many were not logged before it, or `None` where this one is not to be logged either.
+    /// Counts a rejection. Returns how many were not logged since the last line, or `None` if this one must not be logged.
     fn due(&self, address: Option<IpAddr>) -> Option<u64> {
         let now = Instant::now();
         let mut addresses = self.addresses.lock();
@@ -48,7 +49,7 @@ impl RefusalLog {
             }
         }
         let Some(logged) = addresses.get_mut(&key) else {
-            addresses.insert(key, Logged { at: now, unlogged: 0 });
+            addresses.insert(key, AddressEntry { at: now, unlogged: 0 });
             return Some(0);
         };
         if now.duration_since(logged.at) < INTERVAL {
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_has_one_line_a_second_that_counts_what_was_left_out() {
+    async fn an_address_has_one_line_per_second_that_counts_omitted_rejections() {
         let log = RefusalLog::default();
         assert_eq!(log.due(address(1)), Some(0));
         assert!((0..5).all(|_| log.due(address(1)).is_none()));
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_addresses_are_remembered() {
+    async fn the_number_of_addresses_is_limited() {
         let log = RefusalLog::default();
         let many = u32::try_from(REMEMBERED).unwrap();
         assert!((0..many).all(|number| log.due(address(number)) == Some(0)));

@@ -11,50 +11,50 @@ use http_body_util::BodyExt;
 
 use super::problem;
 
-/// Larger ones get 413.
+/// Maximum size of a body in bytes; larger ones get 413.
 pub(super) const MAX_BODY: usize = 4 << 20;
 /// Number of further bytes that are read and discarded if a body is too large, so that its sender gets the answer.
 const MAX_PASSED_OVER: usize = 16 << 20;
 
-/// Why a body was not taken.
+/// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Untaken {
+pub(super) enum BodyError {
     #[error("the body has more than {MAX_BODY} bytes")]
     TooLarge,
-    #[error("the body did not arrive in time; --request-timeout sets how long it may take")]
+    #[error("the body did not arrive in time; --request-timeout sets the limit")]
     TooSlow,
-    #[error("the body broke off")]
-    BrokenOff,
+    #[error("the connection broke before the body was complete")]
+    Aborted,
 }
 
-impl IntoResponse for Untaken {
+impl IntoResponse for BodyError {
     fn into_response(self) -> Response {
         let (status, error) = match self {
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT"),
-            Self::BrokenOff => (StatusCode::BAD_REQUEST, "BODY_BROKEN_OFF"),
+            Self::Aborted => (StatusCode::BAD_REQUEST, "BODY_BROKEN_OFF"),
         };
         ([(header::CONNECTION, "close")], problem(status, error, self.to_string())).into_response()
     }
 }
 
-/// The whole body.
+/// Reads the whole body.
 pub(super) async fn body(
     headers: &HeaderMap,
     body: Body,
     within: Duration,
-) -> Result<Bytes, Untaken> {
-    let told =
+) -> Result<Bytes, BodyError> {
+    let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    tokio::time::timeout(within, take(body, told)).await.unwrap_or(Err(Untaken::TooSlow))
+    tokio::time::timeout(within, take(body, declared)).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
-async fn take(mut body: Body, told: Option<usize>) -> Result<Bytes, Untaken> {
-    let mut too_large = told.is_some_and(|told| told > MAX_BODY);
-    let mut taken = Vec::with_capacity(if too_large { 0 } else { told.unwrap_or(0) });
+async fn take(mut body: Body, declared: Option<usize>) -> Result<Bytes, BodyError> {
+    let mut too_large = declared.is_some_and(|declared| declared > MAX_BODY);
+    let mut taken = Vec::with_capacity(if too_large { 0 } else { declared.unwrap_or(0) });
     let mut length = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Untaken::BrokenOff)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| BodyError::Aborted)?.into_data() else { continue };
         length += data.len();
         too_large |= length > MAX_BODY;
         if length > MAX_PASSED_OVER {
@@ -64,5 +64,5 @@ async fn take(mut body: Body, told: Option<usize>) -> Result<Bytes, Untaken> {
             taken.extend_from_slice(&data);
         }
     }
-    if too_large { Err(Untaken::TooLarge) } else { Ok(taken.into()) }
+    if too_large { Err(BodyError::TooLarge) } else { Ok(taken.into()) }
 }

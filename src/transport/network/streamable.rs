@@ -1,4 +1,4 @@
-//! Streamable HTTP at `/mcp`: rmcp's service, and what it lacks.
+//! Streamable HTTP at `/mcp`, based on rmcp's service.
 //!
 //! rmcp creates a client's handler before it knows the client. So each request gets its own service (a few
 //! pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's timer for idle sessions is
@@ -31,9 +31,9 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    Shared, batch,
-    clients::{Client, Clients, TooMany},
-    events::{ClientEvents, Events},
+    ServerState, batch,
+    clients::{AttachedClient, Clients, TooManyClients},
+    events::{ClientEvents, EventBuffers},
     problem, request,
 };
 use crate::{server::Handler, session::Connection, transport::messages};
@@ -43,49 +43,45 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 /// Interval of writes to a quiet stream: intermediaries may close silent connections.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Events within this time are sent together with the head of the response: most calls are answered by then.
-const SOON: Duration = Duration::from_millis(10);
+const FIRST_EVENTS_WITHIN: Duration = Duration::from_millis(10);
 /// Maximum number of events that are gathered for this.
-const MOST_SOON: usize = 16;
+const MAX_FIRST_EVENTS: usize = 16;
 
 /// A request to `/mcp`.
-pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Response {
+pub(super) async fn serve(State(state): State<ServerState>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     name_session(&mut parts);
     let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let known = id.as_deref().and_then(|id| shared.clients.get(id));
+    let known = id.as_deref().and_then(|id| state.clients.get(id));
     if id.is_some() && known.is_none() {
-        return problem(
-            StatusCode::NOT_FOUND,
-            "SESSION_NOT_FOUND",
-            "there is no such Mcp-Session-Id",
-        );
+        return problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", "unknown Mcp-Session-Id");
     }
     if let (&Method::DELETE, Some(id)) = (&parts.method, &id) {
-        // To its end, also where the client does not wait for it.
-        let (clients, id) = (shared.clients.clone(), id.clone());
+        // A task, so that it completes even if the client disconnects.
+        let (clients, id) = (state.clients.clone(), id.clone());
         let _ = tokio::spawn(async move { clients.detach(&id).await }).await;
         return StatusCode::NO_CONTENT.into_response();
     }
-    // Present from now until the answer has been sent or the client has gone.
+    // The client counts as present until the response has been sent or the client has disconnected.
     let hold = known.as_ref().map(|client| client.connection.mark_present());
-    let body = match request::body(&parts.headers, body, shared.request_timeout).await {
+    let body = match request::body(&parts.headers, body, state.request_timeout).await {
         Ok(body) => body,
-        Err(untaken) => return untaken.into_response(),
+        Err(error) => return error.into_response(),
     };
     let posts = parts.method == Method::POST;
     let client = known
         .clone()
-        .unwrap_or_else(|| Client::new(Connection::stateless(), &shared.stop, &shared.end));
+        .unwrap_or_else(|| AttachedClient::new(Connection::stateless(), &state.stop, &state.end));
     let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
     let response = match batch {
         Some(batch) => {
             let one = |body| {
-                let (shared, client, parts) = (shared.clone(), client.clone(), parts.clone());
-                async move { handle(&shared, client, parts, body).await }
+                let (state, client, parts) = (state.clone(), client.clone(), parts.clone());
+                async move { handle(&state, client, parts, body).await }
             };
             batch::answer(batch, one).await
         }
-        None => handle(&shared, client, parts, body).await,
+        None => handle(&state, client, parts, body).await,
     };
     let answer = known.filter(|_| posts).map(|client| client.answers.token());
     unbuffered(response).map(|body| {
@@ -96,7 +92,7 @@ pub(super) async fn serve(State(shared): State<Shared>, request: Request) -> Res
     })
 }
 
-/// Asks NGINX, and the proxies that know its header, to pass each event of a stream on at once.
+/// Tells NGINX, and proxies that support its header, not to buffer an event stream.
 fn unbuffered(mut response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
@@ -105,10 +101,15 @@ fn unbuffered(mut response: Response) -> Response {
     response
 }
 
-/// Answers one message of `client`.
-async fn handle(shared: &Shared, client: Arc<Client>, parts: Parts, body: Bytes) -> Response {
-    let sessions = Arc::new(Sessions::new(shared, client));
-    let service = service(shared, sessions.clone());
+/// Handles one message of `client`.
+async fn handle(
+    state: &ServerState,
+    client: Arc<AttachedClient>,
+    parts: Parts,
+    body: Bytes,
+) -> Response {
+    let sessions = Arc::new(ProtocolSessions::new(state, client));
+    let service = service(state, sessions.clone());
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
     if let Some(too_many) = sessions.refused.get() {
         return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
@@ -121,7 +122,7 @@ async fn handle(shared: &Shared, client: Arc<Client>, parts: Parts, body: Bytes)
     response.map(Body::new)
 }
 
-/// Seed 003 names the session that a DELETE ends in the query.
+/// Moves the session id of a DELETE from the query (seed 003) to the header.
 fn name_session(parts: &mut Parts) {
     if parts.method != Method::DELETE || parts.headers.contains_key(SESSION_ID) {
         return;
@@ -135,13 +136,15 @@ fn name_session(parts: &mut Parts) {
     parts.headers.extend(named.map(|id| (SESSION_ID, id)));
 }
 
-/// The answer to a body that is no message, or several.
+/// Returns the error response to a body that is not exactly one message.
 fn unreadable(body: &[u8]) -> Option<Response> {
     let refusal = match &messages::read(body, &Connection::default())[..] {
         [Err(refusal)] => refusal.clone(),
-        [] => messages::refusal(Value::Null, -32600, "the body holds no request"),
-        [_, _, ..] => messages::refusal(Value::Null, -32600, "one message a request, please"),
-        // It is the media type then.
+        [] => messages::refusal(Value::Null, -32600, "the body contains no request"),
+        [_, _, ..] => {
+            messages::refusal(Value::Null, -32600, "the body must contain exactly one message")
+        }
+        // The message is valid, so the media type is wrong.
         [Ok(_)] => return None,
     };
     let json = [(header::CONTENT_TYPE, "application/json")];
@@ -149,10 +152,13 @@ fn unreadable(body: &[u8]) -> Option<Response> {
 }
 
 /// rmcp's service for one request.
-fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Handler, Sessions> {
+fn service(
+    state: &ServerState,
+    sessions: Arc<ProtocolSessions>,
+) -> StreamableHttpService<Handler, ProtocolSessions> {
     let client = &sessions.client;
-    let handler = shared.server.handler(client.connection.clone(), client.over.clone());
-    // The guard looks at `Host` and `Origin`.
+    let handler = state.server.handler(client.connection.clone(), client.over.clone());
+    // The guard checks `Host` and `Origin`.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.max_request_body_bytes = request::MAX_BODY;
     config.sse_keep_alive = Some(STREAM_KEEP_ALIVE);
@@ -160,50 +166,50 @@ fn service(shared: &Shared, sessions: Arc<Sessions>) -> StreamableHttpService<Ha
     StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
 
-/// The protocol's part of sessions, whose events go to `events`.
+/// Returns a manager of protocol sessions whose events are stored in `events`.
 fn protocol(events: Arc<ClientEvents>) -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
-    // `events` keeps the answers: rmcp would go through all of them with each message.
+    // `events` stores the responses. rmcp would iterate over all of its own copies for each message.
     sessions.session_config.completed_cache_ttl = Duration::ZERO;
     sessions
 }
 
-/// The stream, with its first events already gathered.
-async fn in_one_piece<Told: Send + Sync + 'static>(
-    told: impl Stream<Item = Told> + Send + Sync + 'static,
-) -> impl Stream<Item = Told> + Send + Sync + 'static {
-    let mut told = Box::pin(told.fuse());
-    let mut soon = Vec::new();
+/// Returns the stream, with the first events already gathered.
+async fn with_first_events<Item: Send + Sync + 'static>(
+    items: impl Stream<Item = Item> + Send + Sync + 'static,
+) -> impl Stream<Item = Item> + Send + Sync + 'static {
+    let mut items = Box::pin(items.fuse());
+    let mut first = Vec::new();
     let gathering = async {
-        while soon.len() < MOST_SOON
-            && let Some(event) = told.next().await
+        while first.len() < MAX_FIRST_EVENTS
+            && let Some(event) = items.next().await
         {
-            soon.push(event);
+            first.push(event);
         }
     };
     // Later events are sent as they come.
-    let _ = tokio::time::timeout(SOON, gathering).await;
-    stream::iter(soon).chain(told)
+    let _ = tokio::time::timeout(FIRST_EVENTS_WITHIN, gathering).await;
+    stream::iter(first).chain(items)
 }
 
-/// The sessions of the protocol as one request meets them.
-struct Sessions {
+/// The protocol sessions for one request.
+struct ProtocolSessions {
     protocol: Arc<LocalSessionManager>,
-    events: Arc<Events>,
+    events: Arc<EventBuffers>,
     clients: Arc<Clients>,
-    /// Whose request it is.
-    client: Arc<Client>,
-    /// Why no session was made, where one was wanted.
-    refused: OnceLock<TooMany>,
+    /// The client of the request.
+    client: Arc<AttachedClient>,
+    /// Why no session was created.
+    refused: OnceLock<TooManyClients>,
 }
 
-impl Sessions {
-    fn new(shared: &Shared, client: Arc<Client>) -> Self {
+impl ProtocolSessions {
+    fn new(state: &ServerState, client: Arc<AttachedClient>) -> Self {
         Self {
-            protocol: shared.protocol.clone(),
-            events: shared.events.clone(),
-            clients: shared.clients.clone(),
+            protocol: state.protocol.clone(),
+            events: state.events.clone(),
+            clients: state.clients.clone(),
             client,
             refused: OnceLock::new(),
         }
@@ -211,20 +217,20 @@ impl Sessions {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum SessionsError {
+enum ProtocolSessionsError {
     #[error(transparent)]
     Protocol(#[from] LocalSessionManagerError),
     #[error(transparent)]
-    TooMany(#[from] TooMany),
-    #[error("nothing is kept any more of that stream")]
+    TooManyClients(#[from] TooManyClients),
+    #[error("the events of that stream are no longer stored")]
     Forgotten,
 }
 
-impl SessionManager for Sessions {
-    type Error = SessionsError;
+impl SessionManager for ProtocolSessions {
+    type Error = ProtocolSessionsError;
     type Transport = WorkerTransport<LocalSessionWorker>;
 
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), ProtocolSessionsError> {
         // rmcp's event store does not know which session an event belongs to. So each session is created by a manager
         // with its own store, and then moved to the manager that all share.
         let events = Arc::new(ClientEvents::new(self.events.clone()));
@@ -244,16 +250,16 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, SessionsError> {
+    ) -> Result<ServerJsonRpcMessage, ProtocolSessionsError> {
         Ok(self.protocol.initialize_session(id, message).await?)
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, ProtocolSessionsError> {
         Ok(self.protocol.has_session(id).await?)
     }
 
     /// Called when the session of the protocol has ended, for whatever reason.
-    async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
+    async fn close_session(&self, id: &SessionId) -> Result<(), ProtocolSessionsError> {
         self.clients.detach(id).await;
         self.events.forget(id);
         Ok(self.protocol.close_session(id).await?)
@@ -263,31 +269,34 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, ProtocolSessionsError>
+    {
         messages::take_turn(&mut message, &self.client.connection);
-        Ok(in_one_piece(self.protocol.create_stream(id, message).await?).await)
+        Ok(with_first_events(self.protocol.create_stream(id, message).await?).await)
     }
 
     async fn accept_message(
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<(), SessionsError> {
+    ) -> Result<(), ProtocolSessionsError> {
         Ok(self.protocol.accept_message(id, message).await?)
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.events.beside(id))
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, ProtocolSessionsError>
+    {
+        Ok(self.events.standalone_stream(id))
     }
 
     async fn resume(
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        self.events.after(id, &last_event_id).ok_or(SessionsError::Forgotten)
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, ProtocolSessionsError>
+    {
+        self.events.resume_after(id, &last_event_id).ok_or(ProtocolSessionsError::Forgotten)
     }
 }

@@ -33,14 +33,14 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    Shared,
-    clients::{Client, Socket},
+    ServerState,
+    clients::{AttachedClient, ClientSocket},
     problem,
     request::MAX_BODY,
 };
 use crate::{
     session::Connection,
-    transport::messages::{self, Message},
+    transport::messages::{self, ClientMessage},
 };
 
 const PROTOCOL: &str = "mcp";
@@ -53,25 +53,25 @@ pub(in crate::transport) const OWN_SESSION: HeaderName =
 const UNWRITTEN: usize = 256;
 /// A client is pinged when nothing has come from it for this time,
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// and is gone when nothing comes within this time after the ping.
+/// and is disconnected when nothing comes within this time after the ping.
 const PONG_TIMEOUT: Duration = Duration::from_secs(30);
-/// The limit for the closing frame: a client that does not read never takes it.
+/// Timeout for the close frame, for clients that do not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A request to `/ws`.
 pub(super) async fn upgrade(
-    State(shared): State<Shared>,
+    State(state): State<ServerState>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let named = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    let known = named.and_then(|id| Some((Arc::from(id), shared.clients.get(id)?)));
+    let known = named.and_then(|id| Some((Arc::from(id), state.clients.get(id)?)));
     let (id, client) = match known {
         Some(known) => known,
         None => {
             let id: Arc<str> = uuid::Uuid::new_v4().to_string().into();
-            let client = Client::new(Connection::stateless(), &shared.stop, &shared.end);
-            if let Err(too_many) = shared.clients.attach(&id, client.clone()) {
+            let client = AttachedClient::new(Connection::stateless(), &state.stop, &state.end);
+            if let Err(too_many) = state.clients.attach(&id, client.clone()) {
                 return problem(
                     StatusCode::TOO_MANY_REQUESTS,
                     "TOO_MANY_CLIENTS",
@@ -84,16 +84,16 @@ pub(super) async fn upgrade(
             if let Some(own) = own {
                 client
                     .connection
-                    .adopt_implicit(shared.server.registry().manager(), &own.to_string());
+                    .adopt_implicit(state.server.registry().manager(), &own.to_string());
             }
             (id, client)
         }
     };
     let Some(socket) = client.new_socket().await else {
-        let message = "the WebSocket that the client had before is still read; try again";
+        let message = "the client's former WebSocket is still open; try again";
         return problem(StatusCode::SERVICE_UNAVAILABLE, "STILL_READ", message);
     };
-    // A socket that no upgrade makes is not read either.
+    // Canceled also if the upgrade fails.
     let unread = socket.unread.clone().drop_guard();
     let read = HeaderValue::from(client.read.load(Ordering::Acquire));
     let name = HeaderValue::from_str(&id);
@@ -101,7 +101,7 @@ pub(super) async fn upgrade(
         .protocols([PROTOCOL])
         .max_message_size(MAX_BODY)
         .max_frame_size(MAX_BODY)
-        .on_upgrade(move |stream| serve(shared, id, client, socket, unread, stream))
+        .on_upgrade(move |stream| serve(state, id, client, socket, unread, stream))
         .into_response();
     response.headers_mut().insert(MESSAGES_READ, read);
     response.headers_mut().extend(name.map(|name| (SESSION_ID, name)));
@@ -109,27 +109,28 @@ pub(super) async fn upgrade(
 }
 
 async fn serve(
-    shared: Shared,
+    state: ServerState,
     id: Arc<str>,
-    client: Arc<Client>,
-    Socket { over, .. }: Socket,
+    client: Arc<AttachedClient>,
+    ClientSocket { over, .. }: ClientSocket,
     unread: DropGuard,
     stream: WebSocket,
 ) {
     let _present = client.connection.mark_present();
-    let goodbye = Arc::new(AtomicBool::new(false));
-    let frames = Frames::new(stream, client.clone(), over.clone(), unread, goodbye.clone());
+    let closed_by_client = Arc::new(AtomicBool::new(false));
+    let frames =
+        FrameTransport::new(stream, client.clone(), over.clone(), unread, closed_by_client.clone());
     let ping = {
         let writer = frames.writer.clone();
         move || writer.clone().write(Frame::Ping(Default::default()))
     };
-    // Ends with the socket.
+    // The task ends with the socket.
     tokio::spawn(over.clone().run_until_cancelled_owned(watch(
         ping,
-        frames.heard.clone(),
+        frames.received.clone(),
         over.clone(),
     )));
-    let handler = shared.server.handler(client.connection.clone(), over.clone());
+    let handler = state.server.handler(client.connection.clone(), over.clone());
     match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
             let reason = running.waiting().await;
@@ -138,20 +139,20 @@ async fn serve(
         Err(error) => tracing::debug!(%error, "a WebSocket ended before its first request"),
     }
     over.cancel();
-    if goodbye.load(Ordering::Acquire) {
-        shared.clients.detach(&id).await;
+    if closed_by_client.load(Ordering::Acquire) {
+        state.clients.detach(&id).await;
     }
 }
 
-/// Pings a silent client, and cancels `over` if it stays silent. `heard` counts the frames that have come from it.
+/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames that have come from it.
 async fn watch<Written: Future<Output = io::Result<()>>>(
     ping: impl Fn() -> Written,
-    heard: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
     over: CancellationToken,
 ) {
     loop {
-        let before = heard.load(Ordering::Acquire);
-        let is_silent = || heard.load(Ordering::Acquire) == before;
+        let before = received.load(Ordering::Acquire);
+        let is_silent = || received.load(Ordering::Acquire) == before;
         tokio::time::sleep(PING_INTERVAL).await;
         if !is_silent() {
             continue;
@@ -171,62 +172,62 @@ async fn watch<Written: Future<Output = io::Result<()>>>(
 
 /// The writing half of a socket.
 #[derive(Clone)]
-struct Writer {
+struct FrameWriter {
     sink: Arc<Mutex<SplitSink<WebSocket, Frame>>>,
     unwritten: Arc<Semaphore>,
     over: CancellationToken,
 }
 
-impl Writer {
+impl FrameWriter {
     /// Writes `frame` after those before it. Until then it counts as unwritten.
     async fn write(self, frame: Frame) -> io::Result<()> {
         let _place = self.unwritten.acquire().await.map_err(io::Error::other)?;
         let writing = async { self.sink.lock().await.send(frame).await.map_err(io::Error::other) };
         tokio::select! {
             written = writing => written,
-            // A client that does not read must not delay its own end.
+            // A client that does not read must not delay the end of its connection.
             () = self.over.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
-    /// Writes the closing frame, unless the client does not read.
+    /// Writes the close frame, unless the client does not read.
     async fn close(&self, frame: CloseFrame) {
         let closing = async { self.sink.lock().await.send(Frame::Close(Some(frame))).await };
         if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
             tracing::debug!(
-                "a WebSocket was closed without a closing frame: its client does not read"
+                "a WebSocket was closed without a close frame: its client does not read"
             );
         }
     }
 }
 
-/// Frames from and to a socket.
-struct Frames {
+/// Reads and writes the frames of a socket, as rmcp's transport.
+struct FrameTransport {
     read: SplitStream<WebSocket>,
-    writer: Writer,
-    /// Messages of one frame that wait to be taken.
-    waiting: VecDeque<Message>,
-    client: Arc<Client>,
+    writer: FrameWriter,
+    /// Messages of one frame that `receive` has not returned yet.
+    waiting: VecDeque<ClientMessage>,
+    client: Arc<AttachedClient>,
     /// Counts the frames that have come from the client.
-    heard: Arc<AtomicU64>,
-    /// Of this socket; the client itself may come back on another.
+    received: Arc<AtomicU64>,
+    /// Canceled when this socket ends; the client may reconnect with another one.
     over: CancellationToken,
-    /// Held as long as it is read from.
+    /// Dropped when the socket is no longer read.
     unread: Option<DropGuard>,
-    /// Whether the client has closed the socket in order.
-    goodbye: Arc<AtomicBool>,
+    /// Whether the client has closed the socket with a close frame.
+    closed_by_client: Arc<AtomicBool>,
 }
 
-impl Frames {
+impl FrameTransport {
     fn new(
         socket: WebSocket,
-        client: Arc<Client>,
+        client: Arc<AttachedClient>,
         over: CancellationToken,
         unread: DropGuard,
-        goodbye: Arc<AtomicBool>,
+        closed_by_client: Arc<AtomicBool>,
     ) -> Self {
         let (sink, read) = socket.split();
-        let writer = Writer {
+        let writer = FrameWriter {
             sink: Arc::new(Mutex::new(sink)),
             unwritten: Arc::new(Semaphore::new(UNWRITTEN)),
             over: over.clone(),
@@ -236,10 +237,10 @@ impl Frames {
             writer,
             waiting: VecDeque::new(),
             client,
-            heard: Arc::default(),
+            received: Arc::default(),
             over,
             unread: Some(unread),
-            goodbye,
+            closed_by_client,
         }
     }
 
@@ -250,7 +251,7 @@ impl Frames {
             match message {
                 Ok(message) => self.waiting.push_back(message),
                 Err(answer) => {
-                    tracing::debug!(%answer, "a message was refused");
+                    tracing::debug!(%answer, "rejected a message");
                     // Not awaited here: `receive` may be dropped at any await.
                     tokio::spawn(self.writer.clone().write(Frame::text(answer.to_string())));
                 }
@@ -259,7 +260,7 @@ impl Frames {
     }
 }
 
-impl Transport<RoleServer> for Frames {
+impl Transport<RoleServer> for FrameTransport {
     type Error = io::Error;
 
     fn send(
@@ -271,12 +272,12 @@ impl Transport<RoleServer> for Frames {
         async move { writing?.await }
     }
 
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<ClientMessage> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
                 return Some(message);
             }
-            // A client that sends without reading is not read either.
+            // Back-pressure: messages of a client that does not read are not read.
             let room = self.writer.unwritten.clone();
             drop(room.acquire().await);
             let frame = tokio::select! {
@@ -284,17 +285,17 @@ impl Transport<RoleServer> for Frames {
                 () = self.over.cancelled() => break,
                 frame = self.read.next() => frame,
             };
-            self.heard.fetch_add(1, Ordering::AcqRel);
+            self.received.fetch_add(1, Ordering::AcqRel);
             match frame {
                 Some(Ok(Frame::Text(text))) => self.take(text.as_bytes()),
                 Some(Ok(Frame::Binary(bytes))) => self.take(&bytes),
                 Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => {}
                 Some(Ok(Frame::Close(_))) => {
-                    self.goodbye.store(true, Ordering::Release);
+                    self.closed_by_client.store(true, Ordering::Release);
                     break;
                 }
                 Some(Err(error)) => {
-                    tracing::debug!(%error, "a WebSocket broke off");
+                    tracing::debug!(%error, "a WebSocket ended with an error");
                     let reason = "the frame could not be read, or it has more than 4 MiB";
                     let close = CloseFrame { code: close_code::SIZE, reason: reason.into() };
                     let writer = self.writer.clone();
@@ -304,7 +305,7 @@ impl Transport<RoleServer> for Frames {
                 None => break,
             }
         }
-        // Nobody is there to read the answers to what still runs.
+        // No client would read the results of running calls.
         self.over.cancel();
         self.unread = None;
         None
@@ -323,25 +324,25 @@ mod tests {
 
     /// Lets a client live for a while that answers the first `answers` pings: how many it got, and whether it is gone.
     async fn pinged(answers: u64, time: Duration) -> (u64, bool) {
-        let (heard, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let (received, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
         let over = CancellationToken::new();
         let ping = {
-            let (heard, pings) = (heard.clone(), pings.clone());
+            let (received, pings) = (received.clone(), pings.clone());
             move || {
                 if pings.fetch_add(1, Ordering::AcqRel) < answers {
-                    heard.fetch_add(1, Ordering::AcqRel);
+                    received.fetch_add(1, Ordering::AcqRel);
                 }
                 std::future::ready(Ok(()))
             }
         };
-        let watching = tokio::spawn(watch(ping, heard, over.clone()));
+        let watching = tokio::spawn(watch(ping, received, over.clone()));
         let is_gone = tokio::time::timeout(time, over.cancelled()).await.is_ok();
         watching.abort();
         (pings.load(Ordering::Acquire), is_gone)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_answers_no_ping_is_gone_within_a_minute() {
+    async fn a_client_that_answers_no_ping_is_disconnected_within_a_minute() {
         assert_eq!(pinged(0, Duration::from_secs(60)).await, (1, true));
         assert_eq!(pinged(2, Duration::from_secs(600)).await, (3, true));
         let (pings, is_gone) = pinged(u64::MAX, Duration::from_secs(600)).await;

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    Shared,
-    forms::{self, CallRequest, Exchange, Metadata, Refusal, Status},
+    ServerState,
+    forms::{self, ApiError, CallMetadata, CallRequest, CallStatus, Exchange},
     times::{self, iso8601},
 };
 use crate::{
@@ -29,32 +29,36 @@ pub(super) const ALL: &str = "/api/requests";
 pub(super) const ONE: &str = "/api/requests/{ref_id}";
 
 /// `POST /api/requests`.
-pub(super) async fn make(State(shared): State<Shared>, headers: HeaderMap, body: Body) -> Response {
-    let given = match super::object(&shared, &headers, body).await {
+pub(super) async fn make(
+    State(state): State<ServerState>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let given = match super::object(&state, &headers, body).await {
         Ok(given) => given,
         Err(refused) => return refused,
     };
-    match exchange(&shared, Value::Object(given)).await {
+    match exchange(&state, Value::Object(given)).await {
         Ok((exchange, bytes)) => offload::in_place(bytes, || Json(exchange).into_response()),
         Err(refusal) => refusal.into_response(),
     }
 }
 
 /// `GET /api/requests/{ref_id}`.
-pub(super) async fn show(State(shared): State<Shared>, Path(ref_id): Path<String>) -> Response {
-    match shared.server.registry().recorded(&ref_id).await {
-        Ok(Some(recorded)) => Json(told(recorded)).into_response(),
-        Ok(None) => Refusal::NoRecord(ref_id).into_response(),
+pub(super) async fn show(State(state): State<ServerState>, Path(ref_id): Path<String>) -> Response {
+    match state.server.registry().recorded(&ref_id).await {
+        Ok(Some(recorded)) => Json(recorded_call(recorded)).into_response(),
+        Ok(None) => ApiError::NoRecord(ref_id).into_response(),
         Err(error) => forms::failed(error, false, None).into_response(),
     }
 }
 
 /// Makes a call. Returns also about how many bytes the result has.
-async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Refusal> {
-    let unreadable = |why: String| Refusal::Unreadable(format!("not a call: {why}"));
+async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize), ApiError> {
+    let unreadable = |why: String| ApiError::Unreadable(format!("not a call: {why}"));
     let CallRequest { session_id, tool, params, request_id } =
         serde_json::from_value(given).map_err(|error| unreadable(error.to_string()))?;
-    let registry = shared.server.registry();
+    let registry = state.server.registry();
     if let Some(id) = &request_id {
         if Uuid::parse_str(id).is_err() {
             return Err(unreadable(format!("`request_id` must be a UUID, not `{id}`")));
@@ -62,7 +66,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
         let before =
             registry.recorded(id).await.map_err(|error| forms::failed(error, false, None))?;
         if before.is_some() {
-            return Err(Refusal::Taken(id.clone()));
+            return Err(ApiError::Taken(id.clone()));
         }
     }
     // Their parameters must be known. If they are not available, the call reports it.
@@ -70,19 +74,19 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
     let arguments = arguments(registry, &tool, session_id.clone(), params.unwrap_or_default())
         .map_err(unreadable)?;
     let begun: DateTime<Utc> = SystemTime::now().into();
-    let outcome = super::call(shared, &tool, Value::Object(arguments), request_id).await?;
+    let outcome = super::call(state, &tool, Value::Object(arguments), request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
     let outcome = forms::ran(outcome, no_browser)?;
     let bytes = outcome.bytes();
     let mut exchange = Exchange {
         ref_id: outcome.recorded_id(),
         session_id: outcome.session_id.or(session_id),
-        status: Status::Success,
+        status: CallStatus::Success,
         timestamp: iso8601(begun),
         metadata: outcome
             .recorded
             .as_ref()
-            .map_or(Metadata { tool, ..Metadata::default() }, metadata),
+            .map_or(CallMetadata { tool, ..CallMetadata::default() }, metadata),
         error: None,
         error_code: None,
         details: Map::new(),
@@ -93,7 +97,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
     match outcome.result {
         Ok(answer) => {
             if answer.is_failure() {
-                exchange.status = Status::Error;
+                exchange.status = CallStatus::Error;
                 exchange.error = answer.failure();
             }
             let full = registry.manager().config().responses == Responses::Full;
@@ -106,7 +110,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
             });
         }
         Err(error) => {
-            exchange.status = Status::Error;
+            exchange.status = CallStatus::Error;
             exchange.error_code = Some(error.code.as_str());
             exchange.error = Some(error.message);
             exchange.details = error.details;
@@ -118,7 +122,7 @@ async fn exchange(shared: &Shared, given: Value) -> Result<(Exchange, usize), Re
     Ok((exchange, bytes))
 }
 
-/// The tool's arguments. Every call may name a session; a tool that works in none is not told.
+/// Returns the tool's arguments. Every call may name a session; tools without a session do not get it.
 fn arguments(
     registry: &Registry,
     tool: &str,
@@ -129,7 +133,7 @@ fn arguments(
     let within = ["sessionId", "session_id"].iter().find_map(|name| params.get(*name));
     match within {
         Some(within) if *within != json!(session_id) => {
-            return Err("`session_id` and that of `params` are not the same".to_owned());
+            return Err("`session_id` differs from that of `params`".to_owned());
         }
         Some(_) => {}
         None if registry.takes(tool, "sessionId") => {
@@ -140,15 +144,15 @@ fn arguments(
     Ok(params)
 }
 
-fn told(recorded: Recorded) -> Exchange {
+fn recorded_call(recorded: Recorded) -> Exchange {
     let call = &recorded.call;
     let at =
         i64::try_from(call.at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
     Exchange {
         status: match call.success {
-            Some(true) => Status::Success,
-            Some(false) => Status::Error,
-            None => Status::Running,
+            Some(true) => CallStatus::Success,
+            Some(false) => CallStatus::Error,
+            None => CallStatus::Running,
         },
         timestamp: iso8601(at),
         metadata: metadata(call),
@@ -163,8 +167,8 @@ fn told(recorded: Recorded) -> Exchange {
     }
 }
 
-fn metadata(call: &Summary) -> Metadata {
-    Metadata {
+fn metadata(call: &Summary) -> CallMetadata {
+    CallMetadata {
         tool: call.tool.clone(),
         has_snapshot: call.has_snapshot,
         has_console_logs: call.console_messages > 0,

@@ -11,7 +11,7 @@ use super::{
     super::problems::Problem,
     calls,
     forms::{Exchange, STATUSES, snake_case},
-    operations::{self, Given, Operation},
+    operations::{self, Operation, ParameterSource},
     times,
 };
 use crate::tools::{AnswerKind, Registry, Tool};
@@ -19,7 +19,7 @@ use crate::tools::{AnswerKind, Registry, Tool};
 /// The operation that returns a call, and the parameter with its id.
 const SHOW: &str = "getRequest";
 const CALL: &str = "refId";
-/// Named beside the parameters of a call.
+/// The parameter that is a separate field of a call.
 const SESSION: &str = "sessionId";
 
 /// The document of a server that offers the tools of `registry`. `base_path` is that of `--base-path`, or empty.
@@ -34,7 +34,7 @@ pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
         "get",
         json!({
             "operationId": SHOW,
-            "summary": "What the record tells of a call.",
+            "summary": "Read a call in the record.",
             "parameters": [in_path("ref_id")],
             "responses": responses(StatusCode::OK, json!({"$ref": "#/components/schemas/Exchange"})),
         }),
@@ -53,7 +53,7 @@ pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
         "info": {
             "title": "Troupe",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Browser automation: sessions, the calls that are made in them, and their record.",
+            "description": "Browser automation: sessions, the calls in them, and their record.",
         },
         "security": [{"token": []}],
         "paths": paths,
@@ -84,8 +84,8 @@ fn making(registry: &Registry) -> Value {
     json!({
         "operationId": "makeRequest",
         "summary": "Make a call.",
-        "description": "A call that ran is answered with 200, be it that it failed (`status`); one that could not be made, \
-                        with the status of HTTP that says why.",
+        "description": "A call that ran has the HTTP status 200, even if it failed (`status`). A call that could not be made has an \
+                        HTTP error status.",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"oneOf": forms}}}},
         "responses": responses,
     })
@@ -138,16 +138,16 @@ fn asking(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Va
     let mut parameters: Vec<Value> =
         operation.named.map(|named| in_path(&snake_case(named))).into_iter().collect();
     match operation.given {
-        Given::Query => parameters.extend(operation.parameters(tool).map(|(name, schema, required)| {
+        ParameterSource::Query => parameters.extend(operation.parameters(tool).map(|(name, schema, required)| {
             json!({
                 "name": snake_case(name), "in": "query", "required": required, "schema": taken(schema),
             })
         })),
-        Given::Body => {
+        ParameterSource::Body => {
             let content = json!({"application/json": {"schema": taken(&tool.input)}});
             described["requestBody"] = json!({"content": content});
         }
-        Given::Nowhere => {}
+        ParameterSource::Nowhere => {}
     }
     described["parameters"] = parameters.into();
     described
@@ -180,7 +180,7 @@ fn in_path(name: &str) -> Value {
     json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
 }
 
-/// Where one can go on from an answer with this id in it.
+/// Returns links to the operations that take this id.
 fn links(registry: &Registry, id: &'static str) -> Value {
     let name = snake_case(id);
     let there = operations::offered(registry).filter(|operation| operation.named == Some(id));
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_described_as_they_were_reviewed() {
+    fn the_schemas_of_calls_match_the_reviewed_snapshot() {
         let document = document(Config::default());
         insta::assert_json_snapshot!(document["components"]);
     }
 
     #[test]
-    fn what_a_tool_takes_and_answers_is_described_under_the_names_of_the_seed() {
+    fn parameters_and_results_are_described_in_snake_case() {
         let document = document(Config::default());
         let sessions = &document["paths"]["/api/sessions"];
         assert_eq!(sessions["get"]["parameters"][0]["name"], "state");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_has_its_form_and_names_its_session_beside_its_parameters() {
+    fn each_tool_has_a_schema_with_the_session_next_to_its_parameters() {
         let document = document(Config::default());
         let forms = &document["paths"]["/api/requests"]["post"]["requestBody"]["content"]["application/json"]
             ["schema"];

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::{super::problems::problem_with, times};
 use crate::{
     error::{ErrorCode, Status as HttpStatus, TroupeError},
-    tools::{Outcome, UnknownTool},
+    tools::{CallOutcome, UnknownTool},
 };
 
-/// A call, as it is asked for.
+/// The request to make a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallRequest {
@@ -29,18 +29,18 @@ pub(super) struct CallRequest {
 /// A call that was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Exchange {
-    /// By which it is looked up later; none where it is not recorded: a call that reads the record, or `--store none`.
+    /// The id to look the call up later; absent if it is not recorded (a call that reads the record, or `--store none`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ref_id: Option<String>,
     pub session_id: Option<String>,
-    pub status: Status,
-    /// When it began, ISO 8601.
+    pub status: CallStatus,
+    /// Start of the call, ISO 8601.
     pub timestamp: String,
-    pub metadata: Metadata,
+    pub metadata: CallMetadata,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What failed, for programs.
+    /// The error code, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<&'static str>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -49,30 +49,30 @@ pub(super) struct Exchange {
     pub retryable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// What the tool answered; not with `--responses ref`, nor when the call is looked up later.
+    /// The result of the tool; absent with `--responses ref`, and when the call is looked up later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Status {
+pub(super) enum CallStatus {
     Success,
     Error,
     Running,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Metadata {
+pub(super) struct CallMetadata {
     pub tool: String,
     pub has_snapshot: bool,
     pub has_console_logs: bool,
     pub console_error_count: u64,
 }
 
-/// Why there is no answer to a request.
+/// Why a request failed.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum ApiError {
     /// The body is not a request.
     Unreadable(String),
     MediaType,
@@ -89,13 +89,13 @@ pub(super) enum Refusal {
     },
 }
 
-impl From<UnknownTool> for Refusal {
+impl From<UnknownTool> for ApiError {
     fn from(unknown: UnknownTool) -> Self {
         Self::UnknownTool(unknown)
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, error, message, details) = match self {
             Self::Unreadable(message) => {
@@ -113,7 +113,7 @@ impl IntoResponse for Refusal {
             Self::Taken(id) => (
                 StatusCode::CONFLICT,
                 "REQUEST_ID_TAKEN",
-                format!("a call `{id}` was made before"),
+                format!("the id `{id}` is already used by another call"),
                 Map::new(),
             ),
             Self::NoRecord(id) => (
@@ -125,7 +125,7 @@ impl IntoResponse for Refusal {
             Self::Stopping => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "STOPPING",
-                "the server is stopping; try again when it is back".to_owned(),
+                "the server is stopping; try again when it is running again".to_owned(),
                 Map::from_iter([("retryable".to_owned(), json!(true))]),
             ),
             Self::Failed { error, status, ref_id } => {
@@ -148,8 +148,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The status of an error that kept a call from being made; `None` where it ran and failed. `no_browser`: none could be
-/// started when one was last wanted.
+/// Returns the status of an error because of which the call did not run; `None` if it ran and failed. `no_browser`: the
+/// last attempt to start a browser failed.
 fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
     match code.row().status {
         HttpStatus::Refused(status) => Some(known(status)),
@@ -164,26 +164,26 @@ fn known(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// A call's end, as `POST /api/requests` tells it: a call that ran is an answer, be it an error.
-pub(super) fn ran(outcome: Outcome, no_browser: bool) -> Result<Outcome, Refusal> {
+/// Returns the outcome for `POST /api/requests`: also errors of calls that ran have status 200.
+pub(super) fn ran(outcome: CallOutcome, no_browser: bool) -> Result<CallOutcome, ApiError> {
     let status = outcome.result.as_ref().err().and_then(|error| refused(error.code, no_browser));
     let ref_id = outcome.recorded_id();
     match (status, outcome) {
-        (Some(status), Outcome { result: Err(error), .. }) => {
-            Err(Refusal::Failed { error, status, ref_id })
+        (Some(status), CallOutcome { result: Err(error), .. }) => {
+            Err(ApiError::Failed { error, status, ref_id })
         }
         (_, outcome) => Ok(outcome),
     }
 }
 
-/// The same where only success is an answer.
-pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> Refusal {
+/// Returns the error for the other routes, where a failed call has an error status.
+pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> ApiError {
     let (HttpStatus::Refused(status) | HttpStatus::Failed(status)) = error.code.row().status;
     let status = refused(error.code, no_browser).unwrap_or_else(|| known(status));
-    Refusal::Failed { error, status, ref_id }
+    ApiError::Failed { error, status, ref_id }
 }
 
-/// The statuses that an operation may have beside that of success, in order.
+/// The error statuses of operations, in order.
 pub(super) const STATUSES: &[StatusCode] = &[
     StatusCode::BAD_REQUEST,
     StatusCode::UNAUTHORIZED,
@@ -199,7 +199,7 @@ pub(super) const STATUSES: &[StatusCode] = &[
     StatusCode::SERVICE_UNAVAILABLE,
 ];
 
-/// `sessionId` as seed 002 writes it.
+/// Converts a name such as `sessionId` to snake case.
 pub(super) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for character in name.chars() {
@@ -211,7 +211,7 @@ pub(super) fn snake_case(name: &str) -> String {
     snake
 }
 
-/// A tool's facts under seed 002's names.
+/// Converts all names of a tool's result to snake case.
 pub(super) fn snake_cased(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_have_the_names_of_the_seed_all_the_way_down() {
+    fn all_nested_names_are_converted_to_snake_case() {
         let facts =
             json!({"sessions": [{"sessionId": "a", "pages": [{"pageId": "page-1", "url": "x"}]}]});
         let expected = json!({"sessions": [{"session_id": "a", "pages": [{"page_id": "page-1", "url": "x"}]}]});

@@ -22,21 +22,21 @@ use axum::{
 };
 use serde_json::{Map, Value};
 
-use self::forms::Refusal;
-use super::{Shared, problem, request};
+use self::forms::ApiError;
+use super::{ServerState, problem, request};
 use crate::{
     offload,
     session::Connection,
-    tools::{Invocation, Outcome},
+    tools::{CallOutcome, Invocation},
 };
 
 /// Everything below `/api`.
-pub(super) fn routes(shared: &Shared) -> Router<Shared> {
+pub(super) fn routes(state: &ServerState) -> Router<ServerState> {
     let mut routes = Router::new()
         .route("/api/openapi.json", get(describe))
         .route(calls::ALL, post(calls::make))
         .route(calls::ONE, get(calls::show));
-    for operation in operations::offered(shared.server.registry()) {
+    for operation in operations::offered(state.server.registry()) {
         routes = routes.route(operation.path, operation.route());
     }
     routes.method_not_allowed_fallback(async || {
@@ -44,37 +44,37 @@ pub(super) fn routes(shared: &Shared) -> Router<Shared> {
     })
 }
 
-/// `GET /api/openapi.json`: written when it is asked for, as hardly anybody does.
-async fn describe(State(shared): State<Shared>) -> Json<Value> {
-    let registry = shared.server.registry();
+/// `GET /api/openapi.json`. Generated on request, because it is rarely used.
+async fn describe(State(state): State<ServerState>) -> Json<Value> {
+    let registry = state.server.registry();
     Json(document::of(registry, &registry.manager().config().base_path))
 }
 
 /// Makes one call, until the server ends. If the request is dropped, the call is canceled. The API can access the
 /// sessions of all clients and has no implicit session: requests are independent of each other.
 async fn call(
-    shared: &Shared,
+    state: &ServerState,
     tool: &str,
     arguments: Value,
     ref_id: Option<String>,
-) -> Result<Outcome, Refusal> {
+) -> Result<CallOutcome, ApiError> {
     let connection = Arc::new(Connection::monitor());
     let invocation =
         Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {
         biased;
-        () = shared.stop.cancelled() => Err(Refusal::Stopping),
-        outcome = shared.server.registry().call(invocation) => Ok(outcome?),
+        () = state.stop.cancelled() => Err(ApiError::Stopping),
+        outcome = state.server.registry().call(invocation) => Ok(outcome?),
     }
 }
 
-/// The JSON object that a request holds; an empty body is an empty one.
+/// Reads the JSON object of a request; an empty body is an empty object.
 async fn object(
-    shared: &Shared,
+    state: &ServerState,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Map<String, Value>, Response> {
-    let taken = request::body(headers, body, shared.request_timeout).await;
+    let taken = request::body(headers, body, state.request_timeout).await;
     let taken = taken.map_err(IntoResponse::into_response)?;
     if taken.is_empty() {
         return Ok(Map::new());
@@ -82,10 +82,10 @@ async fn object(
     let kind =
         headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
-        return Err(Refusal::MediaType.into_response());
+        return Err(ApiError::MediaType.into_response());
     }
     let read = offload::in_place(taken.len(), || serde_json::from_slice(&taken));
     read.map_err(|error| {
-        Refusal::Unreadable(format!("the body is no JSON object: {error}")).into_response()
+        ApiError::Unreadable(format!("the body is not a JSON object: {error}")).into_response()
     })
 }

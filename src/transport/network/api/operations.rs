@@ -11,24 +11,24 @@ use axum::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Shared,
+    ServerState,
     forms::{self, snake_case, snake_cased},
     times,
 };
 use crate::{
     offload,
-    tools::{Answer, Outcome, Registry, Tool},
+    tools::{Answer, CallOutcome, Registry, Tool},
 };
 
-/// Where the parameters stand that the path does not name.
+/// The part of the request that contains the parameters, except that in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum ParameterSource {
     Query,
     Body,
     Nowhere,
 }
 
-/// One row.
+/// A row of the table.
 pub(super) struct Operation {
     pub method: Method,
     pub path: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Operation {
     pub id: &'static str,
     /// The tool's parameter that is part of the path, under its snake-case name.
     pub named: Option<&'static str>,
-    pub given: Given,
+    pub given: ParameterSource,
     pub success: StatusCode,
     /// The field for the text, if the tool answers with text.
     pub text: Option<&'static str>,
@@ -49,7 +49,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "list_sessions",
         id: "listSessions",
         named: None,
-        given: Given::Query,
+        given: ParameterSource::Query,
         success: StatusCode::OK,
         text: None,
     },
@@ -59,7 +59,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "create_session",
         id: "createSession",
         named: None,
-        given: Given::Body,
+        given: ParameterSource::Body,
         success: StatusCode::CREATED,
         text: None,
     },
@@ -69,7 +69,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "session_resume",
         id: "resumeSession",
         named: Some("sessionId"),
-        given: Given::Nowhere,
+        given: ParameterSource::Nowhere,
         success: StatusCode::OK,
         text: None,
     },
@@ -79,7 +79,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "close_session",
         id: "closeSession",
         named: Some("sessionId"),
-        given: Given::Nowhere,
+        given: ParameterSource::Nowhere,
         success: StatusCode::OK,
         text: None,
     },
@@ -89,7 +89,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "list_requests",
         id: "listRequests",
         named: Some("sessionId"),
-        given: Given::Query,
+        given: ParameterSource::Query,
         success: StatusCode::OK,
         text: None,
     },
@@ -99,7 +99,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "get_content",
         id: "getContent",
         named: Some("refId"),
-        given: Given::Query,
+        given: ParameterSource::Query,
         success: StatusCode::OK,
         text: Some("content"),
     },
@@ -109,7 +109,7 @@ static OPERATIONS: &[Operation] = &[
         tool: "get_console_content",
         id: "getConsole",
         named: Some("refId"),
-        given: Given::Query,
+        given: ParameterSource::Query,
         success: StatusCode::OK,
         text: Some("console"),
     },
@@ -121,7 +121,7 @@ pub(super) fn offered(registry: &Registry) -> impl Iterator<Item = &'static Oper
 }
 
 impl Operation {
-    /// The tool that it asks.
+    /// Returns the tool, if the server offers it.
     pub fn row(&self, registry: &Registry) -> Option<&'static Tool> {
         registry.tools().iter().find(|tool| tool.name == self.tool).copied()
     }
@@ -143,29 +143,29 @@ impl Operation {
         )
     }
 
-    pub fn route(&'static self) -> MethodRouter<Shared> {
+    pub fn route(&'static self) -> MethodRouter<ServerState> {
         let method = MethodFilter::try_from(self.method.clone()).unwrap_or(MethodFilter::GET);
         on(
             method,
-            move |State(shared): State<Shared>,
+            move |State(state): State<ServerState>,
                   path: RawPathParams,
                   RawQuery(query): RawQuery,
                   headers: HeaderMap,
                   body: Body| async move {
                 let mut arguments = match self.given {
-                    Given::Body => match super::object(&shared, &headers, body).await {
+                    ParameterSource::Body => match super::object(&state, &headers, body).await {
                         Ok(given) => given,
                         Err(refused) => return refused,
                     },
-                    Given::Query => match self.row(shared.server.registry()) {
+                    ParameterSource::Query => match self.row(state.server.registry()) {
                         Some(tool) => self.asked(tool, query.as_deref().unwrap_or_default()),
                         None => Map::new(),
                     },
-                    Given::Nowhere => Map::new(),
+                    ParameterSource::Nowhere => Map::new(),
                 };
                 let named = path.iter().next().map(|(_, value)| json!(value));
                 arguments.extend(self.named.map(str::to_owned).zip(named));
-                self.run(&shared, Value::Object(arguments)).await
+                self.run(&state, Value::Object(arguments)).await
             },
         )
     }
@@ -196,16 +196,16 @@ impl Operation {
         arguments
     }
 
-    async fn run(&self, shared: &Shared, arguments: Value) -> Response {
-        let outcome = match super::call(shared, self.tool, arguments.clone(), None).await {
+    async fn run(&self, state: &ServerState, arguments: Value) -> Response {
+        let outcome = match super::call(state, self.tool, arguments.clone(), None).await {
             Ok(outcome) => outcome,
             Err(refusal) => return refusal.into_response(),
         };
         let bytes = outcome.bytes();
-        offload::in_place(bytes, || self.answer(shared, &arguments, outcome))
+        offload::in_place(bytes, || self.answer(state, &arguments, outcome))
     }
 
-    fn answer(&self, shared: &Shared, arguments: &Value, outcome: Outcome) -> Response {
+    fn answer(&self, state: &ServerState, arguments: &Value, outcome: CallOutcome) -> Response {
         let ref_id = outcome.recorded_id();
         let answer = match (outcome.result, self.text) {
             (Ok(Answer::Text(text)), Some(field)) => {
@@ -226,7 +226,7 @@ impl Operation {
                 snake_cased(value)
             }
             (Err(error), _) => {
-                let no_browser = shared.server.registry().manager().browser_failure().is_some();
+                let no_browser = state.server.registry().manager().browser_failure().is_some();
                 return forms::failed(error, no_browser, ref_id).into_response();
             }
         };
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_holds_what_its_tool_takes_and_nothing_is_guessed() {
+    fn a_query_is_parsed_by_the_types_of_the_parameters() {
         let content = OPERATIONS.iter().find(|operation| operation.tool == "get_content").unwrap();
         let tool = Registry::all().iter().find(|tool| tool.name == "get_content").unwrap();
         for (query, arguments) in [

@@ -8,10 +8,10 @@ use crate::{
     tools::{Group, Registry},
 };
 
-/// Begins the description of every time in the schema of a tool's result or of an error.
+/// The beginning of the description of every time in the schema of a tool's result or of an error.
 const MILLIS: &str = "Milliseconds since 1970";
 
-/// A time as the API writes it.
+/// Formats a time for the API.
 pub(super) fn iso8601(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_tells_that_a_time_is_text() {
+    fn the_schema_of_a_time_is_a_string() {
         let mut schema = json!({"properties": {
             "at": {"type": "integer", "description": "Milliseconds since 1970; absent at first."}, "n": {"type": "integer"},
         }});
