@@ -238,6 +238,11 @@ const RULES = {
       '- generic [ref=e1] [cursor=move]:\n  - text: inject\n  - generic (.port) [ref=e2] [cursor=crosshair]\n- generic (.wire) [ref=e3] [cursor=crosshair]\n- generic (Zoom) [ref=e4]\n- generic (circle) [ref=e5]'
     ],
     [
+      'a drawing with its own cursor shows its parts',
+      '<svg width=300 height=200 style="cursor: crosshair"><g style="cursor: move"><text y=20>inject</text></g></svg>',
+      /^- img .*\[cursor=crosshair\]:\n +- generic \[ref=e\d+\] \[cursor=move\]: inject/
+    ],
+    [
       'a canvas has its size, and a note on positions',
       '<canvas width=300 height=150></canvas>',
       '- canvas [ref=e1]: 300×150 px, act in it with `position`'

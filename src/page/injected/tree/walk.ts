@@ -760,7 +760,11 @@ export class Walk {
       return
     }
     if (!unnamed) node.name = authorName(element, role)
-    if (role === 'img') return
+    if (role === 'img') {
+      // A drawing with its own cursor, such as the canvas of a flow editor, has parts to act on.
+      if (tag === 'svg' && node.name === '' && !leaf) this.below(node, effects, bits)
+      return
+    }
     if (
       role === 'slider' ||
       role === 'progressbar' ||
