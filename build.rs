@@ -1,4 +1,5 @@
-//! Bundles the script that runs inside pages (`src/page/injected`) into strings, and prepares the addon.
+//! Bundles the script that runs inside pages (`src/page/injected`) into strings, and prepares the
+//! addon.
 
 use std::{env, error::Error, fs, path::Path, process::Command};
 
@@ -26,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the command for esbuild: on Windows the package has a script for Node, elsewhere a program.
+/// Returns the command for esbuild: on Windows the package has a script for Node, elsewhere a
+/// program.
 fn esbuild() -> Command {
     if cfg!(windows) {
         let mut node = Command::new("node");

@@ -1,7 +1,7 @@
 //! The public error type and its codes. Uses no other module.
 //!
-//! Lower layers have their own enums (`EngineError`, `ConfigError`). They are converted into a [`TroupeError`] where the
-//! data for a complete message is available.
+//! Lower layers have their own enums (`EngineError`, `ConfigError`). They are converted into a
+//! [`TroupeError`] where the data for a complete message is available.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 /// The result of an operation that a client requests.
 pub type Result<T, E = TroupeError> = std::result::Result<T, E>;
 
-/// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types of the Node library
-/// are generated from these rows.
+/// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types
+/// of the Node library are generated from these rows.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorRow {
@@ -31,7 +31,8 @@ pub struct ErrorRow {
 pub enum Status {
     /// The call was not made: every route responds with this status.
     Refused(u16),
-    /// The call ran and failed: `POST /api/requests` responds with 200, the other routes with this status.
+    /// The call ran and failed: `POST /api/requests` responds with 200, the other routes with this
+    /// status.
     Failed(u16),
 }
 
@@ -245,7 +246,8 @@ impl TroupeError {
         self
     }
 
-    /// Adds the target of the call as `details.selector`, if the error is about an element and does not name one.
+    /// Adds the target of the call as `details.selector`, if the error is about an element and does
+    /// not name one.
     #[must_use]
     pub fn about(self, target: &str) -> Self {
         let is_about_element = matches!(

@@ -7,7 +7,8 @@
 //! - [`private`]: files and folders that only this user can use.
 //! - [`config`]: all options, merged from flags, environment, file and defaults.
 //! - [`policy`]: which hosts, files and secrets pages and clients may use.
-//! - [`engine`]: browsers behind traits, with a folder for each family, and the protocol connections to them.
+//! - [`engine`]: browsers behind traits, with a folder for each family, and the protocol
+//!   connections to them.
 //! - [`page`]: a page and its actions, the same in every browser.
 //! - [`store`]: the record of every call, and the saved state of sessions.
 //! - [`upstream`]: other MCP servers, supervised, in place of the engine.
@@ -33,6 +34,7 @@ pub mod upstream;
 
 pub mod cli;
 
-// Not in tests: the symbols of Node are there only where Node loads the addon (napi-rs field notes).
+// Not in tests: the symbols of Node are there only where Node loads the addon (napi-rs field
+// notes).
 #[cfg(all(feature = "node", not(test)))]
 mod node;

@@ -1,5 +1,5 @@
-//! The dependencies between modules: each module uses only the modules that are listed with its name here. The
-//! files of a folder do not import each other in a cycle.
+//! The dependencies between modules: each module uses only the modules that are listed with its
+//! name here. The files of a folder do not import each other in a cycle.
 
 use std::{
     collections::HashMap,
@@ -74,8 +74,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("thirtyfour", &["engine/webkit"]),
 ];
 
-/// Folders of `src` whose files, and folders within, do not import each other in a cycle. A folder's `mod.rs` is not
-/// part of the check, except that an import of a name that it re-exports counts as an import of the file behind it.
+/// Folders of `src` whose files, and folders within, do not import each other in a cycle. A
+/// folder's `mod.rs` is not part of the check, except that an import of a name that it re-exports
+/// counts as an import of the file behind it.
 const ACYCLIC: &[&str] = &[
     "engine",
     "engine/chromium",
@@ -95,8 +96,8 @@ const ACYCLIC: &[&str] = &[
     "transport",
 ];
 
-/// `folder of page → the folders that it may use`. Applies to imports and to calls of the methods of `Page`, which each
-/// folder extends.
+/// `folder of page → the folders that it may use`. Applies to imports and to calls of the methods
+/// of `Page`, which each folder extends.
 const PAGE_FOLDERS: &[(&str, &[&str])] = &[
     ("state", &[]),
     ("script", &["state"]),
@@ -227,7 +228,8 @@ fn tree_paths(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) -> us
     }
 }
 
-/// The absolute paths that the code of `module` names with `crate::`, `super::` or `self::`, without its tests.
+/// The absolute paths that the code of `module` names with `crate::`, `super::` or `self::`,
+/// without its tests.
 fn absolute_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -351,7 +353,8 @@ fn the_files_of_a_folder_do_not_import_each_other_in_a_cycle() {
     assert!(cycles.is_empty(), "{}", cycles.join("\n"));
 }
 
-/// The code of the `impl Page` blocks of a file. A method call that is on a line of its own is moved to the line before.
+/// The code of the `impl Page` blocks of a file. A method call that is on a line of its own is
+/// moved to the line before.
 fn page_methods(code: &str) -> String {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let mut methods = String::new();
@@ -412,7 +415,8 @@ fn the_folders_of_page_use_only_lower_ones() {
         };
         let allowed = |used: &str| used == folder || may.contains(&used);
         for path in absolute_paths(code, module).iter().filter(|path| path.len() > 1) {
-            // Names that `page` re-exports are imported from their folder. A comma at the end gives "".
+            // Names that `page` re-exports are imported from their folder. A comma at the end gives
+            // "".
             let used = path[1].as_str();
             if path[0] == "page" && !["", "Page"].contains(&used) && !allowed(used) {
                 wrong.push(format!("{name} imports `{}`", path.join("::")));

@@ -1,7 +1,7 @@
 //! Builds clap's arguments from the table of options.
 //!
-//! Before clap parses them, the arguments are normalized to one form: kebab-case names, and `=` where the next
-//! argument could be the value or not.
+//! Before clap parses them, the arguments are normalized to one form: kebab-case names, and `=`
+//! where the next argument could be the value or not.
 
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};

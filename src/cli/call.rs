@@ -1,6 +1,7 @@
-//! `troupe call TOOL JSON`: makes one call with a fresh server and prints its result to stdout. With `-` in place
-//! of JSON, the arguments are read from stdin, which has no limit on its length. `{"$env": "NAME"}` in them is the
-//! value of an environment variable, so that a password is not in a file or on a command line.
+//! `troupe call TOOL JSON`: makes one call with a fresh server and prints its result to stdout.
+//! With `-` in place of JSON, the arguments are read from stdin, which has no limit on its length.
+//! `{"$env": "NAME"}` in them is the value of an environment variable, so that a password is not in
+//! a file or on a command line.
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,7 @@
-//! `troupe config CLIENT`: prints a client's configuration to stdout, so that it can be piped, and the path of the
-//! client's configuration file to stderr. With `--http` or `--transport http`, the client connects to a running
-//! server. The configuration contains no token: the client takes it from the environment, or starts `troupe
+//! `troupe config CLIENT`: prints a client's configuration to stdout, so that it can be piped, and
+//! the path of the client's configuration file to stderr. With `--http` or `--transport http`, the
+//! client connects to a running server. The configuration contains no token: the client takes it
+//! from the environment, or starts `troupe
 //! --connect`, which finds the token file.
 
 use serde_json::{Map, Value, json};
@@ -313,8 +314,8 @@ fn left_out(settings: &[Setting], process: &str) -> Vec<String> {
     notes.collect()
 }
 
-/// Whether a value must not be written into a configuration: a token, or an address with user information or a query,
-/// which may be a password or a token.
+/// Whether a value must not be written into a configuration: a token, or an address with user
+/// information or a query, which may be a password or a token.
 fn is_secret(setting: &Setting) -> bool {
     let is_address = matches!(setting.option.kind, Kind::Proxy | Kind::Url(_));
     setting.option.is_secret

@@ -1,5 +1,5 @@
-//! `troupe doctor [--json]`: reports what is installed, what is missing and which command installs it. Starts only
-//! `BROWSER --version`.
+//! `troupe doctor [--json]`: reports what is installed, what is missing and which command installs
+//! it. Starts only `BROWSER --version`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The command line: takes arguments, returns an exit code. This is the only module that uses clap, and the only
-//! one besides the transport that writes to stdout. Each subcommand has its own file.
+//! The command line: takes arguments, returns an exit code. This is the only module that uses clap,
+//! and the only one besides the transport that writes to stdout. Each subcommand has its own file.
 
 mod arguments;
 mod call;

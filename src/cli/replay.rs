@@ -1,6 +1,7 @@
-//! Turns recorded calls into a script that repeats them. A ref identifies an element of one session only, so it is
-//! replaced by a target that matches no other element: by role and name, by the text of what contains it, or by its
-//! test id. Values that the record masks are read from the environment.
+//! Turns recorded calls into a script that repeats them. A ref identifies an element of one session
+//! only, so it is replaced by a target that matches no other element: by role and name, by the text
+//! of what contains it, or by its test id. Values that the record masks are read from the
+//! environment.
 
 use std::collections::HashMap;
 
@@ -31,7 +32,8 @@ const SECRET: &str = "<secret>";
 pub(super) struct TestId {
     attribute: String,
     value: String,
-    /// The ref of what contains it and no other element with this test id, if it is not unique in the page.
+    /// The ref of what contains it and no other element with this test id, if it is not unique in
+    /// the page.
     within: Option<String>,
 }
 
@@ -89,8 +91,8 @@ impl Replay {
         self.page = lines;
     }
 
-    /// Learns the refs of a part of a page. A part cannot show whether a role and name are unique, so refs from whole
-    /// pages are kept.
+    /// Learns the refs of a part of a page. A part cannot show whether a role and name are unique,
+    /// so refs from whole pages are kept.
     pub fn see_part(&mut self, answer: &str) {
         for text in texts_of(answer) {
             // A description stands alone, or is marked as a change.
@@ -107,8 +109,8 @@ impl Replay {
         }
     }
 
-    /// Adds the call of `tool` with these parameters. `told` is its own answer, which describes the element as it was then,
-    /// `test_ids` has those of its elements by their refs.
+    /// Adds the call of `tool` with these parameters. `told` is its own answer, which describes the
+    /// element as it was then, `test_ids` has those of its elements by their refs.
     pub fn add(
         &mut self,
         tool: &str,
@@ -147,7 +149,8 @@ impl Replay {
         }
     }
 
-    /// `target` with a target for each of its parts that is a ref, and whether one of them has none.
+    /// `target` with a target for each of its parts that is a ref, and whether one of them has
+    /// none.
     fn without_refs(&self, target: &str, acted_on: &ActedOn<'_>) -> (String, bool) {
         let mut is_unnamed = false;
         let parts = target.split(" >> ").map(|part| match part.trim() {
@@ -185,7 +188,8 @@ impl Replay {
             .or_else(|| shown?.unnamed.clone())
     }
 
-    /// A target for the element of `reference` by this role and name, unless the last page had others with them.
+    /// A target for the element of `reference` by this role and name, unless the last page had
+    /// others with them.
     fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
         let is_other = |line: &Line| {
             line.reference.as_deref() != Some(reference)
@@ -213,7 +217,8 @@ impl Replay {
         self.in_frame(reference, target)
     }
 
-    /// A target for what contains the element of `reference`, and is in the element of `outermost` or is that.
+    /// A target for what contains the element of `reference`, and is in the element of `outermost`
+    /// or is that.
     fn scope(&self, reference: &str, outermost: &str) -> Option<String> {
         let position = |reference: &str| {
             self.page.iter().position(|line| line.reference.as_deref() == Some(reference))
@@ -495,7 +500,8 @@ impl<'a> Tree<'a> {
         Shown { name, named, unnamed }
     }
 
-    /// The target `own` of the line `at`, in the nearest container that can be named and has no other such line.
+    /// The target `own` of the line `at`, in the nearest container that can be named and has no
+    /// other such line.
     fn scoped(&self, at: usize, own: &str) -> Option<String> {
         let is_alone = |container: &usize| {
             self.below(*container).filter(|inner| self.is_same(*inner, at)).count() == 1
@@ -512,7 +518,8 @@ impl<'a> Tree<'a> {
         std::iter::successors(parent(at), move |at| parent(*at))
     }
 
-    /// A target for the line `container` by its name, or by a text in it other than that of the line `at`.
+    /// A target for the line `container` by its name, or by a text in it other than that of the
+    /// line `at`.
     fn scope(&self, container: usize, at: usize) -> Option<String> {
         let line = &self.lines[container];
         if !line.name.is_empty() {

@@ -1,4 +1,5 @@
-//! `troupe`: serves MCP on stdin and stdout until either is closed, or on a port until the server is stopped.
+//! `troupe`: serves MCP on stdin and stdout until either is closed, or on a port until the server
+//! is stopped.
 
 use std::io::IsTerminal;
 
@@ -56,7 +57,8 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
     }
 }
 
-/// Writes messages for the user to stderr: as lines of text, or as log entries if every line there must be JSON.
+/// Writes messages for the user to stderr: as lines of text, or as log entries if every line there
+/// must be JSON.
 struct Console<'a> {
     screen: &'a Screen,
     json: bool,

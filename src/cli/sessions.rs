@@ -1,4 +1,5 @@
-//! `troupe sessions`: lists the recorded sessions, shows one, and exports it as a report or a script.
+//! `troupe sessions`: lists the recorded sessions, shows one, and exports it as a report or a
+//! script.
 
 use std::{
     fs::File,
@@ -421,7 +422,8 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
             "Edit step {number}: the record has no role and name and no test id for its element."
         ));
     }
-    // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at the end.
+    // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at
+    // the end.
     format!(
         "#!/bin/sh\n\
          # The calls of session {}, made again in a new one. Calls that failed are left out.\n\

@@ -1,5 +1,5 @@
-//! Devices that `--device` emulates. `devices.json` is Playwright's list (`npm run generate` writes it). Explicit
-//! options override the device's values.
+//! Devices that `--device` emulates. `devices.json` is Playwright's list (`npm run generate` writes
+//! it). Explicit options override the device's values.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

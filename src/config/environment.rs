@@ -6,8 +6,8 @@ use super::options::{self, ConfigOption};
 use super::value::Medium;
 
 const PREFIX: &str = "TROUPE_";
-/// Variables for the process of an upstream server: the folder for its files, its session, and its port. They are not
-/// options: an upstream server that is a Troupe ignores them.
+/// Variables for the process of an upstream server: the folder for its files, its session, and its
+/// port. They are not options: an upstream server that is a Troupe ignores them.
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
 pub const UPSTREAM_SESSION_ID: &str = "TROUPE_UPSTREAM_SESSION_ID";
 pub const UPSTREAM_PORT: &str = "TROUPE_UPSTREAM_PORT";
@@ -65,8 +65,10 @@ pub(super) fn settings(
     Ok(found)
 }
 
-/// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with `troupe`
-/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>), or Docker for a link.
+/// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with
+/// `troupe`
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>), or
+/// Docker for a link.
 fn is_service_link(name: &str, text: &str) -> bool {
     const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
     let has_protocol_url = || {

@@ -1,5 +1,5 @@
-//! The settings from the configuration file. It can have seed 000's flat keys (`sessionTimeout`) and seed 004's
-//! nested keys (`session.maxSessions`), also both.
+//! The settings from the configuration file. It can have seed 000's flat keys (`sessionTimeout`)
+//! and seed 004's nested keys (`session.maxSessions`), also both.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Merges the layers into a [`Config`]. Then makes the checks that need all settings: options that are not
-//! implemented yet, devices, contradictions.
+//! Merges the layers into a [`Config`]. Then makes the checks that need all settings: options that
+//! are not implemented yet, devices, contradictions.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,9 +1,10 @@
-//! The [`Config`], merged from the defaults, the file, the environment and the command line, each overriding those
-//! before it. Uses no other module of the crate except `error`.
+//! The [`Config`], merged from the defaults, the file, the environment and the command line, each
+//! overriding those before it. Uses no other module of the crate except `error`.
 //!
-//! Every option is a row of [`OPTIONS`] (`options.rs`). Flags, environment names, file keys, `--help` and the
-//! checks are derived from the row, so that an option is defined only once. A row says which field of [`Config`]
-//! has its value. `finish.rs` merges the layers and fills the struct.
+//! Every option is a row of [`OPTIONS`] (`options.rs`). Flags, environment names, file keys,
+//! `--help` and the checks are derived from the row, so that an option is defined only once. A row
+//! says which field of [`Config`] has its value. `finish.rs` merges the layers and fills the
+//! struct.
 
 mod device;
 pub mod environment;
@@ -81,7 +82,8 @@ pub struct Config {
     /// Bytes of memory of the machine or of the control group that must be free for a new session.
     pub min_free_memory: u64,
     pub persistent_sessions: bool,
-    /// Whether the sessions of former servers of this user and working directory are resumed at startup.
+    /// Whether the sessions of former servers of this user and working directory are resumed at
+    /// startup.
     pub auto_resume: bool,
     #[serde(with = "types::millis")]
     pub timeout_action: Duration,
@@ -106,7 +108,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// The prefix of every path, such as `/troupe`; empty for none.
     pub base_path: String,
-    /// Addresses and networks of reverse proxies whose `X-Forwarded-For` is used; [`network`] reads each.
+    /// Addresses and networks of reverse proxies whose `X-Forwarded-For` is used; [`network`] reads
+    /// each.
     pub trusted_proxies: Vec<String>,
     pub max_connections: usize,
     /// Maximum requests per second from one address; 0 is no limit.
@@ -146,7 +149,8 @@ pub struct Config {
     pub output_dir: Option<PathBuf>,
     pub log: LogConfig,
 
-    /// The working directory of the process when the configuration was loaded. Relative paths start here.
+    /// The working directory of the process when the configuration was loaded. Relative paths start
+    /// here.
     #[serde(skip, default = "folders::working_directory")]
     pub working_directory: PathBuf,
     /// Where `max_sessions` was set, for messages; `None` for the default.
@@ -408,8 +412,8 @@ impl Config {
         self.store.as_deref() != Some("none")
     }
 
-    /// Merges `flags` (in order, the last one wins), the environment (names that do not begin with `TROUPE_` are
-    /// ignored), the file that one of them names, and the defaults.
+    /// Merges `flags` (in order, the last one wins), the environment (names that do not begin with
+    /// `TROUPE_` are ignored), the file that one of them names, and the defaults.
     pub fn load(
         flags: Vec<Setting>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -444,8 +448,8 @@ impl Config {
         Ok(settings)
     }
 
-    /// Reads the same shapes as a file, for the Node library. It records nothing unless `store` is set: a program does not
-    /// expect a library to write to the user's home directory.
+    /// Reads the same shapes as a file, for the Node library. It records nothing unless `store` is
+    /// set: a program does not expect a library to write to the user's home directory.
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
         let file = file::parse(text, None)?;
         let store = layer::default_store("none")?;

@@ -1,8 +1,9 @@
 //! The table of all options, the only definition of each option.
 //!
-//! A row's name is its flag in kebab case. The flag's camelCase spelling, the environment variable (`TROUPE_` and
-//! the name in capitals) and the flat key of the file (camelCase) are derived from it. `nested` is the key in the
-//! nested file of seed 004. `at` is the field of `Config` that has the value. The order is that of `--help`.
+//! A row's name is its flag in kebab case. The flag's camelCase spelling, the environment variable
+//! (`TROUPE_` and the name in capitals) and the flat key of the file (camelCase) are derived from
+//! it. `nested` is the key in the nested file of seed 004. `at` is the field of `Config` that has
+//! the value. The order is that of `--help`.
 
 use serde_json::Value;
 
@@ -31,8 +32,9 @@ pub struct ConfigOption {
     pub negatable: bool,
     /// Whether the value is a secret, which is not written into a client's configuration.
     pub is_secret: bool,
-    /// Whether it has an effect in this version. An option without effect is parsed and checked, and a value other
-    /// than the default is rejected. In the nested file of seed 004 it is a warning.
+    /// Whether it has an effect in this version. An option without effect is parsed and checked,
+    /// and a value other than the default is rejected. In the nested file of seed 004 it is a
+    /// warning.
     pub is_built: bool,
     /// The kind of server in which it has an effect, if it differs from that of its group.
     scope: Option<Scope>,
@@ -156,8 +158,8 @@ impl ConfigOption {
         }
     }
 
-    /// Returns its default for help and documents, if it is worth showing. `defaults` is the default
-    /// [`super::Config`] as JSON.
+    /// Returns its default for help and documents, if it is worth showing. `defaults` is the
+    /// default [`super::Config`] as JSON.
     pub fn default_text(&self, defaults: &Value) -> Option<String> {
         let value = self.at.split('.').try_fold(defaults, |value, key| value.get(key))?;
         match value {

@@ -1,4 +1,5 @@
-//! The JSON Schema of the configuration for the file and the Node library, built from the table of options.
+//! The JSON Schema of the configuration for the file and the Node library, built from the table of
+//! options.
 
 use serde_json::{Map, Value, json};
 
@@ -50,8 +51,8 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// Returns a row for each implemented option, in the order of `--help`. Absent fields have no value:
-/// `{group, flag, variable, key, nested?, aliases, help, choices?, default?}`.
+/// Returns a row for each implemented option, in the order of `--help`. Absent fields have no
+/// value: `{group, flag, variable, key, nested?, aliases, help, choices?, default?}`.
 pub fn option_rows() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     OPTIONS

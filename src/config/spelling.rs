@@ -1,5 +1,5 @@
-//! Spellings of an option's name (`--session-timeout`, `sessionTimeout`, `TROUPE_SESSION_TIMEOUT`), and the known
-//! name that is closest to a misspelled one.
+//! Spellings of an option's name (`--session-timeout`, `sessionTimeout`, `TROUPE_SESSION_TIMEOUT`),
+//! and the known name that is closest to a misspelled one.
 
 use heck::{ToLowerCamelCase, ToShoutySnakeCase};
 

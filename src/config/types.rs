@@ -177,7 +177,8 @@ impl fmt::Debug for Masked {
     }
 }
 
-/// A [`std::time::Duration`] as a whole number of milliseconds, as every option and file key gives it.
+/// A [`std::time::Duration`] as a whole number of milliseconds, as every option and file key gives
+/// it.
 pub(super) mod millis {
     use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Parsers for option values, in text (flags, environment) and in JSON (files). Both produce the same JSON, from
-//! which [`super::Config`] is deserialized.
+//! Parsers for option values, in text (flags, environment) and in JSON (files). Both produce the
+//! same JSON, from which [`super::Config`] is deserialized.
 
 use std::path::Path;
 
@@ -223,7 +223,8 @@ fn is_domain(text: &str) -> bool {
     }
 }
 
-/// Checks a host name after IDNA processing. `url::Host` also accepts names such as `a;b`, which no host can have.
+/// Checks a host name after IDNA processing. `url::Host` also accepts names such as `a;b`, which no
+/// host can have.
 fn is_host_name(name: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
@@ -238,7 +239,8 @@ pub fn network(text: &str) -> Option<ipnet::IpNet> {
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(ipnet::IpNet::from))
 }
 
-/// Returns the path without a trailing slash; `None` if it is not the path of a URL without escapes.
+/// Returns the path without a trailing slash; `None` if it is not the path of a URL without
+/// escapes.
 fn url_path(text: &str) -> Option<&str> {
     let path = text.trim_end_matches('/');
     let is_segment = |segment: &str| {

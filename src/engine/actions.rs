@@ -1,5 +1,5 @@
-//! Pointer and key events as WebDriver actions, for classic WebDriver and BiDi. All events for one frame are one
-//! message.
+//! Pointer and key events as WebDriver actions, for classic WebDriver and BiDi. All events for one
+//! frame are one message.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,8 @@ pub(super) fn position(event: &MouseEvent) -> (f64, f64) {
     (x, y)
 }
 
-/// Returns the actions for `events` in a frame whose top left corner is at `corner` of the page's viewport.
+/// Returns the actions for `events` in a frame whose top left corner is at `corner` of the page's
+/// viewport.
 pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {
     let (mut pointer, mut keys): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     let pause = || json!({"type": "pause", "duration": 0});

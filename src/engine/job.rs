@@ -18,13 +18,14 @@ use windows_sys::Win32::{
     System::Threading::{OpenProcess, PROCESS_TERMINATE, TerminateProcess},
 };
 
-/// A process and the processes that it starts. Windows ends all of them when the job is dropped or this process ends.
+/// A process and the processes that it starts. Windows ends all of them when the job is dropped or
+/// this process ends.
 #[derive(Debug)]
 pub struct Job(OwnedHandle);
 
 impl Job {
-    /// Creates a job for `process`. Processes that it has started before do not belong to the job, so call this
-    /// immediately after the start.
+    /// Creates a job for `process`. Processes that it has started before do not belong to the job,
+    /// so call this immediately after the start.
     ///
     /// # Errors
     /// If the process has ended and was waited for, or the system refuses.
@@ -40,7 +41,8 @@ impl Job {
         };
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
-        // SAFETY: the pointer and the size are those of the structure that the information class names.
+        // SAFETY: the pointer and the size are those of the structure that the information class
+        // names.
         check(unsafe {
             SetInformationJobObject(
                 job.handle(),
@@ -65,8 +67,8 @@ impl Job {
     /// Whether a process of the job is running. True if the query fails.
     pub fn is_running(&self) -> bool {
         let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
-        // SAFETY: the pointer and the size are those of the structure that the information class names. The last
-        // argument may be null.
+        // SAFETY: the pointer and the size are those of the structure that the information class
+        // names. The last argument may be null.
         let read = check(unsafe {
             QueryInformationJobObject(
                 self.handle(),

@@ -1,5 +1,5 @@
-//! An in-memory browser: contexts and pages without a process, for property tests of sessions. Compiled only with
-//! the feature `testing`.
+//! An in-memory browser: contexts and pages without a process, for property tests of sessions.
+//! Compiled only with the feature `testing`.
 
 use std::{
     path::PathBuf,

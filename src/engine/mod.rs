@@ -1,9 +1,9 @@
 //! Browsers behind traits. Only the modules below use the protocol of a specific browser.
 //!
-//! An engine implements primitives: contexts, navigation, trusted input, evaluation, screenshots, dialogs, cookies.
-//! The page layer implements targets, waits and snapshots on top of them, the same for every browser. The engine
-//! reports [`PageEvent`]s in the order in which they happened, and before it returns from any later call. Uses
-//! `error` and `config` only.
+//! An engine implements primitives: contexts, navigation, trusted input, evaluation, screenshots,
+//! dialogs, cookies. The page layer implements targets, waits and snapshots on top of them, the
+//! same for every browser. The engine reports [`PageEvent`]s in the order in which they happened,
+//! and before it returns from any later call. Uses `error` and `config` only.
 
 mod actions;
 pub mod chromium;
@@ -132,8 +132,8 @@ pub struct DownloadStart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChooser {
     pub frame: FrameId,
-    /// The engine's id of the file input. `None`: a script called the File System Access API (`showOpenFilePicker()`).
-    /// The browser cancels such a chooser, so it cannot get files.
+    /// The engine's id of the file input. `None`: a script called the File System Access API
+    /// (`showOpenFilePicker()`). The browser cancels such a chooser, so it cannot get files.
     pub input: Option<i64>,
     pub multiple: bool,
 }
@@ -148,7 +148,8 @@ pub enum PageEvent {
     FrameDetached {
         frame: FrameId,
     },
-    /// A navigation to another document was requested or has started, and its document is not committed yet.
+    /// A navigation to another document was requested or has started, and its document is not
+    /// committed yet.
     NavigationRequested {
         frame: FrameId,
         /// The id of its document, if the navigation has started and the browser reports it.
@@ -161,8 +162,8 @@ pub enum PageEvent {
     NavigationUnscheduled {
         frame: FrameId,
     },
-    /// The page opens a window with this URL. If the URL is known only later, the event is sent again for the same
-    /// `window`.
+    /// The page opens a window with this URL. If the URL is known only later, the event is sent
+    /// again for the same `window`.
     WindowOpening {
         window: Option<Arc<str>>,
         url: String,
@@ -234,7 +235,8 @@ pub trait PageObserver: Send + Sync {
     fn event(&self, event: PageEvent);
 }
 
-/// Gets the pages of a context when they open. Called on the engine's reading task: it must not block.
+/// Gets the pages of a context when they open. Called on the engine's reading task: it must not
+/// block.
 pub trait ContextObserver: Send + Sync {
     /// `opener` is the engine's id of the page that opened this one.
     fn page_opened(&self, page: Arc<dyn Page>, opener: Option<&str>) -> Arc<dyn PageObserver>;
@@ -399,7 +401,8 @@ pub struct Capabilities {
     pub closed_shadow_roots: bool,
     /// A page answers script calls while it handles input.
     pub calls_during_input: bool,
-    /// A click and the script calls before and after it take one round trip ([`Page::click_between_calls`]).
+    /// A click and the script calls before and after it take one round trip
+    /// ([`Page::click_between_calls`]).
     pub combined_clicks: bool,
 }
 
@@ -427,7 +430,8 @@ pub trait Context: Send + Sync {
     /// Opens a page. The observer gets the page before this returns.
     async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
     fn capabilities(&self) -> Capabilities;
-    /// Sets the viewport of its present and future pages. In Chromium, present pages need [`Page::set_viewport`].
+    /// Sets the viewport of its present and future pages. In Chromium, present pages need
+    /// [`Page::set_viewport`].
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()>;
     /// Replaces the rules for all its present and future pages, frames and workers.
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
@@ -452,19 +456,22 @@ pub trait Page: Send + Sync {
     async fn intercept_requests(&self) {}
     /// Navigates to `url`. Returns when the document is committed or the navigation has failed.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
-    /// Navigates to `url` and replaces the current entry of the history. For browsers that cannot clear the history.
+    /// Navigates to `url` and replaces the current entry of the history. For browsers that cannot
+    /// clear the history.
     async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
         self.navigate(url).await
     }
-    /// Evaluates `expression`, awaits its promise, and returns a copy of the value (`undefined` as null).
+    /// Evaluates `expression`, awaits its promise, and returns a copy of the value (`undefined` as
+    /// null).
     async fn evaluate(
         &self,
         frame: &FrameId,
         world: World,
         expression: &str,
     ) -> EngineResult<Value>;
-    /// Calls the function `name` of Troupe's script with `arguments` (JSON) in the isolated world, awaits its promise and
-    /// returns its string. Returns null if the document does not have the script.
+    /// Calls the function `name` of Troupe's script with `arguments` (JSON) in the isolated world,
+    /// awaits its promise and returns its string. Returns null if the document does not have the
+    /// script.
     async fn call_script(
         &self,
         frame: &FrameId,
@@ -480,8 +487,9 @@ pub trait Page: Send + Sync {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>>;
-    /// Finds the closed shadow roots of elements, and calls a function with each host and its root. `hosts` and `take`
-    /// are expressions for the array of hosts and for the function, in the isolated world. Returns whether it found any.
+    /// Finds the closed shadow roots of elements, and calls a function with each host and its root.
+    /// `hosts` and `take` are expressions for the array of hosts and for the function, in the
+    /// isolated world. Returns whether it found any.
     async fn pass_closed_roots(
         &self,
         _frame: &FrameId,
@@ -503,13 +511,16 @@ pub trait Page: Send + Sync {
     fn terminate_script(&self);
     /// Returns when all events that the browser has sent so far are handled.
     async fn flush_events(&self);
-    /// Dispatches trusted pointer events as one batch. Coordinates are CSS pixels in the page's viewport.
+    /// Dispatches trusted pointer events as one batch. Coordinates are CSS pixels in the page's
+    /// viewport.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
-    /// Turns the mouse wheel at a point of the page's viewport. `by` is in CSS pixels, to the right and down.
+    /// Turns the mouse wheel at a point of the page's viewport. `by` is in CSS pixels, to the right
+    /// and down.
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
-    /// Calls Troupe's script in the main frame, presses the left button at the point in its answer (`press: {x, y}`),
-    /// and calls the script again, all in one round trip. Returns `None` if the engine does not support this. Clicks
-    /// the given number of times, and not at all after the deadline.
+    /// Calls Troupe's script in the main frame, presses the left button at the point in its answer
+    /// (`press: {x, y}`), and calls the script again, all in one round trip. Returns `None` if the
+    /// engine does not support this. Clicks the given number of times, and not at all after the
+    /// deadline.
     async fn click_between_calls(
         &self,
         _look: &ScriptCall,
@@ -520,14 +531,15 @@ pub trait Page: Send + Sync {
     }
     /// Dispatches trusted key events as one batch.
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()>;
-    /// Turns drag interception on or off: the browser reports native drags to Troupe instead of the desktop.
+    /// Turns drag interception on or off: the browser reports native drags to Troupe instead of the
+    /// desktop.
     async fn intercept_drags(&self, on: bool) -> EngineResult<()>;
     /// Dispatches `dragover` of an intercepted drag at a point, after `dragenter` if `enters`.
     async fn drag_over(&self, x: f64, y: f64, enters: bool) -> EngineResult<()>;
     /// Drops the intercepted drag at a point.
     async fn drop_at(&self, x: f64, y: f64) -> EngineResult<()>;
-    /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if it is down. The
-    /// command is sent at once and not awaited, because later input comes after it.
+    /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if
+    /// it is down. The command is sent at once and not awaited, because later input comes after it.
     fn cancel_drag(&self, x: f64, y: f64);
     /// Selects files in the input with this ref.
     async fn set_files(
@@ -543,7 +555,8 @@ pub trait Page: Send + Sync {
         Ok(())
     }
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
-    /// Moves by the given number of entries in the page's history. Returns false if there is no such entry.
+    /// Moves by the given number of entries in the page's history. Returns false if there is no
+    /// such entry.
     async fn traverse_history(&self, entries: i64) -> EngineResult<bool>;
     /// Takes a screenshot. Returns the image in base64.
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String>;
@@ -553,7 +566,8 @@ pub trait Page: Send + Sync {
     async fn close(&self) -> EngineResult<()>;
 }
 
-/// Returns an expression for the element with a ref in the isolated world. Its value is null if the ref is stale.
+/// Returns an expression for the element with a ref in the isolated world. Its value is null if the
+/// ref is stale.
 fn element_expression(reference: &str) -> String {
     format!("__troupe.element({})", Value::from(reference))
 }

@@ -120,8 +120,8 @@ pub enum WorkerKind {
     Service,
 }
 
-/// A step of a request, for the log. Requests of shared and service workers are reported to every page of their
-/// context. `clock` is in milliseconds, with an arbitrary origin.
+/// A step of a request, for the log. Requests of shared and service workers are reported to every
+/// page of their context. `clock` is in milliseconds, with an arbitrary origin.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestEvent {
     Sent {
@@ -192,7 +192,8 @@ pub struct Cookie {
     /// The top-level site of a partitioned cookie (CHIPS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<String>,
-    /// Whether a partitioned cookie was set in a frame with a cross-site ancestor. Only in Chromium.
+    /// Whether a partitioned cookie was set in a frame with a cross-site ancestor. Only in
+    /// Chromium.
     #[serde(default, rename = "_crHasCrossSiteAncestor", skip_serializing_if = "Option::is_none")]
     pub has_cross_site_ancestor: Option<bool>,
 }

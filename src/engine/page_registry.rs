@@ -1,5 +1,5 @@
-//! The pages of a browser by id, and the callers that wait for one. The browser reports a new page in an event and in the
-//! response to the command, in either order.
+//! The pages of a browser by id, and the callers that wait for one. The browser reports a new page
+//! in an event and in the response to the command, in either order.
 
 use std::{collections::HashMap, sync::Arc};
 

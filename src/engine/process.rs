@@ -1,8 +1,8 @@
-//! A browser's process and its folder: starts, supervises and ends the process, and removes the folders of servers that
-//! crashed.
+//! A browser's process and its folder: starts, supervises and ends the process, and removes the
+//! folders of servers that crashed.
 //!
-//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`, the next start finds
-//! the folder unlocked and removes it.
+//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`,
+//! the next start finds the folder unlocked and removes it.
 
 use std::{
     collections::VecDeque,
@@ -28,7 +28,8 @@ use tokio_util::sync::CancellationToken;
 use super::connection::BrowserConnection;
 use crate::config::own_variables;
 
-/// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2 s.
+/// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2
+/// s.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Maximum time for a browser to print its address.
 const START_TIMEOUT: Duration = Duration::from_secs(45);
@@ -49,8 +50,8 @@ pub struct BrowserShutdown {
 }
 
 enum ProcessOwner {
-    /// Troupe started the process. The sender asks the supervisor to end it; the supervisor replies when the process has
-    /// exited and its folder is removed.
+    /// Troupe started the process. The sender asks the supervisor to end it; the supervisor replies
+    /// when the process has exited and its folder is removed.
     Troupe(Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>),
     /// Another program started the process.
     External,
@@ -67,8 +68,8 @@ impl BrowserShutdown {
         &self.exited
     }
 
-    /// Ends a browser that Troupe started: calls `request_exit`, and kills the browser after a timeout. Only disconnects
-    /// from a browser that another program started.
+    /// Ends a browser that Troupe started: calls `request_exit`, and kills the browser after a
+    /// timeout. Only disconnects from a browser that another program started.
     pub async fn close(&self, request_exit: impl FnOnce(), disconnect: impl Future<Output = ()>) {
         let end = match &self.owner {
             ProcessOwner::Troupe(end) => end.lock().take(),
@@ -87,8 +88,8 @@ impl BrowserShutdown {
 }
 
 impl RunningBrowser {
-    /// Waits for the line on stderr that contains `prefix` and returns the address after it. The error describes why there
-    /// is none.
+    /// Waits for the line on stderr that contains `prefix` and returns the address after it. The
+    /// error describes why there is none.
     pub async fn address(&self, prefix: &str) -> Result<String, String> {
         let address =
             |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
@@ -164,8 +165,8 @@ pub fn start(
     Ok(supervise(child, guard, folder, gone))
 }
 
-/// Ends the processes that a browser has started: when it is dropped, and when this process ends. On Linux the kernel
-/// ends the browser ([`end_with_parent`]), and its processes end with it.
+/// Ends the processes that a browser has started: when it is dropped, and when this process ends.
+/// On Linux the kernel ends the browser ([`end_with_parent`]), and its processes end with it.
 struct TreeGuard {
     #[cfg(windows)]
     _job: super::job::Job,
@@ -199,9 +200,9 @@ impl TreeGuard {
 
 type SpawnTask = Box<dyn FnOnce() + Send>;
 
-/// Spawns `command` on a thread that ends with this process. The kernel kills a browser when the thread that spawned it
-/// ends ([`end_with_parent`]), and threads of a runtime end while it runs: `block_in_place` makes a worker one that
-/// ends when it is idle.
+/// Spawns `command` on a thread that ends with this process. The kernel kills a browser when the
+/// thread that spawned it ends ([`end_with_parent`]), and threads of a runtime end while it runs:
+/// `block_in_place` makes a worker one that ends when it is idle.
 fn spawn(mut command: Command) -> io::Result<Child> {
     static SPAWNER: LazyLock<io::Result<mpsc::Sender<SpawnTask>>> = LazyLock::new(|| {
         let (sender, jobs) = mpsc::channel::<SpawnTask>();
@@ -217,7 +218,8 @@ fn spawn(mut command: Command) -> io::Result<Child> {
     let job = move || {
         let _entered = runtime.enter();
         let child = command.spawn();
-        // The command may own the child's ends of pipes. They must be closed here, or reads would never return EOF.
+        // The command may own the child's ends of pipes. They must be closed here, or reads would
+        // never return EOF.
         drop(command);
         // The caller waits for it.
         let _ = answer.send(child);
@@ -271,8 +273,8 @@ impl Stderr {
     }
 }
 
-/// Makes the kernel kill the browser when the thread that spawned it ends. The end of the debugging pipe ends a browser
-/// too, but only after its start.
+/// Makes the kernel kill the browser when the thread that spawned it ends. The end of the debugging
+/// pipe ends a browser too, but only after its start.
 #[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
@@ -366,7 +368,8 @@ const TEMP_VARIABLES: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["
 /// Maximum time for the creation of a folder.
 const CREATION_TIME: Duration = Duration::from_secs(60);
 
-/// Chromium creates a socket three folders below. The path of a socket has at most 107 bytes (macOS: 103).
+/// Chromium creates a socket three folders below. The path of a socket has at most 107 bytes
+/// (macOS: 103).
 #[cfg(unix)]
 const MAX_TEMP_DIR_LENGTH: usize = 24;
 
@@ -389,8 +392,9 @@ impl BrowserFolder {
         let mut name = uuid::Uuid::new_v4().simple().to_string();
         name.truncate(10);
         let path = root.join(name);
-        // The folder is renamed after it is locked, or the sweep of another server could remove it. Windows cannot
-        // rename a folder with an open file: there the sweep ignores every new folder.
+        // The folder is renamed after it is locked, or the sweep of another server could remove it.
+        // Windows cannot rename a folder with an open file: there the sweep ignores every new
+        // folder.
         let unfinished = if IS_RENAMED_WHEN_LOCKED {
             path.with_extension(UNLOCKED_EXTENSION)
         } else {
@@ -420,7 +424,8 @@ impl BrowserFolder {
         self.before_removal = Some(Box::new(before_removal));
     }
 
-    /// Removes the folder. Processes of the browser may still write to it; then the sweep of the next start removes it.
+    /// Removes the folder. Processes of the browser may still write to it; then the sweep of the
+    /// next start removes it.
     fn remove(self, is_normal_exit: bool) {
         let Self { path, _lock: lock, before_removal } = self;
         if let Some(before_removal) = before_removal.filter(|_| is_normal_exit) {
@@ -478,7 +483,8 @@ fn sweep(root: &Path) {
         } else {
             match File::open(path.join(LOCK)) {
                 Ok(lock) => lock.try_lock().is_ok(),
-                // The folder is partly removed. Other errors (too many open files, no permission) do not mean a crash.
+                // The folder is partly removed. Other errors (too many open files, no permission)
+                // do not mean a crash.
                 Err(error) => error.kind() == io::ErrorKind::NotFound,
             }
         };

@@ -1,7 +1,8 @@
-//! Ends a process group when this process ends, also after `kill -9`. A shell waits for the end of its stdin and then
-//! kills the group.
+//! Ends a process group when this process ends, also after `kill -9`. A shell waits for the end of
+//! its stdin and then kills the group.
 //!
-//! - WebKit: the kernel ends the driver with this process and the browser with the driver, but a busy page process takes
+//! - WebKit: the kernel ends the driver with this process and the browser with the driver, but a
+//!   busy page process takes
 //!   ten seconds to notice that.
 //! - Every browser on macOS, whose kernel does not end a process with its parent.
 

@@ -4,9 +4,9 @@ use globset::{GlobBuilder, GlobMatcher};
 
 /// A URL, a glob, or a part of a URL.
 ///
-/// A glob matches whole URLs: `*` matches anything except `/`, `**` matches anything, and `{a,b}` matches either. Without
-/// `*` and `{`, a whole URL matches itself, and any other text matches the URLs that contain it. The fragment of a URL
-/// is compared only if the pattern has one.
+/// A glob matches whole URLs: `*` matches anything except `/`, `**` matches anything, and `{a,b}`
+/// matches either. Without `*` and `{`, a whole URL matches itself, and any other text matches the
+/// URLs that contain it. The fragment of a URL is compared only if the pattern has one.
 #[derive(Debug, Clone)]
 pub struct UrlPattern {
     text: String,
@@ -73,8 +73,8 @@ fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or_default()
 }
 
-/// Converts a glob to the syntax of globset. In a URL, `?` and brackets match themselves, and `**` may stand next to
-/// other characters.
+/// Converts a glob to the syntax of globset. In a URL, `?` and brackets match themselves, and `**`
+/// may stand next to other characters.
 fn glob_source(text: &str) -> String {
     let mut source = String::with_capacity(text.len() + 8);
     let mut rest = text;

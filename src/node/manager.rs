@@ -122,7 +122,8 @@ async fn call(
 
 #[napi]
 impl NativeManager {
-    /// A manager for the configuration; what is wrong with it is told by the first call. Opens no file.
+    /// A manager for the configuration; what is wrong with it is told by the first call. Opens no
+    /// file.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
@@ -158,7 +159,8 @@ impl NativeManager {
         promise(env, work, panicked())
     }
 
-    /// Calls `listener` with each event of the session, as JSON. A listener does not keep the process alive.
+    /// Calls `listener` with each event of the session, as JSON. A listener does not keep the
+    /// process alive.
     #[napi(ts_args_type = "id: string, listener: (event: string) => void", catch_unwind)]
     pub fn listen(&self, id: String, listener: Function<'_, String, ()>) -> napi::Result<String> {
         let listener = listener

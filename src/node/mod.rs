@@ -1,9 +1,10 @@
-//! The Node addon: the command line and the session manager as functions. The only module that uses napi.
+//! The Node addon: the command line and the session manager as functions. The only module that uses
+//! napi.
 //!
-//! It is compiled with the cargo feature `node` and never in `cargo test`, because Node's symbols exist only when
-//! Node loads the addon. Everything runs on a separate runtime with its own threads. JavaScript handles the
-//! signals. Answers are JSON texts, `{"ok": …}` or `{"error": …}`, because an error that is thrown here would lose
-//! its code.
+//! It is compiled with the cargo feature `node` and never in `cargo test`, because Node's symbols
+//! exist only when Node loads the addon. Everything runs on a separate runtime with its own
+//! threads. JavaScript handles the signals. Answers are JSON texts, `{"ok": …}` or `{"error": …}`,
+//! because an error that is thrown here would lose its code.
 
 mod manager;
 mod server;
@@ -38,7 +39,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What a panic exits with.
 const PANICKED: i32 = 70;
 
-/// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of threads.
+/// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of
+/// threads.
 const KEEP_ALIVE: Duration =
     Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
 
@@ -58,8 +60,8 @@ fn runtime() -> napi::Result<&'static Runtime> {
         .map_err(|error| napi::Error::from_reason(format!("no threads could be started: {error}")))
 }
 
-/// One for four processors: browsers need the others. Few are quicker, too: a call is handed on a dozen times, and each
-/// time that wakes another thread costs more than what is done there.
+/// One for four processors: browsers need the others. Few are quicker, too: a call is handed on a
+/// dozen times, and each time that wakes another thread costs more than what is done there.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }

@@ -1,5 +1,5 @@
-//! A manager for property tests of sessions, with an in-memory browser and a stopped clock. It is in a separate
-//! file because napi ignores the `cfg` of single methods.
+//! A manager for property tests of sessions, with an in-memory browser and a stopped clock. It is
+//! in a separate file because napi ignores the `cfg` of single methods.
 
 use std::sync::Arc;
 

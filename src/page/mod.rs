@@ -1,5 +1,5 @@
-//! A page, the same in every browser. Uses the engine's traits, `policy`, `config` and `error`, and is
-//! independent of the browser.
+//! A page, the same in every browser. Uses the engine's traits, `policy`, `config` and `error`, and
+//! is independent of the browser.
 //!
 //! [`Page`] is a handle. Its methods are in folders, each of which uses only those above it:
 //!

@@ -1,6 +1,6 @@
-//! The tools, resources and prompts that the official conformance suite requires (`fixtures.json` lists them),
-//! never in a release. They use the same handler and transports as the product's own. They are offered if the
-//! environment has `CONFORMANCE_FIXTURES`.
+//! The tools, resources and prompts that the official conformance suite requires (`fixtures.json`
+//! lists them), never in a release. They use the same handler and transports as the product's own.
+//! They are offered if the environment has `CONFORMANCE_FIXTURES`.
 #![expect(deprecated, reason = "the suite tests features that SEP-2577 removes")]
 
 use std::{

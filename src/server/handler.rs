@@ -268,7 +268,8 @@ impl ServerHandler for Handler {
         }
         tokio::select! {
             biased;
-            // Checked before the call itself and its token, whose errors would not name the cause: the server stops.
+            // Checked before the call itself and its token, whose errors would not name the cause:
+            // the server stops.
             () = self.over.cancelled() => Ok(render::failure(&ended()).into()),
             () = context.ct.cancelled() => Err(cancelled()),
             done = self.call(request, &context) => done,
@@ -444,7 +445,8 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Notifies a client of each change of the upstream server's tools. Returns at once if there is no upstream server.
+/// Notifies a client of each change of the upstream server's tools. Returns at once if there is no
+/// upstream server.
 async fn notify_tool_changes(server: Arc<Server>, peer: Peer<RoleServer>) {
     let Some(upstreams) = server.registry.upstreams() else { return };
     let mut changes = upstreams.tools_changes();

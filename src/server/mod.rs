@@ -1,7 +1,8 @@
-//! MCP for the tools and sessions, in both generations of the protocol. Only this module and `transport` use rmcp.
+//! MCP for the tools and sessions, in both generations of the protocol. Only this module and
+//! `transport` use rmcp.
 //!
-//! [`Server`] is shared by all clients, [`Handler`] serves one client. `resources`, `prompts`, `completion`,
-//! `person` (elicitation), `progress` and `log` implement the other features of MCP.
+//! [`Server`] is shared by all clients, [`Handler`] serves one client. `resources`, `prompts`,
+//! `completion`, `person` (elicitation), `progress` and `log` implement the other features of MCP.
 
 mod completion;
 #[cfg(feature = "testing")]
@@ -17,8 +18,8 @@ mod resources;
 #[expect(clippy::module_inception, reason = "the noun of the folder is its main file")]
 mod server;
 
-/// The log filter for rmcp. It logs each error response as a warning, and each client that disconnects early as an
-/// error.
+/// The log filter for rmcp. It logs each error response as a warning, and each client that
+/// disconnects early as an error.
 pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off,rmcp::transport::worker=off,rmcp::transport::streamable_http_server::tower=off";
 
 pub use handler::{Handler, TurnSlot};

@@ -1,7 +1,8 @@
 //! Asks the user of an MCP client by elicitation, in the form of the client's protocol version.
 //!
-//! Until 2025-11-25 the server sends a request and waits for its answer. From 2026-07-28 on, the result of the call
-//! describes what is needed, and the client repeats the call with the user's reply.
+//! Until 2025-11-25 the server sends a request and waits for its answer. From 2026-07-28 on, the
+//! result of the call describes what is needed, and the client repeats the call with the user's
+//! reply.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -96,7 +97,8 @@ impl ElicitingUser {
     }
 }
 
-/// A question that the client shows. If it is dropped before the answer, the client is told to cancel it.
+/// A question that the client shows. If it is dropped before the answer, the client is told to
+/// cancel it.
 struct PendingQuestion {
     peer: Peer<RoleServer>,
     question: Option<RequestId>,

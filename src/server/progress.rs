@@ -16,8 +16,9 @@ use crate::tools::{Progress, Stage};
 /// clients.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Sends notifications of `progress` until the call is `over` or the client has disconnected. With `beats`, also
-/// notifies at an interval that the call still runs, until it reports its first stage.
+/// Sends notifications of `progress` until the call is `over` or the client has disconnected. With
+/// `beats`, also notifies at an interval that the call still runs, until it reports its first
+/// stage.
 pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,

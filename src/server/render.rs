@@ -64,8 +64,8 @@ fn brief(schema: &mut JsonObject) {
     if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
         schema.remove("additionalProperties");
     }
-    // The values of an enum or object need no description, and the server's instructions give the unit of
-    // times.
+    // The values of an enum or object need no description, and the server's instructions give the
+    // unit of times.
     let clear = schema.contains_key("enum") || schema.contains_key("properties");
     if clear || schema.get("description") == Some(&json!("ms")) {
         schema.remove("description");
@@ -132,8 +132,8 @@ pub(super) fn result(outcome: CallOutcome, boundaries: bool) -> CallToolResult {
     rendered
 }
 
-/// Encloses `text` in marks that no page can forge: they contain a part of the call's id, which is new and random. JSON
-/// needs no marks, because text from pages is quoted there.
+/// Encloses `text` in marks that no page can forge: they contain a part of the call's id, which is
+/// new and random. JSON needs no marks, because text from pages is quoted there.
 fn bounded(text: &str, ref_id: &str) -> String {
     let nonce: String = ref_id.chars().take(NONCE).collect();
     if text.is_empty() || nonce.len() < NONCE {

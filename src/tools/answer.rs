@@ -1,4 +1,5 @@
-//! The answer of a tool, as data that MCP, the JSON API and the Node library each render in their own form.
+//! The answer of a tool, as data that MCP, the JSON API and the Node library each render in their
+//! own form.
 
 use std::borrow::Cow;
 
@@ -114,7 +115,8 @@ pub struct CallOutcome {
     pub result: Result<Answer, TroupeError>,
     /// The entry of the call in lists of the record, if it is recorded.
     pub recorded: Option<Summary>,
-    /// A notice about the session, next to the content: that it was suspended and resumed, and what was lost.
+    /// A notice about the session, next to the content: that it was suspended and resumed, and what
+    /// was lost.
     pub notice: Option<String>,
     /// Replaces the content, which stays in the record; also with an error.
     pub reference: Option<Value>,
@@ -430,7 +432,8 @@ pub(super) struct ActionAnswer {
     /// The changes between the last result and this action.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier_changes: Option<String>,
-    /// The page after the action, if the configuration returns it: after each action, or a short snapshot after a navigation.
+    /// The page after the action, if the configuration returns it: after each action, or a short
+    /// snapshot after a navigation.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     /// A file chooser that the action opened; `upload_file` on the same element answers it.
@@ -459,7 +462,8 @@ pub(super) struct ActionAnswer {
 }
 
 impl ActionAnswer {
-    /// Creates the result for `done`. `before`: the number of pages that the session had opened before the action.
+    /// Creates the result for `done`. `before`: the number of pages that the session had opened
+    /// before the action.
     pub async fn of(
         call: &super::tool::PageCall,
         verb: &str,
@@ -536,8 +540,8 @@ impl ActionAnswer {
     }
 }
 
-/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action was to open. Waits until the
-/// first page has its document.
+/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action was to
+/// open. Waits until the first page has its document.
 async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
     let opened = session.pages_opened_since(before, meant.len()).await;
     // A tab that a link opens because of a modifier key is not announced in advance.

@@ -78,8 +78,9 @@ struct StepAnswer {
 }
 
 impl BatchParameters {
-    /// The batch's own session, and the other sessions that its steps name; `None` if no step works in a session. The own
-    /// session is the one that the batch names, or else the session of its first step that works in one.
+    /// The batch's own session, and the other sessions that its steps name; `None` if no step works
+    /// in a session. The own session is the one that the batch names, or else the session of its
+    /// first step that works in one.
     pub fn sessions(&self, registry: &Registry) -> Option<(Option<String>, Vec<String>)> {
         let steps = self.steps.iter().filter(|step| registry.is_in_session(&step.tool));
         let mut named =
@@ -104,8 +105,8 @@ pub(super) struct ResultForm {
     pub overview: bool,
 }
 
-/// Runs the steps one after the other, each as a separate call. `held`: the sessions to which the batch was admitted.
-/// Only the last step returns an overview.
+/// Runs the steps one after the other, each as a separate call. `held`: the sessions to which the
+/// batch was admitted. Only the last step returns an overview.
 pub(super) async fn run(
     registry: &Registry,
     connection: &Arc<Connection>,
@@ -181,7 +182,8 @@ pub(super) async fn run(
     })
 }
 
-/// Removes the fields that the last step reports. Returns only the message if no other field is left.
+/// Removes the fields that the last step reports. Returns only the message if no other field is
+/// left.
 fn condensed(mut result: Value) -> Value {
     let Some(facts) = result.as_object_mut() else { return result };
     for name in ["success", "changes", "earlierChanges", "snapshot", "timing"] {

@@ -20,7 +20,8 @@ const AROUND: usize = 80;
 
 /// The JSON of `value` if it has more than `budget` characters.
 fn over(value: &Value, budget: usize) -> Option<String> {
-    // The maximum number of JSON characters per byte of `json_size`: a control character takes six, a number fewer than 32.
+    // The maximum number of JSON characters per byte of `json_size`: a control character takes six,
+    // a number fewer than 32.
     const LONGEST: usize = 8;
     if (2 + json_size(value)).saturating_mul(LONGEST) <= budget {
         return None;
@@ -28,7 +29,8 @@ fn over(value: &Value, budget: usize) -> Option<String> {
     Some(value.to_string()).filter(|text| text.chars().count() > budget)
 }
 
-/// Cuts the answer to `budget` characters. JSON over the budget becomes text, because a part of an object is not valid.
+/// Cuts the answer to `budget` characters. JSON over the budget becomes text, because a part of an
+/// object is not valid.
 pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredTexts) -> Answer {
     let text = match answer {
         Answer::Text(text) if text.chars().count() > budget => text,
@@ -74,7 +76,8 @@ pub(super) fn fit_error(mut error: TroupeError, budget: usize) -> TroupeError {
     error
 }
 
-/// Returns a stored result from character `offset` on, and the call that reads the rest if it is cut.
+/// Returns a stored result from character `offset` on, and the call that reads the rest if it is
+/// cut.
 pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     let total = kept.text.chars().count();
     let rest = from(&kept.text, offset);
@@ -96,8 +99,8 @@ pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     )
 }
 
-/// The lines of a stored result from `offset` on that contain `wanted`, ignoring case; of a long line, the text
-/// around it.
+/// The lines of a stored result from `offset` on that contain `wanted`, ignoring case; of a long
+/// line, the text around it.
 pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget: usize) -> String {
     let mut found = String::new();
     let (mut used, mut left_out) = (0, 0);
@@ -133,7 +136,8 @@ fn from(text: &str, offset: usize) -> &str {
     text.char_indices().nth(offset).map_or("", |(begin, _)| &text[begin..])
 }
 
-/// Returns byte ranges in `text`. Letters are compared one by one, because lowercasing the text would move them.
+/// Returns byte ranges in `text`. Letters are compared one by one, because lowercasing the text
+/// would move them.
 fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
     let lower = |character: char| character.to_lowercase().next().unwrap_or(character);
     let wanted: Vec<char> = wanted.chars().map(lower).collect();

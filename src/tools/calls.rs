@@ -22,7 +22,8 @@ const BOUNDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CallLabels {
     tool: Cow<'static, str>,
-    /// `ok`, the error's code, `cancelled`, or `failed` for an error of the upstream server without a code.
+    /// `ok`, the error's code, `cancelled`, or `failed` for an error of the upstream server without
+    /// a code.
     outcome: &'static str,
 }
 
@@ -73,7 +74,8 @@ impl Calls {
     }
 }
 
-/// A running call. At its end it is counted and logged in one line. If it is dropped before, it counts as canceled.
+/// A running call. At its end it is counted and logged in one line. If it is dropped before, it
+/// counts as canceled.
 pub(super) struct RunningCall<'a> {
     calls: &'a Calls,
     tool: Cow<'static, str>,

@@ -226,8 +226,8 @@ async fn with_secret<T>(
     done
 }
 
-/// Returns `done` without the values of fields that contain a part of a secret. `is_secret` says which entered texts
-/// are secret.
+/// Returns `done` without the values of fields that contain a part of a secret. `is_secret` says
+/// which entered texts are secret.
 fn without_secrets(mut done: ActionOutcome, is_secret: impl Fn(usize) -> bool) -> ActionOutcome {
     for field in done.other_values.iter_mut().filter(|field| is_secret(field.index)) {
         field.value = None;

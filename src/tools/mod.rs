@@ -1,8 +1,9 @@
-//! The tools. A tool is a row of data and a typed function. The list, the validation, the Node methods and the
-//! README's table are derived from the rows. Uses `session`, `page` and `upstream`, not MCP.
+//! The tools. A tool is a row of data and a typed function. The list, the validation, the Node
+//! methods and the README's table are derived from the rows. Uses `session`, `page` and `upstream`,
+//! not MCP.
 //!
-//! `tool` defines a row, `registry` runs a tool, `answer` is its result. Each file has the rows of a group, in the
-//! order in which they are listed.
+//! `tool` defines a row, `registry` runs a tool, `answer` is its result. Each file has the rows of
+//! a group, in the order in which they are listed.
 
 mod answer;
 mod batch;

@@ -1,4 +1,5 @@
-//! Checks that no code outside a tool's row names the tool: how to treat it must be a property of the row.
+//! Checks that no code outside a tool's row names the tool: how to treat it must be a property of
+//! the row.
 
 use std::{
     fs,
@@ -29,15 +30,16 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The tools that `line` of code names. Single words such as `type` are also ordinary strings: they count only in code
-/// that is about tools.
+/// The tools that `line` of code names. Single words such as `type` are also ordinary strings: they
+/// count only in code that is about tools.
 fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
     let about_tools = line.contains("tool") || line.contains("name ==");
     let words = line.split(['"', '\'']).skip(1).step_by(2);
     words.filter_map(Registry::row).filter(move |tool| tool.name.contains('_') || about_tools)
 }
 
-/// Whether this is where the row of `tool` begins: `tool("click", …)`, or a name on a line of its own after `tool(`.
+/// Whether this is where the row of `tool` begins: `tool("click", …)`, or a name on a line of its
+/// own after `tool(`.
 fn is_row(before: &str, line: &str, tool: &Tool) -> bool {
     let begins = ["tool", "acts", "goes"]
         .iter()

@@ -56,7 +56,8 @@ struct NavigateAnswer {
     status: u16,
     /// Milliseconds since the navigation began: responseStart, domContentLoaded, load.
     timing: Map<String, Value>,
-    /// A short snapshot of the page (controls, headings and messages), if the configuration returns one.
+    /// A short snapshot of the page (controls, headings and messages), if the configuration returns
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     /// A dialog that the page opened; it waits until `handle_dialog`.

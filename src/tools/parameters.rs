@@ -1,7 +1,8 @@
 //! Schemas of parameters, and the validation of arguments.
 //!
-//! serde reports only the first error, but an agent that corrects its call needs all of them. So the simple schemas
-//! that Troupe generates (objects, arrays, enums, numbers, strings) are checked here first.
+//! serde reports only the first error, but an agent that corrects its call needs all of them. So
+//! the simple schemas that Troupe generates (objects, arrays, enums, numbers, strings) are checked
+//! here first.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -51,7 +52,8 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
             if map.get("minimum") == Some(&json!(0)) || map.get("minimum") == Some(&json!(0.0)) {
                 map.remove("minimum");
             }
-            // An optional parameter may be omitted; that it may also be null is omitted from the schema.
+            // An optional parameter may be omitted; that it may also be null is omitted from the
+            // schema.
             if !nullable
                 && let Some(Value::Array(types)) = map.get("type")
                 && let [one, Value::String(null)] = types.as_slice()
@@ -150,7 +152,8 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
     if violations.is_empty() { Ok(given) } else { Err(refusal(tool, violations, schema)) }
 }
 
-/// Converts numbers such as `5000.0`, which some clients send, to integers where the schema requires it.
+/// Converts numbers such as `5000.0`, which some clients send, to integers where the schema
+/// requires it.
 fn make_whole(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if schema["type"] == "integer" => {

@@ -1,5 +1,5 @@
-//! Calls that are passed on to the upstream server, and their results: without pictures and typed text for the
-//! record, within the budget for the client.
+//! Calls that are passed on to the upstream server, and their results: without pictures and typed
+//! text for the record, within the budget for the client.
 
 use serde_json::{Map, Value};
 
@@ -14,14 +14,14 @@ use crate::{
     upstream::{OnProgress, Told},
 };
 
-/// A field whose description contains one of these words counts as secret, because the server does not report the
-/// kind of field.
+/// A field whose description contains one of these words counts as secret, because the server does
+/// not report the kind of field.
 const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
 /// Minimum length of typed values that are masked; shorter ones occur everywhere.
 const SHORTEST: usize = 3;
 
-/// Where the typing tools of known servers (Playwright's, Chrome DevTools') have the text. A server does not say which of
-/// its parameters are typed.
+/// Where the typing tools of known servers (Playwright's, Chrome DevTools') have the text. A server
+/// does not say which of its parameters are typed.
 const TYPED: &[(&str, &str)] = &[
     ("browser_type", "/text"),
     ("browser_fill_form", "/fields/*/value"),
@@ -73,8 +73,8 @@ pub(super) fn text_of(result: &Value) -> String {
     parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Cuts the text of a result to the budget. A result with the same text as structured content is not cut, because
-/// half of it would violate the tool's own schema.
+/// Cuts the text of a result to the budget. A result with the same text as structured content is
+/// not cut, because half of it would violate the tool's own schema.
 pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &StoredTexts) -> Value {
     let text = text_of(&result);
     if !result["structuredContent"].is_null() || text.chars().count() <= budget {

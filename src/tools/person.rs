@@ -60,7 +60,8 @@ pub(super) fn tools() -> Vec<Tool> {
             "Ask the user for what only they know or may do: a login, a captcha, a decision.",
         )
         .read_only()
-        // A client may reply by repeating the call, and the earlier steps of a batch would run twice.
+        // A client may reply by repeating the call, and the earlier steps of a batch would run
+        // twice.
         .not_in_batch("`ask_user` cannot be a step of a batch: make it a separate call")
         .not_replayed()
         .server(ask_user),

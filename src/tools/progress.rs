@@ -14,7 +14,8 @@ pub struct Stage {
     pub now: Option<String>,
 }
 
-/// The progress of a call. Only the last stage is kept, so that a slow listener does not delay the call.
+/// The progress of a call. Only the last stage is kept, so that a slow listener does not delay the
+/// call.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<watch::Sender<Option<Stage>>>);
 

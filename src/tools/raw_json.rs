@@ -1,4 +1,5 @@
-//! Changes parts of a JSON text and leaves all its other bytes as they are: spaces, numbers, escapes, the order of fields.
+//! Changes parts of a JSON text and leaves all its other bytes as they are: spaces, numbers,
+//! escapes, the order of fields.
 
 use std::{borrow::Cow, fmt, ops::Range};
 
@@ -10,8 +11,8 @@ use serde_json::{Value, value::RawValue};
 
 /// Returns `text`, which is the JSON of `before`, changed so that it is the JSON of `after`.
 ///
-/// A text with repeated fields is written anew: `before` has only the last of them, and another one could hold what
-/// `after` leaves out.
+/// A text with repeated fields is written anew: `before` has only the last of them, and another one
+/// could hold what `after` leaves out.
 pub(super) fn rewrite(text: &str, before: &Value, after: &Value) -> String {
     if before == after && !may_have_repeated_fields(text, before) {
         return text.to_owned();

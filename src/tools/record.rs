@@ -129,7 +129,8 @@ pub(super) async fn find_record(
         None => {
             let sessions =
                 session_id.map_or_else(|| call.connection.known(), |id| vec![id.to_owned()]);
-            // Calls that show no page, such as session_resume, are skipped, so that the page's changes are found.
+            // Calls that show no page, such as session_resume, are skipped, so that the page's
+            // changes are found.
             match store.newest_record(sessions.clone(), true).await? {
                 Some(page) => Some(page),
                 None => store.newest_record(sessions, false).await?,
@@ -152,8 +153,8 @@ pub(super) async fn find_record(
     }
 }
 
-/// Finds a result that is stored without a record: in the named session, or in those of this client and its other
-/// calls.
+/// Finds a result that is stored without a record: in the named session, or in those of this client
+/// and its other calls.
 fn find_kept(
     call: &ServerCall,
     session_id: Option<&str>,
@@ -247,7 +248,8 @@ fn no_record(ref_id: &str, records: bool) -> TroupeError {
     error.suggestion("omit refId to read the latest messages: nothing is recorded (--store none)")
 }
 
-/// The console messages of a session's pages, also since its last call: the newest that fit into `budget` characters.
+/// The console messages of a session's pages, also since its last call: the newest that fit into
+/// `budget` characters.
 async fn session_console(
     call: &ServerCall,
     session_id: Option<&str>,

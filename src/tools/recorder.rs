@@ -42,7 +42,8 @@ enum ResultPart<'a> {
     Image { mime_type: &'a str, picture: usize },
 }
 
-/// The recording of a call. If it is dropped before it is finished, the call is recorded as canceled.
+/// The recording of a call. If it is dropped before it is finished, the call is recorded as
+/// canceled.
 pub(super) struct Recording {
     store: Store,
     tool: Callable,
@@ -144,7 +145,8 @@ impl Recording {
         self.passwords = Some(passwords);
     }
 
-    /// Masks the secrets of the session and of the server in the result: an agent gets the same text as the record.
+    /// Masks the secrets of the session and of the server in the result: an agent gets the same
+    /// text as the record.
     pub fn redact(&self, result: error::Result<Answer>, vault: &Vault) -> error::Result<Answer> {
         match self.session.as_ref().map(|session| &session.secrets) {
             Some(secrets) => redact(result, &**secrets),
@@ -152,7 +154,8 @@ impl Recording {
         }
     }
 
-    /// Writes the answer of the call, and returns when that is done. `whole` is the complete text of a cut answer.
+    /// Writes the answer of the call, and returns when that is done. `whole` is the complete text
+    /// of a cut answer.
     pub async fn finish(
         mut self,
         outcome: &CallOutcome,

@@ -1,5 +1,5 @@
-//! The registry of tools, and how a call runs: validation, admission to its session, and execution. Only the tool
-//! itself has timeouts.
+//! The registry of tools, and how a call runs: validation, admission to its session, and execution.
+//! Only the tool itself has timeouts.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -68,11 +68,14 @@ pub struct Invocation {
     pub turn: Option<CallTurn>,
     /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
-    /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call that is no step.
+    /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
+    /// that is no step.
     pub held: Arc<[Arc<Session>]>,
-    /// Whether the result is returned in full, for programs. StoredTexts for agents are cut to the result budget.
+    /// Whether the result is returned in full, for programs. StoredTexts for agents are cut to the
+    /// result budget.
     pub whole: bool,
-    /// Whether a result that shows another document contains an overview of it. `None`: as configured.
+    /// Whether a result that shows another document contains an overview of it. `None`: as
+    /// configured.
     pub overview: Option<bool>,
     /// Whether the result is shortened, because it is a step of a batch before the last.
     pub condensed: bool,
@@ -192,8 +195,8 @@ impl Registry {
         &self.listed
     }
 
-    /// Returns the tools of the upstream server, which is started if they are not known yet. Native tools have precedence
-    /// over tools with the same name.
+    /// Returns the tools of the upstream server, which is started if they are not known yet. Native
+    /// tools have precedence over tools with the same name.
     pub async fn passed_tools(&self) -> Result<Vec<Arc<Tool>>> {
         if let Some(upstreams) = &self.upstreams {
             upstreams.tools().await?;
@@ -201,7 +204,8 @@ impl Registry {
         Ok(self.known_passed_tools())
     }
 
-    /// Like `passed_tools`, but returns after the first attempt to start an upstream server. Further attempts continue.
+    /// Like `passed_tools`, but returns after the first attempt to start an upstream server.
+    /// Further attempts continue.
     pub async fn passed_tools_of_first_attempt(&self) -> Result<Vec<Arc<Tool>>> {
         if let Some(upstreams) = &self.upstreams {
             upstreams.tools_of_first_attempt().await?;
@@ -277,7 +281,8 @@ impl Registry {
         self.native(name).map(Callable::Native).or_else(|| passed().map(Callable::Passed))
     }
 
-    /// Finds the tool `name`. If the upstream server's tools are not available, unknown names fail with its error.
+    /// Finds the tool `name`. If the upstream server's tools are not available, unknown names fail
+    /// with its error.
     async fn find(&self, name: &str) -> Result<Result<Callable>, UnknownTool> {
         if let Some(known) = self.known(name) {
             return Ok(Ok(known));
@@ -298,7 +303,8 @@ impl Registry {
         Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
     }
 
-    /// Returns the error of a call to a tool that exists, but that the configuration does not offer.
+    /// Returns the error of a call to a tool that exists, but that the configuration does not
+    /// offer.
     fn removed(&self, name: &str) -> Option<TroupeError> {
         let config = self.manager.config();
         let offered = self.upstreams.as_ref().map(|upstreams| upstreams.known_tools());
@@ -367,7 +373,8 @@ impl Registry {
             )
         });
         let mut whole = None;
-        // A program (in Node, in a shell) gets the unmasked result, except for the secrets of the server.
+        // A program (in Node, in a shell) gets the unmasked result, except for the secrets of the
+        // server.
         let is_agent = !invocation.whole;
         let result = match self.run(&tool, invocation, outcome, &mut recording).await {
             Err(error) => Err(self.manager.add_resume_hint(error).await),
@@ -401,7 +408,8 @@ impl Registry {
         Ok(running.finish())
     }
 
-    /// Whether the result of a navigation contains an overview. `is_program`: the caller is a program, not an agent.
+    /// Whether the result of a navigation contains an overview. `is_program`: the caller is a
+    /// program, not an agent.
     fn returns_overview(&self, is_program: bool) -> bool {
         match self.manager.config().after_navigation {
             Some(after) => after == AfterNavigation::Snapshot,
@@ -502,7 +510,8 @@ impl Registry {
                     )
                     .await;
                 };
-                // The batch keeps its turn in every session until it ends: no other call runs between its steps.
+                // The batch keeps its turn in every session until it ends: no other call runs
+                // between its steps.
                 let admitted =
                     connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
                 let held: Arc<[_]> =
@@ -587,7 +596,8 @@ impl Registry {
         }
     }
 
-    /// Finds the session of a call and waits for the call's turn in it, unless the call's batch was admitted there.
+    /// Finds the session of a call and waits for the call's turn in it, unless the call's batch was
+    /// admitted there.
     async fn admit(
         &self,
         given: &mut Map<String, Value>,
@@ -619,8 +629,8 @@ impl Registry {
     }
 }
 
-/// Marks the session as changed, now and when the result is dropped, if the call may change the page's storage.
-/// Navigations do not.
+/// Marks the session as changed, now and when the result is dropped, if the call may change the
+/// page's storage. Navigations do not.
 fn mark_change(tool: &Tool, session: &Arc<Session>) -> Option<ChangeGuard> {
     let may_change = !tool.properties.hints.read_only && tool.group != Group::Navigation;
     may_change.then(|| {
@@ -680,7 +690,8 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
     reasons.into_iter().find_map(|(applies, removal)| applies.then_some(removal))
 }
 
-/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), `native`, `all`.
+/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), `native`,
+/// `all`.
 fn means(word: &str, tool: &Tool) -> bool {
     match word {
         "native" | "all" => true,
@@ -700,8 +711,8 @@ fn is_beside_upstream(tool: &Tool) -> bool {
     matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
 }
 
-/// Returns the rows that `--tools` and `--no-tools` leave. Names can also be tools of the upstream server, which are
-/// not known yet.
+/// Returns the rows that `--tools` and `--no-tools` leave. Names can also be tools of the upstream
+/// server, which are not known yet.
 fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     if config.upstream.command.is_some() {
         let chosen =

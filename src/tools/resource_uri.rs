@@ -7,7 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 /// The prefix of the URIs of this server's resources.
 pub const SCHEME: &str = "playwright:///";
-/// Escapes all characters in a part of a path or a query, except the unreserved ones (RFC 3986) and `:`.
+/// Escapes all characters in a part of a path or a query, except the unreserved ones (RFC 3986) and
+/// `:`.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 /// Maximum length of a URI in bytes.
@@ -234,7 +235,8 @@ fn encode(part: &str) -> String {
     utf8_percent_encode(part, ESCAPED).to_string()
 }
 
-/// Decodes percent-encoding. `+` is not decoded: URI templates escape a space as `%20`, and selectors contain `+`.
+/// Decodes percent-encoding. `+` is not decoded: URI templates escape a space as `%20`, and
+/// selectors contain `+`.
 fn decode(part: &str) -> Result<String, UriError> {
     let decoded = percent_decode_str(part).decode_utf8();
     decoded.map(Into::into).map_err(|_| UriError::Malformed("its percent-encoding is not UTF-8"))

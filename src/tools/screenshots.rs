@@ -81,7 +81,8 @@ fn encoded(picture: store::Picture) -> EncodedPicture {
     EncodedPicture { data: picture.encoded(), mime_type: Cow::Owned(picture.mime_type), path: None }
 }
 
-/// Returns the screenshot that the call `ref_id` took, if a session that the client reaches still has it.
+/// Returns the screenshot that the call `ref_id` took, if a session that the client reaches still
+/// has it.
 pub(super) fn screenshot_of(
     call: &ServerCall,
     session_id: Option<&str>,

@@ -222,8 +222,9 @@ async fn list(call: ServerCall, given: ListSessionsParameters) -> Result<Session
         sessions.extend(known.map(|session| session.info()));
     }
     if given.state != Some(StateParameter::Active) {
-        // Over HTTP, clients of several people share the user and the working directory of the server. A session id is
-        // a capability token, so the list contains only ids that the client has.
+        // Over HTTP, clients of several people share the user and the working directory of the
+        // server. A session id is a capability token, so the list contains only ids that the client
+        // has.
         let shares_user = call.manager.config().transport == Transport::Stdio;
         let is_visible = |id: &str| {
             (shares_user || call.connection.knows(id))
@@ -343,7 +344,8 @@ struct RestoreParameters {
     state: Value,
 }
 
-/// Reads the storage state that a client gives: the state, the path of its file, or the result of `save_state`.
+/// Reads the storage state that a client gives: the state, the path of its file, or the result of
+/// `save_state`.
 async fn storage_state(config: &Config, given: Value) -> Result<StorageState> {
     match offload::in_place(offload::json_size(&given), || StorageStateParameter::of(given))? {
         StorageStateParameter::State(state) => Ok(state),

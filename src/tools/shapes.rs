@@ -1,5 +1,5 @@
-//! Tests of the results of tools as clients get them, with an in-memory browser. A difference here is a change for
-//! every agent.
+//! Tests of the results of tools as clients get them, with an in-memory browser. A difference here
+//! is a change for every agent.
 
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
-//! Suggestions of errors name only tools that the server offers. The layers that write them do not know which those
-//! are.
+//! Suggestions of errors name only tools that the server offers. The layers that write them do not
+//! know which those are.
 
 use super::registry::Registry;
 
 /// Separates the alternatives of a suggestion.
 const OR: &str = ", or ";
 
-/// Removes the alternatives of `suggestion` that name a tool for which `is_offered` is false. If none is left, returns
-/// the fallback for the first of these tools.
+/// Removes the alternatives of `suggestion` that name a tool for which `is_offered` is false. If
+/// none is left, returns the fallback for the first of these tools.
 pub(super) fn with_offered_tools<'a>(
     suggestion: &'a str,
     is_offered: impl Fn(&str) -> bool,
@@ -20,8 +20,8 @@ pub(super) fn with_offered_tools<'a>(
     if left.is_empty() { fallback(first) } else { left.join(OR) }
 }
 
-/// The native tools that `text` names. A name without an underscore, such as `find`, must follow a backtick: it is
-/// also an ordinary word.
+/// The native tools that `text` names. A name without an underscore, such as `find`, must follow a
+/// backtick: it is also an ordinary word.
 fn tools_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text
         .split_inclusive(|character: char| !character.is_ascii_alphanumeric() && character != '_');

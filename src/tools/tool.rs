@@ -94,8 +94,8 @@ pub(super) struct PageCall {
 }
 
 impl PageCall {
-    /// Returns how long this call waits for an element: `given` milliseconds, where 0 means no limit, as in Playwright,
-    /// or else the configured default.
+    /// Returns how long this call waits for an element: `given` milliseconds, where 0 means no
+    /// limit, as in Playwright, or else the configured default.
     pub fn action_timeout(&self, given: Option<u64>) -> Duration {
         timeout(given, self.config.timeout_action)
     }
@@ -132,7 +132,8 @@ pub(super) enum Run {
     Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
     /// The registry runs the steps as separate calls.
     Batch,
-    /// Run by the upstream server of the session. `session`: the parameters that can name the session.
+    /// Run by the upstream server of the session. `session`: the parameters that can name the
+    /// session.
     Upstream {
         session: Vec<&'static str>,
     },
@@ -165,8 +166,8 @@ pub(super) struct Switch {
     pub suggestion: &'static str,
 }
 
-/// Everything that other modules need to know about a tool except its schemas. No other place names a tool to decide
-/// how to treat it (`names.rs` checks that).
+/// Everything that other modules need to know about a tool except its schemas. No other place names
+/// a tool to decide how to treat it (`names.rs` checks that).
 #[derive(Debug, Clone, Copy)]
 pub struct Properties {
     pub hints: Hints,
@@ -212,7 +213,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Whether the tool can change the contents of a page or the data of its site. Navigations do not count.
+    /// Whether the tool can change the contents of a page or the data of its site. Navigations do
+    /// not count.
     pub fn changes_pages(&self) -> bool {
         let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
         !self.properties.hints.read_only && !leads && !self.properties.harmless
@@ -244,7 +246,8 @@ impl Tool {
         matches!(self.run, Run::Session(_) | Run::Page(_) | Run::Upstream { .. })
     }
 
-    /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one with that name.
+    /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one
+    /// with that name.
     pub(super) fn passed_through(offered: &Offered) -> Self {
         let mut listed = offered.listed.clone();
         let mut input = listed["inputSchema"].take();

@@ -1,5 +1,6 @@
-//! Parameters that hold text for fields of a page, of type [`TypedText`] or [`TypedKey`]. Only these types can be
-//! typed into a page, and the recorder masks every parameter of these types until the kind of the field is known.
+//! Parameters that hold text for fields of a page, of type [`TypedText`] or [`TypedKey`]. Only
+//! these types can be typed into a page, and the recorder masks every parameter of these types
+//! until the kind of the field is known.
 
 use std::borrow::Cow;
 
@@ -69,7 +70,8 @@ impl TypedPath {
     }
 }
 
-/// Removes the marks from the schema of a tool's parameters and returns the paths of the marked ones.
+/// Removes the marks from the schema of a tool's parameters and returns the paths of the marked
+/// ones.
 pub(super) fn take_paths(schema: &mut Value) -> Vec<TypedPath> {
     let mut found = Vec::new();
     take(schema, &mut Vec::new(), &mut found);
@@ -109,9 +111,11 @@ pub(super) struct TypedValue<'a> {
     pub is_key: bool,
 }
 
-/// The values in `params` that are typed. Keys that make no character, such as `Enter`, are left out.
+/// The values in `params` that are typed. Keys that make no character, such as `Enter`, are left
+/// out.
 pub(super) fn values<'a>(paths: &[TypedPath], params: &'a mut Value) -> Vec<TypedValue<'a>> {
-    // Tools of different upstream servers may have the same name; the first path that exists is used.
+    // Tools of different upstream servers may have the same name; the first path that exists is
+    // used.
     let Some(path) = paths.iter().find(|path| params.get(&path.steps[0]).is_some()) else {
         return Vec::new();
     };

@@ -97,7 +97,8 @@ impl<R> LineReader<R> {
     }
 }
 
-/// Returns the id in one end of a message that was not read completely, so that its sender gets an error response.
+/// Returns the id in one end of a message that was not read completely, so that its sender gets an
+/// error response.
 fn id_in(end: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(end);
     let at = text.rfind("\"id\"")?;

@@ -11,12 +11,13 @@ const IDLE: Duration = Duration::from_secs(30);
 const INTERVAL: Duration = Duration::from_secs(10);
 /// and closed after this many probes without an answer.
 const PROBES: u32 = 3;
-/// How long sent data may stay unacknowledged: as long as an idle connection lives without its peer.
+/// How long sent data may stay unacknowledged: as long as an idle connection lives without its
+/// peer.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// Has the system close `stream` within about a minute after its peer has disappeared. The defaults of Linux take more
-/// than eleven minutes.
+/// Has the system close `stream` within about a minute after its peer has disappeared. The defaults
+/// of Linux take more than eleven minutes.
 pub(super) fn watch(stream: &TcpStream) {
     let probes = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL).with_retries(PROBES);
     let socket = SockRef::from(stream);

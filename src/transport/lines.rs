@@ -1,7 +1,8 @@
 //! One JSON message for each line, as in the stdio transport.
 //!
-//! rmcp's own reader silently drops lines that it cannot parse, and lets pipelined calls overtake each other. This
-//! one answers an invalid line with -32700, and assigns each call its turn when the line is read.
+//! rmcp's own reader silently drops lines that it cannot parse, and lets pipelined calls overtake
+//! each other. This one answers an invalid line with -32700, and assigns each call its turn when
+//! the line is read.
 
 use std::{collections::VecDeque, io, sync::Arc};
 
@@ -101,7 +102,8 @@ where
             };
             for answer in refused {
                 tracing::debug!(%answer, "rejected a message");
-                // Not awaited here: `receive` may be dropped at any await, and a part of a line would be written.
+                // Not awaited here: `receive` may be dropped at any await, and a part of a line
+                // would be written.
                 let write = self.write.clone();
                 tokio::spawn(async move {
                     if let Ok(line) = serde_json::to_vec(&answer) {
@@ -126,7 +128,8 @@ mod tests {
 
     use super::*;
 
-    /// A client that sends `input` in pieces and goes: everything is read, and nothing is read for ever.
+    /// A client that sends `input` in pieces and goes: everything is read, and nothing is read for
+    /// ever.
     async fn read_all(input: Vec<u8>, pieces: usize) -> usize {
         let (mut client, read) = tokio::io::duplex(pieces.max(1));
         let mut lines =

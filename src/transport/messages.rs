@@ -1,5 +1,5 @@
-//! Parses JSON that a client has sent into messages, or into the answer to invalid input. Lines, WebSocket frames
-//! and HTTP bodies are treated the same way.
+//! Parses JSON that a client has sent into messages, or into the answer to invalid input. Lines,
+//! WebSocket frames and HTTP bodies are treated the same way.
 
 use rmcp::{
     RoleServer,
@@ -20,8 +20,8 @@ use crate::{
 
 pub(super) type ClientMessage = RxJsonRpcMessage<RoleServer>;
 
-/// Parses the messages in `text` (2025-03-26 allows several). Returns the error response for each invalid one. Calls
-/// get their turns in `connection`.
+/// Parses the messages in `text` (2025-03-26 allows several). Returns the error response for each
+/// invalid one. Calls get their turns in `connection`.
 pub(super) fn read(text: &[u8], connection: &Connection) -> Vec<Result<ClientMessage, Value>> {
     offload::in_place(text.len(), || read_here(text, connection))
 }
@@ -109,7 +109,8 @@ pub(super) fn write(message: &ServerJsonRpcMessage) -> serde_json::Result<String
     offload::in_place(size(message), || serde_json::to_string(message))
 }
 
-/// Returns the approximate size of a message as JSON, in bytes. Does not serialize results of calls, which can be large.
+/// Returns the approximate size of a message as JSON, in bytes. Does not serialize results of
+/// calls, which can be large.
 pub(super) fn size(message: &ServerJsonRpcMessage) -> usize {
     /// Bytes of the fields other than the content.
     const FRAME: usize = 256;

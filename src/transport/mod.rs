@@ -74,7 +74,8 @@ impl Endpoint {
         }
     }
 
-    /// Serves until `stop` is canceled or the only client has disconnected, then shuts the server down.
+    /// Serves until `stop` is canceled or the only client has disconnected, then shuts the server
+    /// down.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
         match self {
             Self::Stdio(config) => serve_stdio(*config, stop).await,

@@ -17,7 +17,8 @@ use crate::{
     session::Connection,
 };
 
-/// Serves the client on stdin and stdout until it disconnects or `stop` is canceled, then shuts the server down.
+/// Serves the client on stdin and stdout until it disconnects or `stop` is canceled, then shuts the
+/// server down.
 pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> {
     let server = Server::open(Arc::new(config))?;
     let _life = LifetimeLog::begin(None);
@@ -74,8 +75,8 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
 pub(super) type StdinReader = Pin<Box<dyn AsyncRead + Send>>;
 pub(super) type StdoutWriter = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// Returns stdin and stdout, without a thread between if possible: Node gives its children sockets, a shell gives pipes.
-/// Only files and terminals need a blocking thread.
+/// Returns stdin and stdout, without a thread between if possible: Node gives its children sockets,
+/// a shell gives pipes. Only files and terminals need a blocking thread.
 pub(super) fn streams() -> (StdinReader, StdoutWriter) {
     #[cfg(unix)]
     if let Some((read, write)) = sockets() {

@@ -1,7 +1,7 @@
 //! The token that clients send, and the file that contains it.
 //!
-//! Without a configured token, the server creates one in a file that only its user can read. All servers of that user
-//! share the file, and `--connect` and `troupe config` read it.
+//! Without a configured token, the server creates one in a file that only its user can read. All
+//! servers of that user share the file, and `--connect` and `troupe config` read it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -46,8 +46,8 @@ impl Token {
         Self::parse(&text, file).map(Some)
     }
 
-    /// Returns the token that clients of a server with this configuration send: the configured one, or that of the
-    /// user's token file, which is created if it does not exist.
+    /// Returns the token that clients of a server with this configuration send: the configured one,
+    /// or that of the user's token file, which is created if it does not exist.
     pub async fn of_server(config: &Config) -> Result<Self> {
         if let Some(token) = Self::configured(config).await? {
             return Ok(token);
@@ -133,7 +133,8 @@ fn read_or_create(path: &Path) -> io::Result<String> {
     let mut file = options.open(&draft)?;
     private::restrict(&draft)?;
     file.write_all(format!("{}{}\n", random(), random()).as_bytes())?;
-    // The link appears with its whole content. If another server has created it first, that one counts.
+    // The link appears with its whole content. If another server has created it first, that one
+    // counts.
     let linked = fs::hard_link(&draft, path);
     fs::remove_file(&draft)?;
     match linked {

@@ -1,4 +1,5 @@
-//! Converts console calls, uncaught exceptions and the browser's own messages into console messages.
+//! Converts console calls, uncaught exceptions and the browser's own messages into console
+//! messages.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};

@@ -19,9 +19,11 @@ use crate::{
 pub(super) enum WindowMode {
     /// The headless shell: a page has no window.
     None,
-    /// Chrome without a display. Each page needs its own window, because background tabs are never painted.
+    /// Chrome without a display. Each page needs its own window, because background tabs are never
+    /// painted.
     Invisible,
-    /// Chrome on a display, or a browser of the user. Each page has its own window, whose size is the viewport.
+    /// Chrome on a display, or a browser of the user. Each page has its own window, whose size is
+    /// the viewport.
     Visible,
 }
 
@@ -57,7 +59,8 @@ pub(super) fn window_size(options: &ContextOptions, window_mode: WindowMode) -> 
         .map(|size| Viewport { height: size.height + chrome_height, ..size })
 }
 
-/// Adds the commands that set up a page with `options`. `popup` is the size that its opener requested.
+/// Adds the commands that set up a page with `options`. `popup` is the size that its opener
+/// requested.
 pub(super) fn apply_to_page(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
@@ -86,7 +89,8 @@ pub(super) fn metrics(
     let scale = options.device_scale_factor.unwrap_or(1.0);
     let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
     if window_mode != WindowMode::Visible {
-        // A screen is never smaller than its viewport, and a phone's screen has the size of the viewport.
+        // A screen is never smaller than its viewport, and a phone's screen has the size of the
+        // viewport.
         let smallest = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };
         metrics.screen_width = Some(width.max(smallest.width).into());
         metrics.screen_height = Some(height.max(smallest.height).into());

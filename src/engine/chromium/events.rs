@@ -140,8 +140,8 @@ impl CdpFrame {
     }
 }
 
-/// Returns the commits of all documents of a page, parents before children, without outdated frames. Empty for the
-/// initial document of a tab.
+/// Returns the commits of all documents of a page, parents before children, without outdated
+/// frames. Empty for the initial document of a tab.
 pub(super) fn documents(tree: FrameTree, is_outdated: &dyn Fn(&FrameId) -> bool) -> Vec<PageEvent> {
     let FrameTree { frame_tree: FrameNode { frame, child_frames } } = tree;
     let is_empty = frame.parent_id.is_none() && matches!(frame.url.as_str(), "" | "about:blank");
@@ -195,7 +195,8 @@ fn convert(method: &str, params: &RawValue) -> Option<Vec<PageEvent>> {
         "Page.frameRequestedNavigation" => {
             let RequestedNavigation { frame_id, url, disposition } = parse_event(method, params)?;
             match disposition.as_str() {
-                // A modifier key or the middle button opens the link in another tab: this frame does not navigate.
+                // A modifier key or the middle button opens the link in another tab: this frame
+                // does not navigate.
                 "newTab" | "newWindow" => PageEvent::WindowOpening { window: None, url },
                 _ => PageEvent::NavigationRequested { frame: frame_id.into(), document: None },
             }

@@ -42,7 +42,8 @@ enum Transport {
     /// File descriptors 3 and 4.
     #[cfg(unix)]
     Pipe,
-    /// A free port of 127.0.0.1: the browser prints its address. On WindowMode a process inherits no file descriptors.
+    /// A free port of 127.0.0.1: the browser prints its address. On WindowMode a process inherits
+    /// no file descriptors.
     #[cfg(any(windows, feature = "testing"))]
     WebSocket,
 }
@@ -72,7 +73,8 @@ impl Transport {
     }
 }
 
-/// Connects to a running browser. `endpoint` is a WebSocket URL, or an `http://host:port` that returns one.
+/// Connects to a running browser. `endpoint` is a WebSocket URL, or an `http://host:port` that
+/// returns one.
 pub(super) async fn attach(endpoint: &str) -> EngineResult<ChromiumProcess> {
     let failed = |reason: String| EngineError::Launch {
         reason: format!("no browser responds at `{endpoint}`: {reason}"),
@@ -156,7 +158,8 @@ const PROXY_ARGUMENTS: &[&str] = &[
     // The proxy resolves all names, also for prefetches and WebRTC.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
-    // WebRTC over UDP would bypass the proxy. The first switch is for Chrome, the second for the headless shell.
+    // WebRTC over UDP would bypass the proxy. The first switch is for Chrome, the second for the
+    // headless shell.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];

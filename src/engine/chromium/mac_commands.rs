@@ -1,6 +1,7 @@
-//! The editing commands of key chords on macOS. There the system, not the page's engine, maps keys to commands,
-//! and keys that are sent through the protocol bypass it. The table is that of Playwright (Apache-2.0), without
-//! the commands that insert text (the key's own text does) and without the keys of the numeric keypad.
+//! The editing commands of key chords on macOS. There the system, not the page's engine, maps keys
+//! to commands, and keys that are sent through the protocol bypass it. The table is that of
+//! Playwright (Apache-2.0), without the commands that insert text (the key's own text does) and
+//! without the keys of the numeric keypad.
 
 use crate::engine::Modifiers;
 

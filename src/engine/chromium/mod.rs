@@ -1,11 +1,12 @@
-//! Chromium over the Chrome DevTools Protocol (CDP), with Troupe's own connection. `chromiumoxide` has the types of
-//! the commands. Events and responses are parsed leniently into Troupe's own structs, so that browsers newer than
-//! these types work.
+//! Chromium over the Chrome DevTools Protocol (CDP), with Troupe's own connection. `chromiumoxide`
+//! has the types of the commands. Events and responses are parsed leniently into Troupe's own
+//! structs, so that browsers newer than these types work.
 //!
-//! `launch` starts the process with the arguments of `switches`. `browser` assigns its targets to contexts, and `page/`
-//! implements pages. `events` and `requests` convert CDP's events into [`PageEvent`](super::PageEvent)s. `network`
-//! applies a context's rules in all its CDP sessions, and `workers` attaches workers to it. `input`, `mac_commands`,
-//! `emulation` and `cookies` convert parameters.
+//! `launch` starts the process with the arguments of `switches`. `browser` assigns its targets to
+//! contexts, and `page/` implements pages. `events` and `requests` convert CDP's events into
+//! [`PageEvent`](super::PageEvent)s. `network` applies a context's rules in all its CDP sessions,
+//! and `workers` attaches workers to it. `input`, `mac_commands`, `emulation` and `cookies` convert
+//! parameters.
 
 mod browser;
 mod console;

@@ -1,10 +1,12 @@
-//! Applies the network rules of one context in each of its CDP sessions: pages, out-of-process iframes, shared and
-//! service workers. Requests of a dedicated worker pass through the session of its page or frame.
+//! Applies the network rules of one context in each of its CDP sessions: pages, out-of-process
+//! iframes, shared and service workers. Requests of a dedicated worker pass through the session of
+//! its page or frame.
 //!
-//! Requests are intercepted (`Fetch`) only while a rule needs it. Requests of shared workers are always
-//! intercepted, because Chromium ignores a `Fetch.enable` that comes after the worker has started. The resource
-//! types in `Fetch` are coarser than those in `Network` (`fetch` is `XHR`, a worker's script is `Other`). So while
-//! a type is blocked, the types of announced requests are stored.
+//! Requests are intercepted (`Fetch`) only while a rule needs it. Requests of shared workers are
+//! always intercepted, because Chromium ignores a `Fetch.enable` that comes after the worker has
+//! started. The resource types in `Fetch` are coarser than those in `Network` (`fetch` is `XHR`, a
+//! worker's script is `Other`). So while a type is blocked, the types of announced requests are
+//! stored.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -52,9 +54,11 @@ use crate::{
     offload,
 };
 
-/// Maximum time for pages to apply new rules. A page that is blocked by a dialog or a script applies them later.
+/// Maximum time for pages to apply new rules. A page that is blocked by a dialog or a script
+/// applies them later.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time for an intercepted request to be announced by `Network`, possibly in another session.
+/// Maximum time for an intercepted request to be announced by `Network`, possibly in another
+/// session.
 const KIND_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of requests whose types are stored. Fewer are in flight at once.
 const MAX_KINDS: usize = 2048;
@@ -210,13 +214,15 @@ impl CdpContextNetwork {
         .await;
     }
 
-    /// Whether a shared or service worker may run while requests are checked. Its own requests are not reliably
-    /// intercepted, so only workers of private hosts that the client has requested may run.
+    /// Whether a shared or service worker may run while requests are checked. Its own requests are
+    /// not reliably intercepted, so only workers of private hosts that the client has requested may
+    /// run.
     fn is_allowed_to_run(&self, worker: &ContextWorker) -> bool {
         self.egress.as_ref().is_none_or(|egress| egress.policy.is_requested_by_client(&worker.url))
     }
 
-    /// Adds a paused session. Sends the rules before its target runs. Returns false if the target must not run.
+    /// Adds a paused session. Sends the rules before its target runs. Returns false if the target
+    /// must not run.
     pub fn join(&self, cdp: &CdpSession, worker: Option<ContextWorker>) -> bool {
         let Some(session) = cdp.id.clone() else { return false };
         let always_intercepts = worker.as_ref().is_some_and(|worker| worker.shared);
@@ -288,8 +294,8 @@ impl CdpContextNetwork {
         }
     }
 
-    /// Continues, mocks or blocks the intercepted request in `params`. `initiator` finds its initiator, and `log`
-    /// receives events for the request log.
+    /// Continues, mocks or blocks the intercepted request in `params`. `initiator` finds its
+    /// initiator, and `log` receives events for the request log.
     pub fn paused(
         self: &Arc<Self>,
         cdp: &CdpSession,
@@ -315,7 +321,8 @@ impl CdpContextNetwork {
         {
             let former = id.as_ref().and_then(|id| state.redirects.record(id, &paused.request.url));
             drop(state);
-            // The initiator of a redirect is the server that redirects, not the initiator of the first request.
+            // The initiator of a redirect is the server that redirects, not the initiator of the
+            // first request.
             let initiator = former.map_or_else(|| initiator(&paused), RequestInitiator::Document);
             if !initiator.is_allowed(&**policy, &paused.request.url, || self.document_urls()) {
                 return resume(cdp, paused, true);
@@ -345,7 +352,8 @@ impl CdpContextNetwork {
                     let is_blocked = |kind: &ResourceType| state.rules.blocked.contains(kind);
                     let blocked = match announced {
                         Ok(Ok(kind)) => is_blocked(&kind),
-                        // If the type is unknown, block the request rather than let a blocked type through.
+                        // If the type is unknown, block the request rather than let a blocked type
+                        // through.
                         _ => possible_kinds(intercepted_kind).iter().any(is_blocked),
                     };
                     drop(state);
@@ -361,7 +369,8 @@ impl CdpContextNetwork {
     }
 }
 
-/// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which announces it.
+/// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which
+/// announces it.
 fn possible_kinds(kind: ResourceType) -> Vec<ResourceType> {
     match kind {
         ResourceType::Xhr => {
@@ -372,7 +381,8 @@ fn possible_kinds(kind: ResourceType) -> Vec<ResourceType> {
     }
 }
 
-/// Continues or blocks an intercepted request. Errors are ignored: they mean that the page has gone.
+/// Continues or blocks an intercepted request. Errors are ignored: they mean that the page has
+/// gone.
 fn resume(cdp: &CdpSession, paused: PausedRequest, blocked: bool) {
     if blocked {
         drop(cdp.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
@@ -419,8 +429,9 @@ fn apply_rules(
     batch.send()
 }
 
-/// Returns the command that keeps WebSockets from connecting. `offline` applies to all rules of the command, and rules
-/// replace the throttling. So with throttling, WebSockets are not refused but never finish connecting.
+/// Returns the command that keeps WebSockets from connecting. `offline` applies to all rules of the
+/// command, and rules replace the throttling. So with throttling, WebSockets are not refused but
+/// never finish connecting.
 fn block_websockets(
     throttling: Throttling,
     latency: f64,

@@ -55,8 +55,8 @@ impl CdpRequest {
         found.and_then(|(_, value)| value.as_str())
     }
 
-    /// The type of the request. Preflights and prefetches of links are announced as `Other`, and intercepted as
-    /// `Fetch`: their headers are more specific.
+    /// The type of the request. Preflights and prefetches of links are announced as `Other`, and
+    /// intercepted as `Fetch`: their headers are more specific.
     pub fn kind(&self, reported: &str) -> ResourceType {
         let is_preflight =
             self.method == "OPTIONS" && self.header("access-control-request-method").is_some();
@@ -209,7 +209,8 @@ struct WebSocketFailed {
     error_message: String,
 }
 
-/// Returns the command that turns network events on. The browser does not buffer response bodies, which are not read.
+/// Returns the command that turns network events on. The browser does not buffer response bodies,
+/// which are not read.
 pub(super) fn enable() -> EnableParams {
     EnableParams {
         max_total_buffer_size: Some(0),
@@ -322,7 +323,8 @@ fn parse_update(
             let (id, clock) = (event.request_id.clone(), event.timestamp * 1000.0);
             NetworkUpdate::ended(RequestEvent::Failed { id, clock, reason }, event.request_id)
         }
-        // The event has no timestamp. The handshake has one, but a WebSocket that cannot connect has no handshake.
+        // The event has no timestamp. The handshake has one, but a WebSocket that cannot connect
+        // has no handshake.
         "Network.webSocketCreated" => {
             let event: WebSocketCreated = parse_event(method, params)?;
             NetworkUpdate::logged(RequestEvent::Sent {

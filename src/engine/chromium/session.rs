@@ -138,7 +138,8 @@ fn is_document_gone(message: &str) -> bool {
     .any(|known| message.contains(known))
 }
 
-/// Parses the parameters of an event. If they do not have the expected form, logs that and returns `None`.
+/// Parses the parameters of an event. If they do not have the expected form, logs that and returns
+/// `None`.
 pub(super) fn parse_event<T: DeserializeOwned>(method: &str, params: &RawValue) -> Option<T> {
     read_json(params.get())
         .inspect_err(|error| tracing::warn!(method, %error, "cannot parse an event of the browser"))

@@ -61,7 +61,8 @@ const DISABLED_FEATURES: &[&str] = &[
     "RenderDocument",
     "ThirdPartyStoragePartitioning",
     "Translate",
-    // With it, each window of full Chrome loads two `chrome://omnibox-popup` pages in their own process, which is slow.
+    // With it, each window of full Chrome loads two `chrome://omnibox-popup` pages in their own
+    // process, which is slow.
     "WebUIOmniboxAimPopup",
     "WebUIOmniboxFullPopup",
     "WebUIOmniboxPopup",
@@ -70,7 +71,8 @@ const DISABLED_FEATURES: &[&str] = &[
 const DISABLE_FEATURES: &str = "--disable-features";
 const ENABLE_FEATURES: &str = "--enable-features";
 
-/// Switches whose value is a comma-separated list. Chromium uses only the last occurrence of a switch.
+/// Switches whose value is a comma-separated list. Chromium uses only the last occurrence of a
+/// switch.
 const LISTS: &[&str] = &[
     DISABLE_FEATURES,
     ENABLE_FEATURES,
@@ -84,8 +86,8 @@ pub(super) fn disabled_features() -> String {
     format!("{DISABLE_FEATURES}={}", DISABLED_FEATURES.join(","))
 }
 
-/// Joins the occurrences of each switch that takes a list, in order. A feature that the user enables leaves
-/// Troupe's list of disabled features: Chromium disables what both lists name.
+/// Joins the occurrences of each switch that takes a list, in order. A feature that the user
+/// enables leaves Troupe's list of disabled features: Chromium disables what both lists name.
 pub(super) fn merge(arguments: Vec<String>) -> Vec<String> {
     let list_of = |argument: &str| {
         let (name, values) = argument.split_once('=')?;

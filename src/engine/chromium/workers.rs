@@ -1,7 +1,8 @@
 //! Attaches to workers, so that their requests are logged and follow the context's rules.
 //!
-//! Dedicated workers are children of the CDP session of a page, a frame or another worker. Shared and service
-//! workers are children of the browser's session. All of them are paused until Troupe resumes them.
+//! Dedicated workers are children of the CDP session of a page, a frame or another worker. Shared
+//! and service workers are children of the browser's session. All of them are paused until Troupe
+//! resumes them.
 
 use std::sync::{Arc, Weak};
 
@@ -31,8 +32,8 @@ pub(super) fn kind(target: &str) -> Option<WorkerKind> {
     })
 }
 
-/// Sets up a paused worker and resumes it. `parent` is the session that reported it, and `page` its page. Shared and
-/// service workers have neither.
+/// Sets up a paused worker and resumes it. `parent` is the session that reported it, and `page` its
+/// page. Shared and service workers have neither.
 pub(super) fn attach(
     cdp: CdpSession,
     parent: Option<&Arc<str>>,

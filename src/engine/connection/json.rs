@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
-/// Parses `text`. Replaces lone surrogates (`\\ud83d`), which JavaScript strings may contain, by U+FFFD.
+/// Parses `text`. Replaces lone surrogates (`\\ud83d`), which JavaScript strings may contain, by
+/// U+FFFD.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     serde_json::from_str(text).or_else(|error| match replace_lone_surrogates(text) {
         Cow::Borrowed(_) => Err(error),

@@ -1,9 +1,11 @@
-//! The protocol connection to a browser: matches responses to calls and routes events to sessions. It is independent of
-//! the browser, because CDP and WebDriver BiDi share the envelope (`id`, `method`, `sessionId`, `params`, `result`, `error`).
+//! The protocol connection to a browser: matches responses to calls and routes events to sessions.
+//! It is independent of the browser, because CDP and WebDriver BiDi share the envelope (`id`,
+//! `method`, `sessionId`, `params`, `result`, `error`).
 //!
-//! Only the envelope is parsed here. `params` and `result` stay raw until they are used, so an unknown event or
-//! field costs nothing and causes no error. Events reach their [`Listener`] in the order in which they were read
-//! and before any later response. So a caller that awaits a response sees the effects of all earlier events.
+//! Only the envelope is parsed here. `params` and `result` stay raw until they are used, so an
+//! unknown event or field costs nothing and causes no error. Events reach their [`Listener`] in the
+//! order in which they were read and before any later response. So a caller that awaits a response
+//! sees the effects of all earlier events.
 
 mod json;
 mod pipe;
@@ -213,7 +215,8 @@ impl BrowserConnection {
         lock(&self.inner.routes).listeners.insert(session, listener);
     }
 
-    /// Routes the events of `session`, which `parent` has reported. The session is removed with `parent`.
+    /// Routes the events of `session`, which `parent` has reported. The session is removed with
+    /// `parent`.
     pub fn listen_within(
         &self,
         parent: Option<&Arc<str>>,
@@ -227,7 +230,8 @@ impl BrowserConnection {
         }
     }
 
-    /// Stops the events of `session` and of the sessions nested in it, and fails their pending calls.
+    /// Stops the events of `session` and of the sessions nested in it, and fails their pending
+    /// calls.
     pub fn forget(&self, session: &Arc<str>) {
         let (listeners, pending) = {
             let mut routes = lock(&self.inner.routes);
@@ -345,8 +349,8 @@ impl BrowserConnection {
         lock(&self.inner.outgoing).push(messages)
     }
 
-    /// Handles one message of the browser. Parses a large response on another thread, so that it does not delay later
-    /// messages. Events stay in order.
+    /// Handles one message of the browser. Parses a large response on another thread, so that it
+    /// does not delay later messages. Events stay in order.
     fn receive_owned(&self, message: Vec<u8>) {
         if message.len() < offload::LARGE || !is_response(&message) {
             return self.receive(&message);
@@ -404,7 +408,8 @@ impl BrowserConnection {
     }
 }
 
-/// Whether `message` begins like the response to a call. Chromium writes the id first, Firefox the type.
+/// Whether `message` begins like the response to a call. Chromium writes the id first, Firefox the
+/// type.
 fn is_response(message: &[u8]) -> bool {
     message.starts_with(br#"{"id":"#) || message.starts_with(br#"{"type":"success""#)
 }

@@ -1,4 +1,5 @@
-//! The pipe transport (`--remote-debugging-pipe`): messages that end with NUL, over two file descriptors.
+//! The pipe transport (`--remote-debugging-pipe`): messages that end with NUL, over two file
+//! descriptors.
 #![cfg(unix)]
 
 use std::{io, os::fd::OwnedFd, sync::Arc};
@@ -17,7 +18,8 @@ const MAX_MESSAGE_SIZE: usize = 1 << 30;
 /// Initial size of the read buffer. Most messages are much smaller.
 const READ_SIZE: usize = 64 << 10;
 
-/// The parent's ends of the two pipes, and the child's ends, which become its file descriptors 3 and 4.
+/// The parent's ends of the two pipes, and the child's ends, which become its file descriptors 3
+/// and 4.
 pub struct PipeEnds {
     pub child_reads: OwnedFd,
     pub child_writes: OwnedFd,

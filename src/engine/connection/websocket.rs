@@ -1,4 +1,5 @@
-//! The WebSocket transport, for running browsers (`--browser-endpoint`) and for browsers without pipes.
+//! The WebSocket transport, for running browsers (`--browser-endpoint`) and for browsers without
+//! pipes.
 
 use std::{
     io,
@@ -25,8 +26,8 @@ use super::{BrowserConnection, ConnectionError, MessageSink};
 const QUEUE_SIZE: usize = 8192;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A TCP connection that acknowledges data at once. A browser that writes a message in several pieces waits for the
-/// acknowledgment (Nagle's algorithm), which the system delays by 40 ms.
+/// A TCP connection that acknowledges data at once. A browser that writes a message in several
+/// pieces waits for the acknowledgment (Nagle's algorithm), which the system delays by 40 ms.
 struct QuickAckStream(TcpStream);
 
 impl AsyncRead for QuickAckStream {
@@ -151,7 +152,8 @@ pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
     let url = url::Url::parse(endpoint).map_err(|error| error.to_string())?;
     let host = url.host_str().ok_or("the URL has no host")?;
     let port = url.port_or_known_default().ok_or("the URL has no port")?;
-    // One small request does not justify an HTTP client. Chrome supports only HTTP/1.1 and keeps the connection open.
+    // One small request does not justify an HTTP client. Chrome supports only HTTP/1.1 and keeps
+    // the connection open.
     let ask = async {
         let mut stream = BufReader::new(TcpStream::connect((host, port)).await?);
         let request = format!(

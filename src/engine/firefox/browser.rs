@@ -42,14 +42,15 @@ const EVENTS: &[&str] = &[
     "script.message",
 ];
 
-/// Runs in Troupe's sandbox of each document, before its scripts. Focuses the page, and reports same-document
-/// navigations that BiDi does not report (back from `#hash`).
+/// Runs in Troupe's sandbox of each document, before its scripts. Focuses the page, and reports
+/// same-document navigations that BiDi does not report (back from `#hash`).
 const LOCATION_SCRIPT: &str = "
   if (window === top) window.focus();
   for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
 ";
 
-/// Passes Troupe's script to `input_actor.js`, which runs outside of the document. Pages cannot observe the event.
+/// Passes Troupe's script to `input_actor.js`, which runs outside of the document. Pages cannot
+/// observe the event.
 const REGISTRATION_SCRIPT: &str = "
   if (window === top) window.dispatchEvent(new CustomEvent('troupe:script', {detail: {call: (name, given) => __troupe[name](JSON.parse(given))}}));
 ";
@@ -205,7 +206,8 @@ impl Browser for FirefoxBrowser {
             let _ = bidi.run("session.end", json!({})).await;
             bidi.connection.close();
         };
-        // Its files are deleted with the profile, unless the profile is kept or the next browser needs them.
+        // Its files are deleted with the profile, unless the profile is kept or the next browser
+        // needs them.
         let is_kept = self.config.user_data_dir.is_some()
             || self.startup.as_ref().is_some_and(StartupCache::is_outdated);
         let ask = || match self.pid.filter(|_| !is_kept) {

@@ -50,7 +50,8 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, Co
     Some((entry.source.context?, message))
 }
 
-/// Formats an argument as the console does. Returns `None` for types where the browser's own text is better.
+/// Formats an argument as the console does. Returns `None` for types where the browser's own text
+/// is better.
 fn argument_text(argument: &RemoteValue) -> Option<String> {
     match argument.kind() {
         "undefined" => Some("undefined".to_owned()),

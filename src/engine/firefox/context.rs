@@ -130,7 +130,8 @@ mod tests {
         network::ResourceType,
     };
 
-    /// Returns a connection to a fake browser that rejects the commands in `refused`, and the commands that it answered.
+    /// Returns a connection to a fake browser that rejects the commands in `refused`, and the
+    /// commands that it answered.
     fn browser(refused: &'static [&'static str]) -> (Bidi, Arc<Mutex<Vec<String>>>) {
         let (connection, reads, writes) = PipeEnds::new().unwrap().into_connection();
         let commands: Arc<Mutex<Vec<String>>> = Arc::default();

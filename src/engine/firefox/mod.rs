@@ -1,14 +1,16 @@
-//! Firefox over WebDriver BiDi, with Troupe's own client. The existing crates are not suitable: one has a busy
-//! loop, one panics, one needs a second program.
+//! Firefox over WebDriver BiDi, with Troupe's own client. The existing crates are not suitable: one
+//! has a busy loop, one panics, one needs a second program.
 //!
-//! One BiDi session drives the whole browser, and each Troupe session has a user context. For features that BiDi
-//! lacks (titles of pages that a dialog blocks, pages that consider themselves focused), `privileged.js` runs in the
-//! browser's chrome window. A Firefox that Troupe attaches to may not allow that.
+//! One BiDi session drives the whole browser, and each Troupe session has a user context. For
+//! features that BiDi lacks (titles of pages that a dialog blocks, pages that consider themselves
+//! focused), `privileged.js` runs in the browser's chrome window. A Firefox that Troupe attaches to
+//! may not allow that.
 //!
-//! `launch` starts and ends the process with `preferences` and `startup_cache`. `browser`, `context` and `page`
-//! implement the traits. `routing` dispatches events to pages. `navigation_events` and `network_events` convert BiDi's
-//! events into [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `remote_value`, `emulation`,
-//! `cookies` and `network_errors` convert data.
+//! `launch` starts and ends the process with `preferences` and `startup_cache`. `browser`,
+//! `context` and `page` implement the traits. `routing` dispatches events to pages.
+//! `navigation_events` and `network_events` convert BiDi's events into
+//! [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `remote_value`,
+//! `emulation`, `cookies` and `network_errors` convert data.
 
 mod browser;
 mod console;

@@ -1,8 +1,8 @@
 //! Converts BiDi's events of a page and its frames into [`PageEvent`]s.
 //!
-//! A document is identified by the navigation that created it. Firefox reports some events late or not at all. The
-//! load of a document can come before its commit, or with the id of the navigation after it. A navigation that
-//! fails is reported only when the next one begins.
+//! A document is identified by the navigation that created it. Firefox reports some events late or
+//! not at all. The load of a document can come before its commit, or with the id of the navigation
+//! after it. A navigation that fails is reported only when the next one begins.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -59,8 +59,8 @@ struct FrameRecord {
     pending: Option<Arc<str>>,
     /// The last navigation that has begun, whatever its outcome.
     begun: Option<Arc<str>>,
-    /// The document of the pending navigation, if it was reported before its commit: its id, URL, and whether it has
-    /// loaded.
+    /// The document of the pending navigation, if it was reported before its commit: its id, URL,
+    /// and whether it has loaded.
     early: Option<(Arc<str>, String, bool)>,
     /// The last same-document navigation.
     within: Option<Arc<str>>,
@@ -81,8 +81,8 @@ impl FrameTable {
         self.frames.entry(frame.clone()).or_default().parent = parent;
     }
 
-    /// Returns the URL of the document in `frame`. For a document that inherits its origin (`about:blank`, `data:`), returns
-    /// that of the parent.
+    /// Returns the URL of the document in `frame`. For a document that inherits its origin
+    /// (`about:blank`, `data:`), returns that of the parent.
     pub fn document_url(&self, frame: &FrameId) -> Option<String> {
         let mut frame = self.frames.get(frame);
         while let Some(inner) = frame {
@@ -124,8 +124,8 @@ impl FrameTable {
         self.frames.get(frame).and_then(|frame| frame.document.clone())
     }
 
-    /// Returns the document of `frame` and the last navigation that has begun in it. If both are unchanged, the frame has not
-    /// navigated.
+    /// Returns the document of `frame` and the last navigation that has begun in it. If both are
+    /// unchanged, the frame has not navigated.
     pub fn navigation_state(&self, frame: &str) -> Option<(Option<DocumentId>, Option<Arc<str>>)> {
         self.frames.get(frame).map(|frame| (frame.document.clone(), frame.begun.clone()))
     }

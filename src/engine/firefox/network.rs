@@ -1,5 +1,6 @@
-//! Applies the network rules of contexts. Requests are intercepted only while a context has rules that need it, and
-//! then in all contexts: an interception for single pages would miss the first request of a popup.
+//! Applies the network rules of contexts. Requests are intercepted only while a context has rules
+//! that need it, and then in all contexts: an interception for single pages would miss the first
+//! request of a popup.
 
 use std::sync::{
     Arc, Weak,
@@ -110,7 +111,8 @@ impl FirefoxNetwork {
         let Some(policy) = self.policy() else { return true };
         let request = &step.request;
         let former = lock(&self.redirects).record(&request.request, &request.url);
-        // The initiator of a redirect is the server that redirects, not the initiator of the first request.
+        // The initiator of a redirect is the server that redirects, not the initiator of the first
+        // request.
         let whose = former.map_or_else(whose, RequestInitiator::Document);
         whose.is_allowed(policy, &request.url, || self.document_urls())
     }
@@ -140,7 +142,8 @@ impl FirefoxNetwork {
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Decides on an intercepted request. `tell` receives data for the log. `whose` returns its initiator.
+    /// Decides on an intercepted request. `tell` receives data for the log. `whose` returns its
+    /// initiator.
     pub fn decide(
         &self,
         bidi: &Bidi,

@@ -106,7 +106,8 @@ impl BidiRequest {
     }
 }
 
-/// Parses a network event. Returns `None` for `data:` URLs, which cross no network, except for documents.
+/// Parses a network event. Returns `None` for `data:` URLs, which cross no network, except for
+/// documents.
 pub(super) fn parse_event(method: &str, params: &RawValue) -> Option<NetworkEvent> {
     let event: NetworkEvent = parse(method, params)?;
     (!event.request.url.starts_with("data:") || event.navigation.is_some()).then_some(event)

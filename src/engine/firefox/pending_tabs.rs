@@ -1,4 +1,5 @@
-//! Counts the tabs of a user context that BiDi has not reported yet. `privileged.js` reports a tab as soon as it opens.
+//! Counts the tabs of a user context that BiDi has not reported yet. `privileged.js` reports a tab
+//! as soon as it opens.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -47,7 +48,8 @@ impl PendingTabs {
         self.opening.send_modify(|opening| *opening -= 1);
     }
 
-    /// Resets the count. Call it when the URL of a new page is known: BiDi has reported all tabs by then.
+    /// Resets the count. Call it when the URL of a new page is known: BiDi has reported all tabs by
+    /// then.
     pub fn clear(&self) {
         self.opening.send_replace(0);
     }

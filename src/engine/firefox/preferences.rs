@@ -52,7 +52,8 @@ const PREFERENCES: &[(&str, &str)] = &[
     ("dom.security.https_first", "false"),
     ("dom.security.https_only_mode", "false"),
     ("security.sandbox.warn_unprivileged_namespaces", "false"),
-    // Report long-running scripts after 1 s instead of 10 s. Only reported scripts can be terminated.
+    // Report long-running scripts after 1 s instead of 10 s. Only reported scripts can be
+    // terminated.
     ("dom.ipc.reportProcessHangs", "true"),
     ("dom.max_script_run_time", "1"),
     ("dom.max_script_run_time.require_critical_input", "false"),

@@ -129,8 +129,8 @@ impl PrivilegedScript {
         Ok(privileged)
     }
 
-    /// Calls a function of the script and waits for the result. `instead` is the suggestion if the browser does not allow
-    /// privileged scripts.
+    /// Calls a function of the script and waits for the result. `instead` is the suggestion if the
+    /// browser does not allow privileged scripts.
     pub async fn call(
         &self,
         what: &'static str,
@@ -146,7 +146,8 @@ impl PrivilegedScript {
             .value()
     }
 
-    /// Like [`Self::call`], but does not wait. Returns `None` if the browser does not allow privileged scripts.
+    /// Like [`Self::call`], but does not wait. Returns `None` if the browser does not allow
+    /// privileged scripts.
     pub fn post(&self, call: &str) -> EngineResult<Option<PendingCall>> {
         let Some(window) = &self.window else { return Ok(None) };
         let params = json!({
@@ -162,8 +163,8 @@ impl PrivilegedScript {
         self.window.is_some()
     }
 
-    /// Starts a checked click in a page's main frame: a check, a click at the point in its result, and a second call. The
-    /// response is the result of the second call.
+    /// Starts a checked click in a page's main frame: a check, a click at the point in its result,
+    /// and a second call. The response is the result of the second call.
     pub fn press(
         &self,
         page: &str,
@@ -180,8 +181,8 @@ impl PrivilegedScript {
         ))
     }
 
-    /// Dispatches mouse events in a page's main frame, in one round trip. Returns false if the frame script is not loaded
-    /// there. With `focus`, focuses the page before.
+    /// Dispatches mouse events in a page's main frame, in one round trip. Returns false if the
+    /// frame script is not loaded there. With `focus`, focuses the page before.
     pub async fn point(&self, page: &str, focus: bool, events: &Value) -> EngineResult<bool> {
         let call = format!("point({}, {focus}, {events})", json!(page));
         let Some(sent) = self.post(&call)? else { return Ok(false) };

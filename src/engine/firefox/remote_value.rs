@@ -103,7 +103,8 @@ impl RemoteValue {
         serde_json::from_value(self.value).unwrap_or_default()
     }
 
-    /// Converts the value into JSON. `undefined` is null. Numbers and BigInts without a JSON form are returned as source text.
+    /// Converts the value into JSON. `undefined` is null. Numbers and BigInts without a JSON form
+    /// are returned as source text.
     pub fn json(&self) -> EngineResult<Value> {
         match self.kind.as_str() {
             "string" | "boolean" | "number" | "bigint" | "date" if self.internal_id.is_none() => {
@@ -131,8 +132,8 @@ fn plain(kind: &str, value: Value) -> Value {
     }
 }
 
-/// Collects the objects that are referred to more than once. Only the first reference has the content, the others have
-/// the id alone.
+/// Collects the objects that are referred to more than once. Only the first reference has the
+/// content, the others have the id alone.
 fn collect<'a>(value: &'a Value, known: &mut HashMap<&'a str, (&'a str, &'a Value)>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, known)),

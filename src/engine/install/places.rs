@@ -54,8 +54,8 @@ pub fn browsers_folder() -> Option<PathBuf> {
     Some(ProjectDirs::from("", "", "troupe")?.cache_dir().join("browsers"))
 }
 
-/// Distributions put a shell script in PATH before the browser. Some don't `exec`, so that the script
-/// stays as the browser's parent and a signal meant for the browser ends only the script.
+/// Distributions put a shell script in PATH before the browser. Some don't `exec`, so that the
+/// script stays as the browser's parent and a signal meant for the browser ends only the script.
 pub(super) const WRAPPED: &[(&str, &str)] = &[
     ("/usr/bin/chromium-headless-shell", "/usr/lib/chromium/chromium-headless-shell"),
     ("/usr/bin/chromium", "/usr/lib/chromium/chromium"),
@@ -81,7 +81,8 @@ impl Channel {
         }
     }
 
-    /// Its standard places on this system. `~` is the home folder, `%NAME%` an environment variable.
+    /// Its standard places on this system. `~` is the home folder, `%NAME%` an environment
+    /// variable.
     pub(super) fn standard(self) -> &'static [&'static str] {
         if cfg!(target_os = "macos") {
             match self {
@@ -141,8 +142,8 @@ impl Channel {
         }
     }
 
-    /// Its places in a cache of browsers; `*` is any text within a folder's name. The caches hold builds
-    /// for their own machine only, so that the platform's folder needs no name.
+    /// Its places in a cache of browsers; `*` is any text within a folder's name. The caches hold
+    /// builds for their own machine only, so that the platform's folder needs no name.
     pub(super) fn cached(self, source: Source) -> &'static [&'static str] {
         match (self, source) {
             (Self::HeadlessShell, Source::PlaywrightCache) => &[

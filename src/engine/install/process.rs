@@ -1,5 +1,5 @@
-//! Runs other programs during an installation. Their output becomes progress messages, their failure a message of
-//! one line.
+//! Runs other programs during an installation. Their output becomes progress messages, their
+//! failure a message of one line.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -49,7 +49,8 @@ pub async fn version(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Runs a program to its end. Each line of its output goes to `line`. The error has the last lines of its stderr.
+/// Runs a program to its end. Each line of its output goes to `line`. The error has the last lines
+/// of its stderr.
 pub(super) async fn run(
     command: &mut Command,
     line: &(dyn Fn(&str) + Send + Sync),

@@ -16,8 +16,8 @@ pub(in crate::engine) struct Egress {
 }
 
 impl Egress {
-    /// Opens the proxy that a browser is launched with, if the configuration restricts connections. The proxy denies
-    /// all connections until a context uses it.
+    /// Opens the proxy that a browser is launched with, if the configuration restricts connections.
+    /// The proxy denies all connections until a context uses it.
     pub async fn of_browser(config: &Config) -> EngineResult<Option<Arc<Gateway>>> {
         match config.holds_pages() {
             true => Gateway::open(DenyAll::policy(), &config.context).await.map(Some),
@@ -25,8 +25,8 @@ impl Egress {
         }
     }
 
-    /// Opens the proxy of a new context in a browser that was launched with `browser_gateway`. The default context
-    /// (`is_default`) uses the browser's own proxy.
+    /// Opens the proxy of a new context in a browser that was launched with `browser_gateway`. The
+    /// default context (`is_default`) uses the browser's own proxy.
     pub async fn of_context(
         options: &ContextOptions,
         browser_gateway: Option<&Arc<Gateway>>,

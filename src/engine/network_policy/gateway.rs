@@ -1,5 +1,5 @@
-//! The proxy of one context. Each context has its own local port, so that the proxy knows the context of each
-//! connection. The proxy ends with the context.
+//! The proxy of one context. Each context has its own local port, so that the proxy knows the
+//! context of each connection. The proxy ends with the context.
 
 use std::{
     io,
@@ -27,7 +27,8 @@ use crate::{
     engine::{EngineError, EngineResult},
 };
 
-/// Maximum number of concurrent connections of a context. More wait until one ends. Browsers open fewer.
+/// Maximum number of concurrent connections of a context. More wait until one ends. Browsers open
+/// fewer.
 const MAX_CONNECTIONS: usize = 512;
 /// Maximum time for a browser to send its connection request, and for an upstream proxy to reply.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -206,8 +207,8 @@ async fn serve(mut browser: TcpStream, state: &GatewayState) -> io::Result<()> {
     splice(browser, server, &first_bytes).await
 }
 
-/// Connects to an address that the policy allows. Returns `None` if it allows none. The error is Chromium's name of
-/// the failure (`net::ERR_…`).
+/// Connects to an address that the policy allows. Returns `None` if it allows none. The error is
+/// Chromium's name of the failure (`net::ERR_…`).
 async fn connect(
     state: &GatewayState,
     policy: &dyn NetworkPolicy,
@@ -251,7 +252,8 @@ async fn connect(
     }
 }
 
-/// Copies in both directions until both have ended. If one connection is reset, the other one is reset too.
+/// Copies in both directions until both have ended. If one connection is reset, the other one is
+/// reset too.
 async fn splice(
     mut browser: TcpStream,
     mut server: TcpStream,
@@ -297,9 +299,9 @@ fn is_complete(first_bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a connection with these first bytes may go to a private host, in a context that has connected to public
-/// ones. Most HTTP requests were intercepted and checked, but WebSockets and the requests of some workers were not.
-/// Their headers show their initiator.
+/// Whether a connection with these first bytes may go to a private host, in a context that has
+/// connected to public ones. Most HTTP requests were intercepted and checked, but WebSockets and
+/// the requests of some workers were not. Their headers show their initiator.
 fn allows_first_bytes(
     policy: &dyn NetworkPolicy,
     request: &ConnectionRequest,
@@ -343,7 +345,8 @@ mod tests {
     use super::*;
     use crate::engine::network_policy::Resolver;
 
-    /// Allows everything except one host name, the addresses of another one, and all but one document.
+    /// Allows everything except one host name, the addresses of another one, and all but one
+    /// document.
     #[derive(Default)]
     struct TestPolicy {
         resolver: Resolver,

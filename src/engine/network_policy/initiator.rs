@@ -1,4 +1,5 @@
-//! Finds the initiator of a request that the browser has paused, and decides whether the request may continue.
+//! Finds the initiator of a request that the browser has paused, and decides whether the request
+//! may continue.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -19,7 +20,8 @@ pub(in crate::engine) struct ClientNavigation {
     target: Option<String>,
     /// The document of the last navigation that has started, until its commit.
     started: Option<DocumentId>,
-    /// The value of `started` when the client requested its navigation: that document belongs to an earlier one.
+    /// The value of `started` when the client requested its navigation: that document belongs to an
+    /// earlier one.
     earlier: Option<DocumentId>,
 }
 
@@ -35,7 +37,8 @@ impl ClientNavigation {
         self.started = Some(document);
     }
 
-    /// Records that `document` was committed. The client's navigation ends, unless `document` is an earlier one's.
+    /// Records that `document` was committed. The client's navigation ends, unless `document` is an
+    /// earlier one's.
     pub fn commit(&mut self, document: &DocumentId) {
         self.started.take_if(|started| started == document);
         if self.earlier.as_ref() != Some(document) {
@@ -83,8 +86,8 @@ pub(in crate::engine) enum RequestInitiator {
 }
 
 impl RequestInitiator {
-    /// Finds the initiator of `request`. `client_target` is the URL of the client's navigation, and `document_url` is
-    /// the URL of the document that sends the request.
+    /// Finds the initiator of `request`. `client_target` is the URL of the client's navigation, and
+    /// `document_url` is the URL of the document that sends the request.
     pub fn of(
         request: &InterceptedRequest<'_>,
         client_target: Option<&str>,
@@ -102,7 +105,8 @@ impl RequestInitiator {
         }
     }
 
-    /// Whether `policy` allows the request to `url`. `document_urls` returns the URLs of the context's documents.
+    /// Whether `policy` allows the request to `url`. `document_urls` returns the URLs of the
+    /// context's documents.
     pub fn is_allowed(
         &self,
         policy: &dyn NetworkPolicy,
@@ -122,7 +126,8 @@ impl RequestInitiator {
     }
 }
 
-/// The URLs of the last requests that were checked. A redirect has the id of the request that was redirected.
+/// The URLs of the last requests that were checked. A redirect has the id of the request that was
+/// redirected.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Redirects(VecDeque<(Arc<str>, String)>);
 

@@ -1,10 +1,12 @@
-//! The egress proxy of a browser. Each context has its own proxy, which asks the context's [`NetworkPolicy`]
-//! whether a connection is allowed. The layers above decide; this module enforces.
+//! The egress proxy of a browser. Each context has its own proxy, which asks the context's
+//! [`NetworkPolicy`] whether a connection is allowed. The layers above decide; this module
+//! enforces.
 //!
-//! The browser is launched with a SOCKS proxy (`gateway`), so that HTTP, WebSockets, prefetches and all other
-//! connections of pages arrive in one place, by host name. `resolver` resolves the names. `connect` connects to the
-//! address that was checked, or `upstream_proxy` connects through the user's own proxy. SOCKS copies bytes and
-//! parses no requests, so the browser's own error messages about servers remain unchanged.
+//! The browser is launched with a SOCKS proxy (`gateway`), so that HTTP, WebSockets, prefetches and
+//! all other connections of pages arrive in one place, by host name. `resolver` resolves the names.
+//! `connect` connects to the address that was checked, or `upstream_proxy` connects through the
+//! user's own proxy. SOCKS copies bytes and parses no requests, so the browser's own error messages
+//! about servers remain unchanged.
 
 mod connect;
 mod credentials;

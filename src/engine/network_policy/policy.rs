@@ -36,16 +36,19 @@ pub(super) fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Decides which hosts the pages of a context may connect to. Called on tasks of the engine: it must not block.
+/// Decides which hosts the pages of a context may connect to. Called on tasks of the engine: it
+/// must not block.
 pub trait NetworkPolicy: Send + Sync {
-    /// Checks the host of a requested connection. Returns `None` if the host is not allowed at any address.
+    /// Checks the host of a requested connection. Returns `None` if the host is not allowed at any
+    /// address.
     fn check_host(&self, host: &str, port: u16) -> Option<ConnectionRequest>;
-    /// Returns the addresses of a host that are allowed. If there are none, the implementation records that.
+    /// Returns the addresses of a host that are allowed. If there are none, the implementation
+    /// records that.
     fn allowed_addresses(&self, request: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr>;
     /// Records that a connection goes through the user's proxy, so that its address is unknown.
     fn record_proxied_connection(&self);
-    /// Whether the client has requested private hosts in a context that has connected to public ones. Then each
-    /// request must be checked with [`NetworkPolicy::allows_request`].
+    /// Whether the client has requested private hosts in a context that has connected to public
+    /// ones. Then each request must be checked with [`NetworkPolicy::allows_request`].
     fn must_check_requests(&self) -> bool;
     /// Whether the client has requested the private host of `url`.
     fn is_requested_by_client(&self, url: &str) -> bool;

@@ -1,4 +1,5 @@
-//! Resolves host names to addresses. A short-lived cache, as in browsers, avoids a query for each connection.
+//! Resolves host names to addresses. A short-lived cache, as in browsers, avoids a query for each
+//! connection.
 
 use std::{
     collections::HashMap,

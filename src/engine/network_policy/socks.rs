@@ -1,5 +1,5 @@
-//! SOCKS 5 (RFC 1928): connections by host name or address. Browsers do not authenticate. The user's proxy may
-//! require authentication (RFC 1929).
+//! SOCKS 5 (RFC 1928): connections by host name or address. Browsers do not authenticate. The
+//! user's proxy may require authentication (RFC 1929).
 
 use std::{
     io,
@@ -153,8 +153,8 @@ mod tests {
 
     use super::*;
 
-    /// Connects through a proxy that requires a user name and password. Returns the result of `connect`, and the host
-    /// that the proxy received.
+    /// Connects through a proxy that requires a user name and password. Returns the result of
+    /// `connect`, and the host that the proxy received.
     async fn connect_with(password: &str) -> (io::Result<()>, Option<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -29,7 +29,8 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
     stored.into_iter().map(cookie).collect()
 }
 
-/// The seconds since 1970 of a driver's expiry. The driver reports times after January 2038 as negative 32-bit numbers.
+/// The seconds since 1970 of a driver's expiry. The driver reports times after January 2038 as
+/// negative 32-bit numbers.
 fn unwrapped(expiry: i64) -> f64 {
     let wraps = if expiry < 0 { 1_i64 << 32 } else { 0 };
     (expiry + wraps) as f64

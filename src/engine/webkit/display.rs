@@ -1,5 +1,5 @@
-//! The display of the windows: the user's own, or without a window an Xvfb that Troupe starts and that ends with
-//! the server. A browser ends when its display is closed.
+//! The display of the windows: the user's own, or without a window an Xvfb that Troupe starts and
+//! that ends with the server. A browser ends when its display is closed.
 
 use std::time::Duration;
 

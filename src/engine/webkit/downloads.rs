@@ -1,4 +1,5 @@
-//! Detects downloads. The driver does not report them: a file appears in the download folder when it is complete.
+//! Detects downloads. The driver does not report them: a file appears in the download folder when
+//! it is complete.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +21,8 @@ impl Downloads {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// The files that have come since the last look, each in a folder of its own: the next one may have the same name.
+    /// The files that have come since the last look, each in a folder of its own: the next one may
+    /// have the same name.
     pub fn fresh(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let files =

@@ -1,5 +1,5 @@
-//! Sends commands to the driver, one after the other. The driver has a current window and frame for commands, and
-//! the holder of the lock switches it as needed.
+//! Sends commands to the driver, one after the other. The driver has a current window and frame for
+//! commands, and the holder of the lock switches it as needed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,8 +31,8 @@ use crate::engine::{EngineError, EngineResult};
 /// The longest that any command may take: a page whose script runs on and on answers nothing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How often it is asked whether the window of a command that is not answered is still there: the driver never answers
-/// where it has closed meanwhile.
+/// How often it is asked whether the window of a command that is not answered is still there: the
+/// driver never answers where it has closed meanwhile.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The session with a driver.
@@ -48,7 +48,8 @@ pub(super) struct Driver {
 /// What commands are for.
 struct Place {
     window: Arc<str>,
-    /// The iframes on the path to the frame; `None` if unknown, after a command that was dropped or has failed.
+    /// The iframes on the path to the frame; `None` if unknown, after a command that was dropped or
+    /// has failed.
     frames: Option<Vec<Arc<str>>>,
 }
 
@@ -69,7 +70,8 @@ impl From<EngineError> for Trouble {
 }
 
 impl Trouble {
-    /// Converts it into an error, for callers that expect neither a dialog nor a script's exception.
+    /// Converts it into an error, for callers that expect neither a dialog nor a script's
+    /// exception.
     pub fn error(self) -> EngineError {
         match self {
             Self::Dialog(text) => EngineError::Refused(format!("a dialog is open: {text}")),
@@ -102,7 +104,8 @@ impl Driver {
     /// Waits until no other caller sends commands.
     pub async fn turn(self: &Arc<Self>) -> Turn<'_> {
         let place = self.place.lock().await;
-        // Finishes even if the caller was dropped: otherwise it would change the window or frame of the next caller.
+        // Finishes even if the caller was dropped: otherwise it would change the window or frame of
+        // the next caller.
         drop(self.switching.lock().await);
         Turn { driver: self, place }
     }
@@ -226,7 +229,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives the focus to a frame. It goes with each step into a frame, but not with the way back to the top.
+    /// Gives the focus to a frame. It goes with each step into a frame, but not with the way back
+    /// to the top.
     pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
         if frames.is_empty() {
             *self.place = None;
@@ -236,7 +240,8 @@ impl Turn<'_> {
         self.at(window, frames).await
     }
 
-    /// Makes `window` what commands are for. Not to be asked for while a dialog is open: it would not be answered.
+    /// Makes `window` what commands are for. Not to be asked for while a dialog is open: it would
+    /// not be answered.
     pub async fn window(&mut self, window: &Arc<str>) -> Outcome<()> {
         if self.place.as_ref().is_none_or(|place| place.window != *window) {
             *self.place = None;

@@ -1,5 +1,5 @@
-//! The emulation settings of a session. The language and the time zone are set in the environment of the session's
-//! process. Settings that the driver does not support are rejected.
+//! The emulation settings of a session. The language and the time zone are set in the environment
+//! of the session's process. Settings that the driver does not support are rejected.
 
 use serde_json::Value;
 

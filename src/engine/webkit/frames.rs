@@ -1,4 +1,5 @@
-//! The frames of a page at the last poll, and the events that follow from the differences to the current poll.
+//! The frames of a page at the last poll, and the events that follow from the differences to the
+//! current poll.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -49,8 +50,9 @@ struct Link {
 }
 
 impl Where {
-    /// Why the document failed to load, if this is an error page; its own text if there is no name for it. Another
-    /// page can have written into a window that has just opened: there, text alone is not an error.
+    /// Why the document failed to load, if this is an error page; its own text if there is no name
+    /// for it. Another page can have written into a window that has just opened: there, text alone
+    /// is not an error.
     fn reason(&self, is_first: bool) -> Option<String> {
         let told = self.blank.as_deref().filter(|_| self.ready == Ready::Complete)?.trim();
         let words = (!is_first && !told.is_empty()).then(|| told.to_owned());
@@ -66,10 +68,11 @@ enum Ready {
     Complete,
 }
 
-/// What browsers call the page that they show for what could not be had; WebKit's has no name of its own.
+/// What browsers call the page that they show for what could not be had; WebKit's has no name of
+/// its own.
 pub(super) const ERROR_PAGE: &str = "about:neterror";
-/// A link that was clicked leads to a file, or nowhere, where the browser is not on its way after this time. A file may have
-/// come before the next look.
+/// A link that was clicked leads to a file, or nowhere, where the browser is not on its way after
+/// this time. A file may have come before the next look.
 const SETTING_OUT: Duration = Duration::from_millis(100);
 /// What takes longer than this is not looked for so often: a page may wait for news for ever.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -85,14 +88,16 @@ struct Frame {
     ready: Option<Ready>,
     /// Where it is on its way to.
     target: Option<String>,
-    /// What could not be had, where the browser shows its own word for that. It says that it is there.
+    /// What could not be had, where the browser shows its own word for that. It says that it is
+    /// there.
     failed: Option<Failure>,
     /// What its scripts have asked for that is not over, and when they last did.
     requests: BTreeSet<u64>,
     asked: Option<Instant>,
     /// The number of the last click on a link that is known.
     link: u64,
-    /// When a click was seen that is to lead elsewhere, while the browser has not been seen to go there.
+    /// When a click was seen that is to lead elsewhere, while the browser has not been seen to go
+    /// there.
     setting_out: Option<Instant>,
 }
 
@@ -206,7 +211,8 @@ impl Frames {
         self.known.get(&self.main).is_some_and(|main| main.target.is_some())
     }
 
-    /// Whether a navigation of the page is under way, its document still loads, or it waits for something.
+    /// Whether a navigation of the page is under way, its document still loads, or it waits for
+    /// something.
     pub fn is_busy(&self) -> bool {
         let loads = self.known.get(&self.main).is_some_and(|main| {
             main.target.is_some() || main.ready.is_none_or(|ready| ready < Ready::Complete)
@@ -214,7 +220,8 @@ impl Frames {
         loads || self.known.values().any(Frame::is_asking)
     }
 
-    /// Applies the state of the page's main frame, and the URL that the browser shows or is loading.
+    /// Applies the state of the page's main frame, and the URL that the browser shows or is
+    /// loading.
     pub fn seen_at_top(&mut self, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
         let mut events = self.seen_by(&self.main.clone(), seen, heading);
         events.extend(heading.and_then(|url| self.heading(url)));
@@ -238,7 +245,8 @@ impl Frames {
             frame.failed = match failed {
                 None => None,
                 Some((url, Some(reason))) => Some(Failure { url, reason }),
-                // A window begins with a blank document, on its way to another one; one that loads has yet to say why.
+                // A window begins with a blank document, on its way to another one; one that loads
+                // has yet to say why.
                 Some(_) if !known || seen.ready < Ready::Complete => return events,
                 // It says nothing where the browser itself has refused it.
                 Some((url, None)) => {

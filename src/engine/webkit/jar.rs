@@ -1,5 +1,6 @@
-//! The cookies of a session. WebDriver reads and writes only those of the current document. So the cookies of a
-//! page are stored when the page navigates, and to change a host-only cookie, a separate window visits its host.
+//! The cookies of a session. WebDriver reads and writes only those of the current document. So the
+//! cookies of a page are stored when the page navigates, and to change a host-only cookie, a
+//! separate window visits its host.
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 

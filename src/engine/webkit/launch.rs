@@ -1,7 +1,8 @@
 //! A driver and its browser, which start and end with one session.
 //!
-//! The browser is a child of the driver. `setpriv` makes the kernel end the browser with the driver, and the driver
-//! ends with this process in the same way. `ProcessWatchdog` ends the processes that the browser has started.
+//! The browser is a child of the driver. `setpriv` makes the kernel end the browser with the
+//! driver, and the driver ends with this process in the same way. `ProcessWatchdog` ends the
+//! processes that the browser has started.
 
 use std::{
     net::TcpListener,
@@ -148,8 +149,9 @@ fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> ser
     serde_json::json!({"binary": SETPRIV, "args": arguments})
 }
 
-/// The browser's settings. It downloads without asking or telling: into its own folder, which goes with it, instead of the
-/// user's. And it takes presses for one double click that are at the same pixel only (`presses`).
+/// The browser's settings. It downloads without asking or telling: into its own folder, which goes
+/// with it, instead of the user's. And it takes presses for one double click that are at the same
+/// pixel only (`presses`).
 fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()> {
     let downloads = folder.downloads();
     let toolkit = settings.join("gtk-3.0");

@@ -1,16 +1,17 @@
 //! WebKit over WebKitWebDriver and its MiniBrowser, with the classic protocol and thirtyfour.
 //!
-//! The driver does not support several sessions in one browser, so each session has its own driver and browser. The
-//! [`Browser`](super::Browser) here is the display of their windows. The protocol has no events, so changes are
-//! found by polling: every script also returns the document that it ran in, and the page is polled while an
-//! operation is pending or the session is in use. Troupe's script runs in the page's own world, because WebDriver
-//! has no isolated worlds.
+//! The driver does not support several sessions in one browser, so each session has its own driver
+//! and browser. The [`Browser`](super::Browser) here is the display of their windows. The protocol
+//! has no events, so changes are found by polling: every script also returns the document that it
+//! ran in, and the page is polled while an operation is pending or the session is in use. Troupe's
+//! script runs in the page's own world, because WebDriver has no isolated worlds.
 //!
-//! `display`, `launch` and `pool` start and end processes. `driver` sends commands one after the other.
-//! `windows` holds a session's windows and polls them. `context` and `page` implement the traits. `frames` converts
-//! the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and `downloads` find out what the driver does
-//! not report. `presses` keeps separate clicks from becoming a double click. `cookies`, `emulation` and `reasons`
-//! translate data. Features that classic WebDriver lacks fail with [`EngineError::Unsupported`].
+//! `display`, `launch` and `pool` start and end processes. `driver` sends commands one after the
+//! other. `windows` holds a session's windows and polls them. `context` and `page` implement the
+//! traits. `frames` converts the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and
+//! `downloads` find out what the driver does not report. `presses` keeps separate clicks from
+//! becoming a double click. `cookies`, `emulation` and `reasons` translate data. Features that
+//! classic WebDriver lacks fail with [`EngineError::Unsupported`].
 
 mod context;
 mod cookies;

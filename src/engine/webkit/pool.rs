@@ -89,7 +89,8 @@ impl Pool {
         Ok(process)
     }
 
-    /// The parameters of a session without options of its own; `None` if such a session cannot be started in advance.
+    /// The parameters of a session without options of its own; `None` if such a session cannot be
+    /// started in advance.
     fn usual(&self) -> Option<Wanted> {
         let config = self.config.context.clone();
         emulation::read(&ContextOptions { config, ..ContextOptions::default() }).ok()

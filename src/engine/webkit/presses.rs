@@ -1,5 +1,5 @@
-//! Prevents unintended double clicks. The driver counts clicks itself: a press at the same pixel as the last one,
-//! within GTK's double-click time (0.4 s), becomes a double click.
+//! Prevents unintended double clicks. The driver counts clicks itself: a press at the same pixel as
+//! the last one, within GTK's double-click time (0.4 s), becomes a double click.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ impl Presses {
         self.0.lock()
     }
 
-    /// `events`, a pixel beside the last press where the first one of them would be counted with that.
+    /// `events`, a pixel beside the last press where the first one of them would be counted with
+    /// that.
     pub fn apart(&self, events: &[MouseEvent]) -> Vec<MouseEvent> {
         let mut events = events.to_vec();
         let first = events.iter().find(|event| matches!(event, MouseEvent::Down { .. })).map(pixel);

@@ -1,5 +1,5 @@
-//! The windows of a session, and how they are polled. The driver has no events, so the current page is polled while
-//! an operation is pending, and at intervals while a caller may wait for it.
+//! The windows of a session, and how they are polled. The driver has no events, so the current page
+//! is polled while an operation is pending, and at intervals while a caller may wait for it.
 
 use std::{
     sync::{Arc, Weak},
@@ -48,7 +48,8 @@ pub(super) struct Shared {
     viewport: Mutex<Viewport>,
     windows: Mutex<Windows>,
     wake: Notify,
-    /// The page that a dialog holds up, and every other with it: the driver does not go to another window then.
+    /// The page that a dialog holds up, and every other with it: the driver does not go to another
+    /// window then.
     dialog: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -208,7 +209,8 @@ impl Shared {
         }
     }
 
-    /// Reports new files in the download folder to the current page. Returns the number of all files so far.
+    /// Reports new files in the download folder to the current page. Returns the number of all
+    /// files so far.
     pub fn tell_downloads(&self) -> u64 {
         let page = {
             let windows = self.windows();

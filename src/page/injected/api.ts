@@ -42,8 +42,8 @@ export interface RefCounter {
 export interface RefContext {
   refs: RefCounter
   /**
-   * The caller can pass in closed shadow roots: answer with {@link UncheckedHosts} if there are unchecked
-   * possible hosts.
+   * The caller can pass in closed shadow roots: answer with {@link UncheckedHosts} if there are
+   * unchecked possible hosts.
    */
   hosts?: boolean
 }
@@ -680,7 +680,9 @@ export interface BringBackResult {
 }
 
 export interface WriteStorageArgument {
-  /** `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link KeepResult}, as JSON. */
+  /**
+   * `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link KeepResult}, as JSON.
+   */
   state: string
   /** Also removes items and databases that the state does not contain. */
   replace?: boolean

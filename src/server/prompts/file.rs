@@ -156,7 +156,8 @@ impl Prompt {
     }
 }
 
-/// Whether a line of YAML ends with a block indicator (`|`, `>-`): the block begins in the next line.
+/// Whether a line of YAML ends with a block indicator (`|`, `>-`): the block begins in the next
+/// line.
 fn ends_in_block(line: &str) -> bool {
     let mark = line.trim_end().rsplit([' ', ':']).next().unwrap_or_default();
     mark.starts_with(['|', '>'])

@@ -1,5 +1,5 @@
-//! Prompts: templates for common tasks that a client offers its user (seed 004, section 4). Five are built in. They
-//! have the same YAML format as those that `--prompts` adds.
+//! Prompts: templates for common tasks that a client offers its user (seed 004, section 4). Five
+//! are built in. They have the same YAML format as those that `--prompts` adds.
 
 mod file;
 mod print;
@@ -138,8 +138,8 @@ impl Prompt {
         TroupeError::new(ErrorCode::InvalidParameters, format!("prompt `{}`: {problem}", self.name))
     }
 
-    /// The data for the template: checked, with defaults, without passwords. Also returns the original texts of
-    /// parsed arguments.
+    /// The data for the template: checked, with defaults, without passwords. Also returns the
+    /// original texts of parsed arguments.
     fn data(
         &self,
         mut given: Map<String, Value>,

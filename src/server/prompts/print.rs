@@ -36,7 +36,8 @@ pub(super) fn prepare(template: &mut Template) {
     }
 }
 
-/// `handlebars` with what prints values; an argument that was given as a text is printed as that one of `texts`.
+/// `handlebars` with what prints values; an argument that was given as a text is printed as that
+/// one of `texts`.
 pub(super) fn printing<'a>(
     handlebars: &'a Handlebars<'static>,
     texts: HashMap<String, String>,

@@ -1,7 +1,8 @@
-//! Resources: the contents of a client's sessions, to list, read and subscribe to (seed 004, section 3).
+//! Resources: the contents of a client's sessions, to list, read and subscribe to (seed 004,
+//! section 3).
 //!
-//! `list` lists them, `read` reads one, `watch` sends notifications of changes. `tools::ResourceUri` has their
-//! URIs.
+//! `list` lists them, `read` reads one, `watch` sends notifications of changes.
+//! `tools::ResourceUri` has their URIs.
 
 mod list;
 mod read;

@@ -1,4 +1,5 @@
-//! Notifies a client when the list of resources or a resource that it has subscribed to has changed.
+//! Notifies a client when the list of resources or a resource that it has subscribed to has
+//! changed.
 //!
 //! Nothing is queued: the watch compares the current state with the state of its last notification.
 //! A client that reads slowly gets one notification for several changes.
@@ -19,7 +20,8 @@ pub(super) type ResourceRevision = Option<u64>;
 
 /// A client that receives notifications.
 pub(super) trait NotificationSink: Send + Sync {
-    /// The current subscriptions of the client, with the state of each resource when it was subscribed to.
+    /// The current subscriptions of the client, with the state of each resource when it was
+    /// subscribed to.
     fn subscribed(&self) -> HashMap<String, ResourceRevision>;
     /// Advances when the subscriptions change.
     fn resubscribed(&self) -> &Revision;
@@ -79,7 +81,8 @@ fn uris(connection: &Connection, manager: &SessionManager) -> Vec<String> {
     list::all(connection, manager).into_iter().map(|resource| resource.uri).collect()
 }
 
-/// Returns a number that changes with the resource; `None` if the client of `connection` cannot access it.
+/// Returns a number that changes with the resource; `None` if the client of `connection` cannot
+/// access it.
 pub(super) fn state(
     connection: &Connection,
     manager: &SessionManager,

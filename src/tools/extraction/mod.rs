@@ -1,4 +1,5 @@
-//! Tools that read a page: as text (`text`), as data (`data`), as pictures and files (`pictures`, `pdf`).
+//! Tools that read a page: as text (`text`), as data (`data`), as pictures and files (`pictures`,
+//! `pdf`).
 
 mod data;
 mod pdf;
@@ -114,8 +115,8 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Large<Eva
     Ok(Large { bytes: json_size(&value), answer: Evaluated { success: true, value } })
 }
 
-/// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A script in one page can read
-/// another page of the same origin, for example through `opener`.
+/// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A
+/// script in one page can read another page of the same origin, for example through `opener`.
 async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Option<String> {
     let vault = session.secrets.vault();
     if vault.is_empty() {
@@ -141,8 +142,8 @@ fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String>
     Ok(path.display().to_string())
 }
 
-/// The error of a script in a session whose page `page_id` holds a secret: it could return the secret in a form that is
-/// not masked.
+/// The error of a script in a session whose page `page_id` holds a secret: it could return the
+/// secret in a form that is not masked.
 fn holds_secret(page_id: &str) -> TroupeError {
     let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
     let message = format!(

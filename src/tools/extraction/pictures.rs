@@ -46,8 +46,8 @@ impl PictureType {
 const EXTENSIONS: &[(&str, PictureType)] =
     &[("png", PictureType::Png), ("jpg", PictureType::Jpeg), ("jpeg", PictureType::Jpeg)];
 
-/// Returns the type of a picture, and the path of its file with an extension. As in Playwright, the extension of `path`
-/// decides if no type is given.
+/// Returns the type of a picture, and the path of its file with an extension. As in Playwright, the
+/// extension of `path` decides if no type is given.
 fn type_and_path(
     given: Option<PictureType>,
     path: Option<String>,
@@ -227,7 +227,8 @@ pub(super) async fn compare_screenshots(
     Ok(Pictured { facts, picture: checked(&call.config, data, ImageFormat::Png)? })
 }
 
-/// Reads the picture that a client names: an earlier screenshot, a file in reach, base64, or a data URL.
+/// Reads the picture that a client names: an earlier screenshot, a file in reach, base64, or a data
+/// URL.
 async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
     let earlier = match EarlierScreenshot::parse(&given)? {
         Some(earlier) => Some(earlier.find(&call.server).await?.data),
@@ -273,7 +274,8 @@ fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
     std::fs::read(&path).map_err(unreadable)
 }
 
-/// Returns the base64 data of a baseline that is not a path: data URLs, and texts that begin like a PNG or JPEG.
+/// Returns the base64 data of a baseline that is not a path: data URLs, and texts that begin like a
+/// PNG or JPEG.
 fn written_out(given: &str) -> Option<&str> {
     if let Some(url) = given.strip_prefix("data:") {
         return Some(url.split_once("base64,").map_or(url, |(_, data)| data));
@@ -300,7 +302,8 @@ fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Res
     Ok(STANDARD.encode(bytes))
 }
 
-/// Returns the picture and keeps it in the session, so that it can be read again. Writes it to `path`, if given.
+/// Returns the picture and keeps it in the session, so that it can be read again. Writes it to
+/// `path`, if given.
 async fn kept(
     call: &PageCall,
     data: String,

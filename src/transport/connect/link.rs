@@ -382,7 +382,8 @@ impl ServerLink {
         }
     }
 
-    /// Sends the proxy's own requests and waits for their responses. Adds all other messages to `early`.
+    /// Sends the proxy's own requests and waits for their responses. Adds all other messages to
+    /// `early`.
     pub async fn ask(
         &mut self,
         messages: &[Value],
@@ -404,7 +405,8 @@ impl ServerLink {
         Ok(answers)
     }
 
-    /// Closes the WebSocket with a handshake, so that the server releases the sessions of the client.
+    /// Closes the WebSocket with a handshake, so that the server releases the sessions of the
+    /// client.
     pub async fn close(mut self) {
         let closing = async {
             self.socket.close(None).await?;

@@ -1,11 +1,12 @@
-//! `--connect`: a stdio proxy for a running server. It parses messages only as far as necessary to survive a restart
-//! of that server.
+//! `--connect`: a stdio proxy for a running server. It parses messages only as far as necessary to
+//! survive a restart of that server.
 //!
-//! `link` is the WebSocket to the server, and reconnects when the connection breaks. `pending` has the client's
-//! pending requests, `restorable` its sessions and subscriptions. While there is no connection, requests wait for a
-//! limited time and then fail with a retryable error. A call that was running when the connection broke is sent
-//! again if that is safe: it only reads, or the server reports that it has not received the call. Otherwise the
-//! call may have run, and it soon fails with that error.
+//! `link` is the WebSocket to the server, and reconnects when the connection breaks. `pending` has
+//! the client's pending requests, `restorable` its sessions and subscriptions. While there is no
+//! connection, requests wait for a limited time and then fail with a retryable error. A call that
+//! was running when the connection broke is sent again if that is safe: it only reads, or the
+//! server reports that it has not received the call. Otherwise the call may have run, and it soon
+//! fails with that error.
 
 mod link;
 mod once;

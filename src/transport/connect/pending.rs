@@ -127,8 +127,9 @@ impl PendingRequests {
         }
     }
 
-    /// Handles a new connection. Returns the answers to calls that had arrived or may have arrived; the others are
-    /// sent again. Also returns notifications that subscribed resources may have changed.
+    /// Handles a new connection. Returns the answers to calls that had arrived or may have arrived;
+    /// the others are sent again. Also returns notifications that subscribed resources may have
+    /// changed.
     pub fn connected(&mut self, link: ConnectionReport<'_>) -> Vec<Value> {
         self.name = link.name.map(str::to_owned);
         self.sent = link.read + link.sent;

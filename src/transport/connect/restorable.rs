@@ -1,4 +1,5 @@
-//! The state of a client that is restored after a reconnect: its sessions, its subscriptions and its log level.
+//! The state of a client that is restored after a reconnect: its sessions, its subscriptions and
+//! its log level.
 
 use std::collections::BTreeMap;
 
@@ -152,9 +153,9 @@ impl RestorableState {
         self.own.as_deref()
     }
 
-    /// The requests that restore the state on a new connection, in two steps: each begins when the one before has
-    /// been answered. A server that still has the client (`known`) has its sessions, but its subscriptions ended with
-    /// the connection.
+    /// The requests that restore the state on a new connection, in two steps: each begins when the
+    /// one before has been answered. A server that still has the client (`known`) has its sessions,
+    /// but its subscriptions ended with the connection.
     pub fn restore_requests(&self, known: bool, initializes: bool) -> [Vec<RestoreRequest>; 2] {
         let request = |method, mut params: Value| {
             if let Some(meta) = self.meta.as_ref().filter(|_| !initializes) {
@@ -176,7 +177,8 @@ impl RestorableState {
         [sessions.collect(), level.chain(subscriptions).collect()]
     }
 
-    /// Notifications for the client after a reconnect, because changes in between were not reported.
+    /// Notifications for the client after a reconnect, because changes in between were not
+    /// reported.
     pub fn change_notifications(&self) -> impl Iterator<Item = Value> {
         let notification = |uri| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
         self.subscriptions.keys().map(notification)

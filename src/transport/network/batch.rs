@@ -1,5 +1,5 @@
-//! Several messages in one body, which clients with protocol version 2025-03-26 can send. Later versions do not
-//! have batches, and each of their requests has a version header.
+//! Several messages in one body, which clients with protocol version 2025-03-26 can send. Later
+//! versions do not have batches, and each of their requests has a version header.
 
 use axum::{
     body::{Body, Bytes},

@@ -1,9 +1,9 @@
-//! The attached clients, by the id that the client sends with each request: an `Mcp-Session-Id`, or the id of a
-//! WebSocket that can reconnect.
+//! The attached clients, by the id that the client sends with each request: an `Mcp-Session-Id`, or
+//! the id of a WebSocket that can reconnect.
 //!
-//! The browser session of a client that is idle for `--idle-timeout` with no running call is suspended. The client
-//! keeps its id, and its next call resumes the session. Clients are forgotten only when there are too many, those
-//! that are idle longest first.
+//! The browser session of a client that is idle for `--idle-timeout` with no running call is
+//! suspended. The client keeps its id, and its next call resumes the session. Clients are forgotten
+//! only when there are too many, those that are idle longest first.
 
 use std::{
     collections::HashMap,
@@ -74,7 +74,8 @@ impl AttachedClient {
         let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.answers.wait()).await;
     }
 
-    /// Replaces the client's WebSocket. Returns when the former one is no longer read; `None` if that takes too long.
+    /// Replaces the client's WebSocket. Returns when the former one is no longer read; `None` if
+    /// that takes too long.
     pub async fn new_socket(&self) -> Option<ClientSocket> {
         let new = ClientSocket { over: self.over.child_token(), unread: CancellationToken::new() };
         let before = self.socket.lock().replace(new.clone());
@@ -124,7 +125,8 @@ impl Clients {
         self.attached().len()
     }
 
-    /// Attaches `client` under `id`. If the limit is reached, detaches the client that has been absent for longest.
+    /// Attaches `client` under `id`. If the limit is reached, detaches the client that has been
+    /// absent for longest.
     pub fn attach(
         self: &Arc<Self>,
         id: &Arc<str>,
@@ -154,7 +156,8 @@ impl Clients {
         Ok(())
     }
 
-    /// Suspends the client's session when the client is idle, and detaches the client after `CLIENT_RETENTION`.
+    /// Suspends the client's session when the client is idle, and detaches the client after
+    /// `CLIENT_RETENTION`.
     async fn watch(self: &Arc<Self>, id: &str, client: &Arc<AttachedClient>) {
         loop {
             client.connection.absent_for(self.idle_timeout).await;

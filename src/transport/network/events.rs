@@ -2,8 +2,8 @@
 //! with `Last-Event-ID`, also after the call has been answered. rmcp's own cache drops a stream
 //! when its call is answered, so the answer could not be requested again.
 //!
-//! Each client has its own buffer, so that none evicts the events of another. There is also a total limit: beyond
-//! it, the client with the largest buffer loses events first.
+//! Each client has its own buffer, so that none evicts the events of another. There is also a total
+//! limit: beyond it, the client with the largest buffer loses events first.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -160,7 +160,8 @@ impl Buffers {
         self.forget_removed();
     }
 
-    /// Bounds the list of answered streams, from which those that the limits removed do not vanish by themselves.
+    /// Bounds the list of answered streams, from which those that the limits removed do not vanish
+    /// by themselves.
     fn forget_removed(&mut self) {
         let streams: usize = self.clients.values().map(|client| client.by_id.len()).sum();
         if self.over.len() > 2 * streams + MOST_STREAMS {

@@ -1,7 +1,7 @@
 //! The address of a client behind reverse proxies, by `X-Forwarded-For`.
 //!
-//! Each proxy appends the address that it was connected from. A client can send the header too, so only what trusted
-//! proxies have appended counts.
+//! Each proxy appends the address that it was connected from. A client can send the header too, so
+//! only what trusted proxies have appended counts.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -29,8 +29,9 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Returns the rightmost address of the chain that no trusted proxy has; the leftmost, if trusted proxies have all. The
-    /// chain ends at an entry that is not an address; the client is then the host that appended it.
+    /// Returns the rightmost address of the chain that no trusted proxy has; the leftmost, if
+    /// trusted proxies have all. The chain ends at an entry that is not an address; the client is
+    /// then the host that appended it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let entries =

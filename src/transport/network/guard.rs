@@ -1,8 +1,8 @@
-//! Checks each request: `Host`, `Origin`, rate limit, token. Rejected requests are logged with the address of the
-//! client and the path.
+//! Checks each request: `Host`, `Origin`, rate limit, token. Rejected requests are logged with the
+//! address of the client and the path.
 //!
-//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and with DNS rebinding, `Host`
-//! has the page's own name.
+//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and with DNS
+//! rebinding, `Host` has the page's own name.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -52,8 +52,8 @@ pub(super) struct Guard {
     origins: Vec<String>,
     /// `None` with `--no-auth`.
     token: Option<Token>,
-    /// The token for the JSON API, which shows the sessions of all clients. It is required with `--no-auth` too; `None`
-    /// closes the API.
+    /// The token for the JSON API, which shows the sessions of all clients. It is required with
+    /// `--no-auth` too; `None` closes the API.
     programs: Option<Token>,
     rate: RateLimit,
     refusals: Arc<RefusalLog>,
@@ -128,8 +128,9 @@ impl Guard {
         caller: Option<IpAddr>,
     ) -> Result<(), Rejection> {
         let host = host(uri, headers);
-        // Load balancers request the health by IP address or without `Host`. They and Prometheus are exempt from the rate
-        // limit, but a request for the metrics with a wrong token is not: it may be a guess.
+        // Load balancers request the health by IP address or without `Host`. They and Prometheus
+        // are exempt from the rate limit, but a request for the metrics with a wrong token is not:
+        // it may be a guess.
         let is_health = uri.path() == self.health;
         if !is_health {
             match &host {
@@ -262,7 +263,8 @@ pub(super) async fn authenticate_program(
     unauthorized(&guard, &request)
 }
 
-/// Returns the host of the request; `None` if there are two, because a proxy may have used the other one.
+/// Returns the host of the request; `None` if there are two, because a proxy may have used the
+/// other one.
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     let mut given = headers.get_all(header::HOST).iter();
     let named = given.next().map(|host| Authority::try_from(host.as_bytes()));
@@ -280,7 +282,8 @@ fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
 struct Hosts {
     any: bool,
     names: Vec<String>,
-    /// The server is bound to all addresses, so any IP address is accepted. DNS rebinding needs a host name.
+    /// The server is bound to all addresses, so any IP address is accepted. DNS rebinding needs a
+    /// host name.
     any_address: bool,
 }
 

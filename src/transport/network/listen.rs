@@ -20,7 +20,8 @@ use tower::ServiceExt;
 use super::{problem, refusals::RefusalLog};
 use crate::transport::keep_alive;
 
-/// Maximum number of connections over the limit that get an error response; further ones are closed without one.
+/// Maximum number of connections over the limit that get an error response; further ones are closed
+/// without one.
 const MAX_REJECTIONS: usize = 64;
 /// Timeout for that response.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
-//! The Prometheus metrics at `/metrics`: clients, sessions, browsers, memory, requests, and the calls of each tool.
+//! The Prometheus metrics at `/metrics`: clients, sessions, browsers, memory, requests, and the
+//! calls of each tool.
 
 use std::{
     fmt,
@@ -42,7 +43,8 @@ pub(super) struct Metrics {
     measured: Arc<Mutex<Measurements>>,
 }
 
-/// Values that must be awaited or are slow to read. They are measured before the others are collected.
+/// Values that must be awaited or are slow to read. They are measured before the others are
+/// collected.
 #[derive(Debug, Clone, Copy, Default)]
 struct Measurements {
     browsers: BrowserCounts,

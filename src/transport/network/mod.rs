@@ -1,8 +1,8 @@
-//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, and the
-//! endpoints for monitoring, all behind one guard.
+//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`,
+//! and the endpoints for monitoring, all behind one guard.
 //!
-//! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients. `streamable` and
-//! `websocket` speak MCP, `api` serves programs without an MCP client.
+//! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
+//! `streamable` and `websocket` speak MCP, `api` serves programs without an MCP client.
 
 mod api;
 mod batch;
@@ -200,7 +200,8 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         .with_state(state)
 }
 
-/// Whether the server can serve a session. A client that asks by a foreign `Host` learns nothing else: it may be a web page.
+/// Whether the server can serve a session. A client that asks by a foreign `Host` learns nothing
+/// else: it may be a web page.
 async fn health(
     State(state): State<ServerState>,
     foreign: Option<Extension<ForeignHost>>,

@@ -1,5 +1,5 @@
-//! The log of rejected requests: at most one line per address and second, so that a peer without the token cannot fill
-//! the log.
+//! The log of rejected requests: at most one line per address and second, so that a peer without
+//! the token cannot fill the log.
 
 use std::{collections::HashMap, fmt::Display, net::IpAddr, time::Duration};
 
@@ -10,7 +10,8 @@ use crate::config::one_line;
 
 /// Minimum time between two lines about an address.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum number of addresses. If more are rejected within the interval, all further ones count as one.
+/// Maximum number of addresses. If more are rejected within the interval, all further ones count as
+/// one.
 const REMEMBERED: usize = 1000;
 
 /// Writes rejected requests to the log.
@@ -37,7 +38,8 @@ impl RefusalLog {
         tracing::warn!(address, method, path, %reason, unlogged, "rejected a request");
     }
 
-    /// Counts a rejection. Returns how many were not logged since the last line, or `None` if this one must not be logged.
+    /// Counts a rejection. Returns how many were not logged since the last line, or `None` if this
+    /// one must not be logged.
     fn due(&self, address: Option<IpAddr>) -> Option<u64> {
         let now = Instant::now();
         let mut addresses = self.addresses.lock();

@@ -13,7 +13,8 @@ use super::problem;
 
 /// Maximum size of a body in bytes; larger ones get 413.
 pub(super) const MAX_BODY: usize = 4 << 20;
-/// Number of further bytes that are read and discarded if a body is too large, so that its sender gets the answer.
+/// Number of further bytes that are read and discarded if a body is too large, so that its sender
+/// gets the answer.
 const MAX_PASSED_OVER: usize = 16 << 20;
 
 /// Why a body could not be read.

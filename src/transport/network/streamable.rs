@@ -1,8 +1,9 @@
 //! Streamable HTTP at `/mcp`, based on rmcp's service.
 //!
-//! rmcp creates a client's handler before it knows the client. So each request gets its own service (a few
-//! pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's timer for idle sessions is
-//! disabled, because it also ends sessions in a long call without output. `clients` has Troupe's own timer.
+//! rmcp creates a client's handler before it knows the client. So each request gets its own service
+//! (a few pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's timer
+//! for idle sessions is disabled, because it also ends sessions in a long call without output.
+//! `clients` has Troupe's own timer.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -42,7 +43,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Interval of writes to a quiet stream: intermediaries may close silent connections.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Events within this time are sent together with the head of the response: most calls are answered by then.
+/// Events within this time are sent together with the head of the response: most calls are answered
+/// by then.
 const FIRST_EVENTS_WITHIN: Duration = Duration::from_millis(10);
 /// Maximum number of events that are gathered for this.
 const MAX_FIRST_EVENTS: usize = 16;
@@ -170,7 +172,8 @@ fn service(
 fn protocol(events: Arc<ClientEvents>) -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
-    // `events` stores the responses. rmcp would iterate over all of its own copies for each message.
+    // `events` stores the responses. rmcp would iterate over all of its own copies for each
+    // message.
     sessions.session_config.completed_cache_ttl = Duration::ZERO;
     sessions
 }
@@ -231,8 +234,8 @@ impl SessionManager for ProtocolSessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), ProtocolSessionsError> {
-        // rmcp's event store does not know which session an event belongs to. So each session is created by a manager
-        // with its own store, and then moved to the manager that all share.
+        // rmcp's event store does not know which session an event belongs to. So each session is
+        // created by a manager with its own store, and then moved to the manager that all share.
         let events = Arc::new(ClientEvents::new(self.events.clone()));
         let creator = protocol(events.clone());
         let (id, transport) = creator.create_session().await?;

@@ -1,10 +1,10 @@
 //! The WebSocket at `/ws`: one message for each frame, as rmcp's `Transport`.
 //!
-//! The response to the upgrade has the client's id (`Mcp-Session-Id`). A disconnected client can reconnect with
-//! this id and finds its session. The response then has the number of its messages that have arrived
-//! (`Troupe-Messages-Read`), so that it can repeat the others. If a client closes the WebSocket, its session is
-//! released. A client that reconnects to another server sends the id of its implicit session
-//! (`Troupe-Own-Session`).
+//! The response to the upgrade has the client's id (`Mcp-Session-Id`). A disconnected client can
+//! reconnect with this id and finds its session. The response then has the number of its messages
+//! that have arrived (`Troupe-Messages-Read`), so that it can repeat the others. If a client closes
+//! the WebSocket, its session is released. A client that reconnects to another server sends the id
+//! of its implicit session (`Troupe-Own-Session`).
 
 use std::{
     collections::VecDeque,
@@ -144,7 +144,8 @@ async fn serve(
     }
 }
 
-/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames that have come from it.
+/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames that
+/// have come from it.
 async fn watch<Written: Future<Output = io::Result<()>>>(
     ping: impl Fn() -> Written,
     received: Arc<AtomicU64>,
@@ -157,8 +158,8 @@ async fn watch<Written: Future<Output = io::Result<()>>>(
         if !is_silent() {
             continue;
         }
-        // A slow client may still be reading earlier messages. The system closes a connection that does not
-        // acknowledge data.
+        // A slow client may still be reading earlier messages. The system closes a connection that
+        // does not acknowledge data.
         if ping().await.is_err() {
             return;
         }
@@ -322,7 +323,8 @@ impl Transport<RoleServer> for FrameTransport {
 mod tests {
     use super::*;
 
-    /// Lets a client live for a while that answers the first `answers` pings: how many it got, and whether it is gone.
+    /// Lets a client live for a while that answers the first `answers` pings: how many it got, and
+    /// whether it is gone.
     async fn pinged(answers: u64, time: Duration) -> (u64, bool) {
         let (received, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
         let over = CancellationToken::new();

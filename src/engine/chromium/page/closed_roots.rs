@@ -1,7 +1,8 @@
 //! Reads closed shadow roots, which CDP reports but page scripts cannot access.
 //!
-//! A few hosts are serialized with their shadow roots. For many hosts, one snapshot of the DOM is faster: it marks the
-//! nodes inside closed roots, and `DOM.describeNode` returns the roots of their parents.
+//! A few hosts are serialized with their shadow roots. For many hosts, one snapshot of the DOM is
+//! faster: it marks the nodes inside closed roots, and `DOM.describeNode` returns the roots of
+//! their parents.
 
 use std::{
     collections::BTreeSet,
@@ -168,7 +169,8 @@ async fn find_roots(
             })
             .collect(),
     );
-    // Not awaited: later calls run after it. It fails only if the document or a node has gone meanwhile.
+    // Not awaited: later calls run after it. It fails only if the document or a node has gone
+    // meanwhile.
     drop(cdp.post(call)?);
     Ok(Some(true))
 }
@@ -193,7 +195,8 @@ async fn find_in_snapshot(cdp: &CdpSession, frame: &FrameId) -> EngineResult<Vec
     let Some(DocumentSnapshot { nodes, .. }) = document else { return Ok(Vec::new()) };
     let NodeTree { parent_index, backend_node_id, shadow_root_type: RareStrings { index, value } } =
         nodes;
-    // A snapshot has no nodes for shadow roots: the parent of a node in a root is another such node, or the host.
+    // A snapshot has no nodes for shadow roots: the parent of a node in a root is another such
+    // node, or the host.
     let inside = index.into_iter().zip(value).filter(|(_, kind)| string(*kind) == Some("closed"));
     let parent =
         |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();

@@ -43,8 +43,9 @@ impl InterceptedDrag {
         cdp.run(SetInterceptDragsParams::new(on)).await
     }
 
-    /// Cancels the intercepted drag, if any, and stops the interception. First waits for the responses of `release`,
-    /// because a move before it may have started a drag. Returns at once; later input waits with [`Self::canceled`].
+    /// Cancels the intercepted drag, if any, and stops the interception. First waits for the
+    /// responses of `release`, because a move before it may have started a drag. Returns at once;
+    /// later input waits with [`Self::canceled`].
     pub fn cancel(self: &Arc<Self>, cdp: &CdpSession, release: Vec<PendingCall>) {
         // Without a runtime, the process and its browser are ending.
         let Ok(runtime) = Handle::try_current() else { return };

@@ -15,7 +15,8 @@ pub(super) struct CdpFrames(Mutex<FrameState>);
 
 #[derive(Default)]
 struct FrameState {
-    /// Frames in the page's process belong to the page's CDP session. Out-of-process iframes have their own.
+    /// Frames in the page's process belong to the page's CDP session. Out-of-process iframes have
+    /// their own.
     frames: HashMap<FrameId, FrameRecord>,
     contexts: HashMap<ContextKey, i64>,
     /// Frames that were detached before the initial frame tree was read. `None` after that.
@@ -60,7 +61,8 @@ impl CdpFrames {
         self.lock().frames.contains_key(frame)
     }
 
-    /// Records a frame that `session` has reported. The first such session becomes the frame's session.
+    /// Records a frame that `session` has reported. The first such session becomes the frame's
+    /// session.
     pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
         let mut state = self.lock();
         let frame = state.frames.entry(frame.clone()).or_insert_with(|| FrameRecord {
@@ -83,7 +85,8 @@ impl CdpFrames {
         state.frames.insert(frame.clone(), FrameRecord { session: session.clone(), parent, url });
     }
 
-    /// Records a commit in `frame`. Removes the frames of the former document, which Chromium does not report.
+    /// Records a commit in `frame`. Removes the frames of the former document, which Chromium does
+    /// not report.
     pub fn committed(&self, frame: &FrameId, session: &Arc<str>, url: &str) {
         self.moved(frame, session);
         let mut state = self.lock();
@@ -98,8 +101,8 @@ impl CdpFrames {
         self.lock().frames.get(frame).is_some_and(|frame| !frame.url.is_empty())
     }
 
-    /// Returns the URL of the document in `frame`. If it has no origin (`about:blank`, `data:`), returns the URL of the
-    /// parent's document.
+    /// Returns the URL of the document in `frame`. If it has no origin (`about:blank`, `data:`),
+    /// returns the URL of the parent's document.
     pub fn document_url(&self, frame: &FrameId) -> Option<String> {
         let state = self.lock();
         let mut frame = state.frames.get(frame);

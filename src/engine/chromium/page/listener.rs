@@ -35,8 +35,8 @@ use crate::{
     },
 };
 
-/// Sends the commands that set up a page (`shown` is its window mode and its requested size) or an out-of-process
-/// iframe.
+/// Sends the commands that set up a page (`shown` is its window mode and its requested size) or an
+/// out-of-process iframe.
 pub(super) fn initialize(
     cdp: &CdpSession,
     options: &ContextOptions,
@@ -55,7 +55,8 @@ pub(super) fn initialize(
     batch.add(LogEnable::default())?;
     batch.add(requests::enable())?;
     batch.add(auto_attach(&["iframe", "worker"]))?;
-    // Each renderer process needs this: the session of a page does not cover its out-of-process iframes.
+    // Each renderer process needs this: the session of a page does not cover its out-of-process
+    // iframes.
     batch.add(SetInterceptFileChooserDialogParams::new(true))?;
     if let Some((window_mode, popup)) = shown {
         batch.add(InspectorEnable::default())?;

@@ -1,6 +1,6 @@
-//! Implements the [`Page`] trait. `listener` handles events, `frames` maps frames to CDP sessions, `script`
-//! evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of an intercepted drag, and `popups`
-//! has the sizes of requested windows.
+//! Implements the [`Page`] trait. `listener` handles events, `frames` maps frames to CDP sessions,
+//! `script` evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of an
+//! intercepted drag, and `popups` has the sizes of requested windows.
 
 mod closed_roots;
 mod drag;
@@ -100,7 +100,8 @@ pub(super) struct ChromiumPage {
 }
 
 impl ChromiumPage {
-    /// Sets up a paused target. `introduce` gets the page before its first event and returns its observer.
+    /// Sets up a paused target. `introduce` gets the page before its first event and returns its
+    /// observer.
     pub fn attach(
         setup: ChromiumPageSetup,
         introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
@@ -138,7 +139,8 @@ impl ChromiumPage {
                 let page = page.clone();
                 page.frames.expect_tree();
                 let document = page.cdp.post(GetFrameTreeParams::default());
-                // Ends with the last response. Each command gets a response or fails with the target.
+                // Ends with the last response. Each command gets a response or fails with the
+                // target.
                 tokio::spawn(async move {
                     let mut outcome = Ok(());
                     for response in responses {
@@ -148,7 +150,8 @@ impl ChromiumPage {
                         }
                     }
                     page.state.send_replace(Some(outcome));
-                    // If a popup opens a dialog at once, the response comes when the dialog is closed.
+                    // If a popup opens a dialog at once, the response comes when the dialog is
+                    // closed.
                     if let Ok(document) = document {
                         page.report_first_document(document).await;
                     }
@@ -159,8 +162,8 @@ impl ChromiumPage {
         page
     }
 
-    /// Reports the documents of `tree` that events have not replaced: a background tab may commit its document before
-    /// `Page.enable` reaches its renderer.
+    /// Reports the documents of `tree` that events have not replaced: a background tab may commit
+    /// its document before `Page.enable` reaches its renderer.
     async fn report_first_document(&self, tree: PendingCall) {
         let tree = tree.read().await;
         let ordered = self.lock_reporting();
@@ -261,8 +264,9 @@ impl ChromiumPage {
         self.emit(PageEvent::Closed);
     }
 
-    /// Returns the session of the process of `frame`. If it is unknown, returns the page's own session: Chromium does not
-    /// report the frames of a document that it restores from the back/forward cache.
+    /// Returns the session of the process of `frame`. If it is unknown, returns the page's own
+    /// session: Chromium does not report the frames of a document that it restores from the
+    /// back/forward cache.
     fn session_of_frame(&self, frame: &FrameId) -> CdpSession {
         let id = self.frames.session_of(frame).or_else(|| self.cdp.id.clone());
         CdpSession { connection: self.cdp.connection.clone(), id }
@@ -427,7 +431,8 @@ impl Page for ChromiumPage {
     }
 
     async fn flush_events(&self) {
-        // The browser's own session and the page's are read apart there: one answer tells nothing of the other.
+        // The browser's own session and the page's are read apart there: one answer tells nothing
+        // of the other.
         let browser = self.cdp.browser();
         let _ = browser.run(GetVersionParams {}).await;
     }

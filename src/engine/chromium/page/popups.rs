@@ -1,4 +1,5 @@
-//! The sizes that a page requests for its popups, from `window.open(url, name, "width=300,height=200")`.
+//! The sizes that a page requests for its popups, from `window.open(url, name,
+//! "width=300,height=200")`.
 
 use std::collections::VecDeque;
 

@@ -133,8 +133,9 @@ impl ChromiumPage {
         Ok((cdp, object))
     }
 
-    /// Returns a call of `function` in the isolated world. The source is the same for every call, so V8 finds it in its
-    /// compilation cache. V8 compiles arguments too, and string literals faster than object literals.
+    /// Returns a call of `function` in the isolated world. The source is the same for every call,
+    /// so V8 finds it in its compilation cache. V8 compiles arguments too, and string literals
+    /// faster than object literals.
     async fn function_call(
         &self,
         cdp: &CdpSession,

@@ -148,8 +148,8 @@ impl FirefoxPage {
         }
     }
 
-    /// Returns the frames at a point of the viewport, from the main frame inwards, each with the point in its own
-    /// viewport. Troupe's script in each document finds them.
+    /// Returns the frames at a point of the viewport, from the main frame inwards, each with the
+    /// point in its own viewport. Troupe's script in each document finds them.
     async fn frames_at(&self, point: (f64, f64)) -> EngineResult<Vec<(FrameId, (f64, f64))>> {
         let mut frames = vec![(self.id.clone(), point)];
         while let Some((frame, (x, y))) = frames.last()
@@ -168,9 +168,10 @@ impl FirefoxPage {
         Ok(frames)
     }
 
-    /// Returns the frame to send input at a point of the viewport to, and the point in its viewport. It is the outermost
-    /// frame in the process of the innermost frame: Firefox does not forward synthesized input to other processes, and
-    /// within a process only the outermost frame's coordinates are free of CSS transforms.
+    /// Returns the frame to send input at a point of the viewport to, and the point in its
+    /// viewport. It is the outermost frame in the process of the innermost frame: Firefox does not
+    /// forward synthesized input to other processes, and within a process only the outermost
+    /// frame's coordinates are free of CSS transforms.
     pub(super) async fn input_frame_at(
         &self,
         point: (f64, f64),
@@ -203,8 +204,8 @@ impl FirefoxPage {
         Ok(frame)
     }
 
-    /// Focuses the page's window: another page in its process may have got the focus. The focus stays in the frame
-    /// `focused`. Does not wait.
+    /// Focuses the page's window: another page in its process may have got the focus. The focus
+    /// stays in the frame `focused`. Does not wait.
     pub(super) fn focus(&self, focused: &FrameId) {
         let _ = self.post_script(
             focused,

@@ -1,5 +1,5 @@
-//! Implements the [`Page`] trait over BiDi. `script` runs scripts and reads closed shadow roots, `input` dispatches
-//! input to the right frame.
+//! Implements the [`Page`] trait over BiDi. `script` runs scripts and reads closed shadow roots,
+//! `input` dispatches input to the right frame.
 
 mod input;
 mod script;
@@ -264,7 +264,8 @@ impl FirefoxPage {
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, opening.wait_for(|opening| !opening)).await;
     }
 
-    /// Handles a request of a document. BiDi reports it later, and reports its end before the document has the response.
+    /// Handles a request of a document. BiDi reports it later, and reports its end before the
+    /// document has the response.
     pub fn request_sent(&self, frame: &Arc<str>, channel: u64, kind: ScriptedRequest) {
         let document = lock(&self.state).frames.document(frame);
         self.emit(PageEvent::RequestStarted {
@@ -383,7 +384,8 @@ impl FirefoxPage {
         }
     }
 
-    /// Like [`Self::convert_error`], but waits for pending reports: a crash is reported shortly after the failed script.
+    /// Like [`Self::convert_error`], but waits for pending reports: a crash is reported shortly
+    /// after the failed script.
     async fn classify_error(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
             let _ = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "caughtUp()").await;
@@ -409,8 +411,8 @@ impl FirefoxPage {
         answer.map_err(|error| self.convert_error(error))
     }
 
-    /// Allows a navigation of the client to the history entry that is `steps` from the current one. An attached browser
-    /// that does not allow privileged scripts has no network policy.
+    /// Allows a navigation of the client to the history entry that is `steps` from the current one.
+    /// An attached browser that does not allow privileged scripts has no network policy.
     async fn expect_history_entry(&self, steps: i64) -> EngineResult<()> {
         let call = format!("historyEntry({}, {steps})", json!(self.id));
         let Some(sent) = self.privileged.post(&call)? else { return Ok(()) };
@@ -700,8 +702,8 @@ impl Page for FirefoxPage {
             }
             Ok(_) => {}
         }
-        // Navigations within a document are not always reported. Firefox's error page has the URL of the failed
-        // document, and exists before it is reported.
+        // Navigations within a document are not always reported. Firefox's error page has the URL
+        // of the failed document, and exists before it is reported.
         if lock(&self.state).frames.navigation_state(&self.id) == before
             && let Ok(Value::String(url)) =
                 self.evaluate(&self.id, World::Isolated, "location.href").await

@@ -31,8 +31,8 @@ struct Here {
 }
 
 impl WebkitPage {
-    /// Goes to `url`, by an entry of its history or in place of the present one; returns when it has another document,
-    /// or has none.
+    /// Goes to `url`, by an entry of its history or in place of the present one; returns when it
+    /// has another document, or has none.
     pub(super) async fn go(&self, url: &str, by_entry: bool) -> EngineResult<NavigationStart> {
         let shared = self.shared()?;
         shared.used(&self.handle);
@@ -77,8 +77,8 @@ impl WebkitPage {
                         if moved || here.url == url && url.contains('#') {
                             return Ok(NavigationStart::SameDocument);
                         }
-                        // A download, or an answer without a document: WebDriver tells neither. Where it goes to
-                        // where it is, it is always there.
+                        // A download, or an answer without a document: WebDriver tells neither.
+                        // Where it goes to where it is, it is always there.
                         if here.url != url {
                             if shared.tell_downloads() > files {
                                 return Ok(NavigationStart::Download);
@@ -135,8 +135,8 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// Moves by the given number of entries in the history. It uses a script, because the driver's own commands wait
-    /// for an end of the navigation that they sometimes miss.
+    /// Moves by the given number of entries in the history. It uses a script, because the driver's
+    /// own commands wait for an end of the navigation that they sometimes miss.
     pub(super) async fn go_through_history(&self, entries: i64) -> EngineResult<bool> {
         let shared = self.shared()?;
         shared.used(&self.handle);

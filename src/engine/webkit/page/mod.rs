@@ -1,5 +1,5 @@
-//! Implements the [`Page`] trait over WebDriver. `script` runs scripts and processes their results, `going`
-//! navigates, `picture` takes screenshots.
+//! Implements the [`Page`] trait over WebDriver. `script` runs scripts and processes their results,
+//! `going` navigates, `picture` takes screenshots.
 
 mod going;
 mod picture;
@@ -42,7 +42,8 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// A look that comes just as one document gives way to another is never answered: after this it is taken again.
+/// A look that comes just as one document gives way to another is never answered: after this it is
+/// taken again.
 const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -175,7 +176,8 @@ impl WebkitPage {
 
     /// Polls the effects of input, which show after one or two event loop ticks.
     async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
-        // Without a document it has closed, or goes on in another one. Which windows are left tells.
+        // Without a document it has closed, or goes on in another one. Which windows are left
+        // tells.
         let mut closing = match self.note_focus(turn).await {
             Ok(()) => false,
             Err(EngineError::DocumentGone | EngineError::PageGone) => true,
@@ -390,7 +392,8 @@ impl Page for WebkitPage {
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
         let other = |event: &MouseEvent| matches!(event, MouseEvent::Down { button, .. } if *button != MouseButton::Left);
         if events.iter().any(other) {
-            // The driver lets the left one go instead: from then on the other is held, and no capital can be typed.
+            // The driver lets the left one go instead: from then on the other is held, and no
+            // capital can be typed.
             return Err(unsupported("pressing another button than the left one"));
         }
         let shared = self.shared()?;

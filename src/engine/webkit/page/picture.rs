@@ -1,5 +1,5 @@
-//! Screenshots. WebDriver captures the viewport as PNG. For a larger area the window is temporarily enlarged, and
-//! for a smaller one the picture is cropped.
+//! Screenshots. WebDriver captures the viewport as PNG. For a larger area the window is temporarily
+//! enlarged, and for a smaller one the picture is cropped.
 
 use std::io::Cursor;
 

@@ -1,7 +1,8 @@
-//! Runs scripts in a page's frames. Each script also returns the document that it ran in, which is the only source
-//! of events.
+//! Runs scripts in a page's frames. Each script also returns the document that it ran in, which is
+//! the only source of events.
 //!
-//! A script that waits for a promise stays in the page and is polled, so that other commands can run.
+//! A script that waits for a promise stays in the page and is polled, so that other commands can
+//! run.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -97,7 +98,8 @@ impl WebkitPage {
         Ok(self.run_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
-    /// Runs the function `made`, in which `__given()` is `expression`; our own names are known to it alone.
+    /// Runs the function `made`, in which `__given()` is `expression`; our own names are known to
+    /// it alone.
     async fn run_in(&self, frame: &FrameId, expression: &str, made: &str) -> EngineResult<Value> {
         let slot = self.slots.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
@@ -201,7 +203,8 @@ impl WebkitPage {
     /// Takes in where a script ran.
     async fn saw(&self, turn: &mut Turn<'_>, frame: &FrameId, place: &Where) -> EngineResult<()> {
         if *frame == self.handle {
-            // Where the page is going is known to the browser only; asked first, it is not mistaken for where it was.
+            // Where the page is going is known to the browser only; asked first, it is not mistaken
+            // for where it was.
             let heading = match turn.send(Command::GetCurrentUrl).await {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,

@@ -401,7 +401,8 @@ const minCheckInterval = 8
 const maxCheckInterval = 100
 
 /**
- * Resolves at the next change, frame (for moving elements) or check interval, or at the time `until`.
+ * Resolves at the next change, frame (for moving elements) or check interval, or at the time
+ * `until`.
  */
 export function nextChange(moving: boolean, until: number): Promise<void> {
   return new Promise((resolve) => {

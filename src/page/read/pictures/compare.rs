@@ -153,7 +153,7 @@ fn smooths(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
     let here = brightness(picture.get_pixel(x, y));
     let (mut darkest, mut brightest) = ((0.0, x, y), (0.0, x, y));
     let mut alike = 0;
-    for (column, row) in neighbours(picture, x, y) {
+    for (column, row) in neighbors(picture, x, y) {
         let step = brightness(picture.get_pixel(column, row)) - here;
         if step == 0.0 {
             alike += 1;
@@ -177,13 +177,13 @@ fn smooths(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
 /// Whether at least three neighbors have exactly the same color.
 fn is_even(picture: &RgbaImage, x: u32, y: u32) -> bool {
     let Some(here) = picture.get_pixel_checked(x, y) else { return false };
-    neighbours(picture, x, y)
+    neighbors(picture, x, y)
         .filter(|(column, row)| picture.get_pixel(*column, *row) == here)
         .count()
         >= 3
 }
 
-fn neighbours(picture: &RgbaImage, x: u32, y: u32) -> impl Iterator<Item = (u32, u32)> {
+fn neighbors(picture: &RgbaImage, x: u32, y: u32) -> impl Iterator<Item = (u32, u32)> {
     let (right, bottom) = ((x + 1).min(picture.width() - 1), (y + 1).min(picture.height() - 1));
     (y.saturating_sub(1)..=bottom)
         .flat_map(move |row| (x.saturating_sub(1)..=right).map(move |column| (column, row)))

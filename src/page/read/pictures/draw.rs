@@ -7,7 +7,7 @@ use super::Annotations;
 use crate::engine::Area;
 
 /// Colors that are dark enough for white letters, and distinguishable from each other.
-const COLOURS: [[u8; 3]; 6] =
+const COLORS: [[u8; 3]; 6] =
     [[200, 0, 0], [0, 90, 200], [0, 120, 40], [140, 0, 160], [170, 85, 0], [0, 110, 120]];
 const WHITE: [u8; 3] = [255, 255, 255];
 /// Width and height of a letter of the font, in dots.
@@ -49,13 +49,13 @@ pub fn annotate(picture: &mut RgbaImage, annotations: &Annotations) {
         .map(|(name, area)| (name.as_str(), Rectangle::of(*area, annotations.pixel_ratio)))
         .collect();
     for (index, (_, place)) in boxes.iter().enumerate() {
-        outline(picture, *place, scale, COLOURS[index % COLOURS.len()]);
+        outline(picture, *place, scale, COLORS[index % COLORS.len()]);
     }
     // Labels are drawn last, so that no line crosses them. They do not overlap if there is room.
     let mut taken: Vec<Rectangle> = Vec::new();
     for (index, (name, place)) in boxes.iter().enumerate() {
         let label = label_place(picture, name, *place, scale, &taken);
-        fill(picture, label, COLOURS[index % COLOURS.len()]);
+        fill(picture, label, COLORS[index % COLORS.len()]);
         write(picture, name, label.x + scale, label.y + scale, scale);
         taken.push(label);
     }
@@ -92,13 +92,13 @@ fn label_place(
 }
 
 /// Draws the border of a rectangle, on its inner side.
-pub(super) fn outline(picture: &mut RgbaImage, place: Rectangle, thickness: i64, colour: [u8; 3]) {
+pub(super) fn outline(picture: &mut RgbaImage, place: Rectangle, thickness: i64, color: [u8; 3]) {
     let Rectangle { x, y, width, height } = place;
     let thickness = thickness.min(width).min(height);
-    fill(picture, Rectangle { height: thickness, ..place }, colour);
-    fill(picture, Rectangle { y: y + height - thickness, height: thickness, ..place }, colour);
-    fill(picture, Rectangle { width: thickness, ..place }, colour);
-    fill(picture, Rectangle { x: x + width - thickness, width: thickness, ..place }, colour);
+    fill(picture, Rectangle { height: thickness, ..place }, color);
+    fill(picture, Rectangle { y: y + height - thickness, height: thickness, ..place }, color);
+    fill(picture, Rectangle { width: thickness, ..place }, color);
+    fill(picture, Rectangle { x: x + width - thickness, width: thickness, ..place }, color);
 }
 
 fn fill(picture: &mut RgbaImage, place: Rectangle, [red, green, blue]: [u8; 3]) {

@@ -122,7 +122,8 @@ async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize)
     Ok((exchange, bytes))
 }
 
-/// Returns the tool's arguments. Every call may name a session; tools without a session do not get it.
+/// Returns the tool's arguments. Every call may name a session; tools without a session do not get
+/// it.
 fn arguments(
     registry: &Registry,
     tool: &str,

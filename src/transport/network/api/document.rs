@@ -1,7 +1,7 @@
 //! The OpenAPI document, built from the registry's rows and the schemas of the forms.
 //!
-//! OpenAPI 3.1 uses JSON Schema unchanged, and all schemas exist already. Annotations for a crate would define them
-//! a second time.
+//! OpenAPI 3.1 uses JSON Schema unchanged, and all schemas exist already. Annotations for a crate
+//! would define them a second time.
 
 use axum::http::StatusCode;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -22,7 +22,8 @@ const CALL: &str = "refId";
 /// The parameter that is a separate field of a call.
 const SESSION: &str = "sessionId";
 
-/// The document of a server that offers the tools of `registry`. `base_path` is that of `--base-path`, or empty.
+/// The document of a server that offers the tools of `registry`. `base_path` is that of
+/// `--base-path`, or empty.
 pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     let mut paths = Map::new();
     let mut add = |path: &str, method: &str, operation: Value| {
@@ -201,7 +202,8 @@ fn responses(success: StatusCode, schema: Value) -> Value {
     Value::Object(all.collect())
 }
 
-/// The schema of parameters as the validation applies it: unknown fields are rejected, optional ones can be null.
+/// The schema of parameters as the validation applies it: unknown fields are rejected, optional
+/// ones can be null.
 fn taken(schema: &Value) -> Value {
     let mut schema = schema.clone();
     close(&mut schema);

@@ -29,7 +29,8 @@ pub(super) struct CallRequest {
 /// A call that was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Exchange {
-    /// The id to look the call up later; absent if it is not recorded (a call that reads the record, or `--store none`).
+    /// The id to look the call up later; absent if it is not recorded (a call that reads the
+    /// record, or `--store none`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ref_id: Option<String>,
     pub session_id: Option<String>,
@@ -148,8 +149,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Returns the status of an error because of which the call did not run; `None` if it ran and failed. `no_browser`: the
-/// last attempt to start a browser failed.
+/// Returns the status of an error because of which the call did not run; `None` if it ran and
+/// failed. `no_browser`: the last attempt to start a browser failed.
 fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
     match code.row().status {
         HttpStatus::Refused(status) => Some(known(status)),

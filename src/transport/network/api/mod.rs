@@ -1,8 +1,8 @@
 //! The JSON API at `/api` (seed 002): calls over plain HTTP, for programs without an MCP client.
 //!
-//! `calls` runs any call and returns it later, `operations` has the paths of single tools, `forms` the JSON of
-//! calls and results, `document` the OpenAPI document. Tools, parameters and results are derived from the
-//! registry's rows, under the names of seed 002 (`session_id`).
+//! `calls` runs any call and returns it later, `operations` has the paths of single tools, `forms`
+//! the JSON of calls and results, `document` the OpenAPI document. Tools, parameters and results
+//! are derived from the registry's rows, under the names of seed 002 (`session_id`).
 
 mod calls;
 mod document;
@@ -50,8 +50,9 @@ async fn describe(State(state): State<ServerState>) -> Json<Value> {
     Json(document::of(registry, &registry.manager().config().base_path))
 }
 
-/// Makes one call, until the server ends. If the request is dropped, the call is canceled. The API can access the
-/// sessions of all clients and has no implicit session: requests are independent of each other.
+/// Makes one call, until the server ends. If the request is dropped, the call is canceled. The API
+/// can access the sessions of all clients and has no implicit session: requests are independent of
+/// each other.
 async fn call(
     state: &ServerState,
     tool: &str,

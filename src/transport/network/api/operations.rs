@@ -170,8 +170,8 @@ impl Operation {
         )
     }
 
-    /// The arguments in a query. A value that is not a number or a boolean where one is required stays a string, and
-    /// a repeated value becomes a list: validation rejects both.
+    /// The arguments in a query. A value that is not a number or a boolean where one is required
+    /// stays a string, and a repeated value becomes a list: validation rejects both.
     fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {

@@ -16,7 +16,8 @@ pub(super) fn iso8601(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Rewrites the times in `value`, which fits `schema`. Other numbers, for example those of a page, stay as they are.
+/// Rewrites the times in `value`, which fits `schema`. Other numbers, for example those of a page,
+/// stay as they are.
 pub(super) fn rewrite(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if is_time(schema) => {
@@ -35,7 +36,8 @@ pub(super) fn rewrite(schema: &Value, value: &mut Value) {
     }
 }
 
-/// Rewrites the times in a result of the tool `tool`, and in the results and errors of the steps of a batch.
+/// Rewrites the times in a result of the tool `tool`, and in the results and errors of the steps of
+/// a batch.
 pub(super) fn rewrite_result(tool: &str, value: &mut Value) {
     let row = Registry::row(tool);
     rewrite(row.and_then(|row| row.output.as_ref()).unwrap_or(&Value::Null), value);
