@@ -29,7 +29,8 @@ export default defineConfig(
       'no-var': 'error',
       'object-shorthand': 'error',
       'prefer-const': 'error',
-      // Page scripts and test fixtures name parameters for their readers; a leading underscore says "not used".
+      // Page scripts and test fixtures name parameters for their readers; a leading underscore says
+      // "not used".
       '@typescript-eslint/no-unused-vars': [
         'error',
         { argsIgnorePattern: '^_', caughtErrors: 'none' }

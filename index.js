@@ -1,8 +1,9 @@
 'use strict'
 
-// The JavaScript interface of the addon: SessionManager, Session with methods generated from the schemas of the tools,
-// and errors as exceptions. The addon returns an outcome for every call, `{"ok": value}` or `{"error": {…}}`. The types
-// in index.d.ts are generated from the same schemas (`npm run generate`).
+// The JavaScript interface of the addon: SessionManager, Session with methods generated from the
+// schemas of the tools, and errors as exceptions. The addon returns an outcome for every call,
+// `{"ok": value}` or `{"error": {…}}`. The types in index.d.ts are generated from the same schemas
+// (`npm run generate`).
 
 const { EventEmitter } = require('node:events')
 const { argumentsOf, parametersOf, sessionMethods } = require('./lib/session-methods.js')
@@ -16,7 +17,10 @@ function loadAddon() {
   }
 }
 
-/** @typedef {{ errorCode: string, message: string, sessionId?: string, details?: any, retryable: boolean, suggestion?: string }} ErrorResponse */
+/**
+ * @typedef {{ errorCode: string, message: string, sessionId?: string, details?: any, retryable:
+ *   boolean, suggestion?: string }} ErrorResponse
+ */
 
 class TroupeError extends Error {
   /** @param {ErrorResponse} response */
@@ -32,7 +36,8 @@ class TroupeError extends Error {
 }
 
 /**
- * Returns the value of an outcome, or throws its error. If the arguments of a call are wrong, the message shows `signature`.
+ * Returns the value of an outcome, or throws its error. If the arguments of a call are wrong, the
+ * message shows `signature`.
  * @param {string} outcome
  * @param {string} [signature]
  */
@@ -57,7 +62,8 @@ function wrongArguments(message, signature) {
 }
 
 /**
- * Returns the arguments of a call as JSON. Arguments that fit no signature, or that JSON cannot represent, are an error.
+ * Returns the arguments of a call as JSON. Arguments that fit no signature, or that JSON cannot
+ * represent, are an error.
  * @param {string} signature
  * @param {() => unknown} read
  */
@@ -94,13 +100,17 @@ function checkId(sessionId, method) {
 
 class SessionManager {
   #native
-  /** One Session object for each id, so that `getSession` returns the one that `createSession` created.
-   * @type {Map<string, Session>} */
+  /**
+   * One Session object for each id, so that `getSession` returns the one that `createSession`
+   * created.
+   * @type {Map<string, Session>}
+   */
   #sessions = new Map()
 
   /**
    * @param {object} [config]
-   * @param {import('./native.js').NativeManager} [manager] replaces the native manager in tests, with a browser in memory
+   * @param {import('./native.js').NativeManager} [manager] replaces the native manager in tests,
+   *   with a browser in memory
    */
   constructor(config = {}, manager) {
     const json = toJson(SIGNATURES.constructor, () => config)
@@ -202,7 +212,10 @@ class Session extends EventEmitter {
     this.once('newListener', () => this.#listen())
   }
 
-  /** Events are sent from the first listener on. One that throws ends the process, as in every EventEmitter. */
+  /**
+   * Events are sent from the first listener on. One that throws ends the process, as in every
+   * EventEmitter.
+   */
   #listen() {
     const listener = (/** @type {string} */ json) => {
       const { type, ...event } = JSON.parse(json)
@@ -229,7 +242,10 @@ class Session extends EventEmitter {
     await this.#manager.closeSession(this.sessionId)
   }
 
-  /** Closes the session at the end of an `await using` block. A session that has already ended is not an error. */
+  /**
+   * Closes the session at the end of an `await using` block. A session that has already ended is
+   * not an error.
+   */
   async [Symbol.asyncDispose]() {
     try {
       await this.close()

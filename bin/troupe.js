@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 'use strict'
 
-// The launcher. It requires the addon and nothing else, because every start of a client waits for it, and it never
-// touches process.stdin or process.stdout: Node would make the pipes non-blocking under the addon that serves them.
+// The launcher. It requires the addon and nothing else, because every start of a client waits for
+// it, and it never touches process.stdin or process.stdout: Node would make the pipes non-blocking
+// under the addon that serves them.
 
-/** Exit codes for a second signal. JavaScript handles signals, because tokio's handlers livelock inside Node. */
+/**
+ * Exit codes for a second signal. JavaScript handles signals, because tokio's handlers livelock
+ * inside Node.
+ */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
 
 async function main() {

@@ -1,7 +1,8 @@
 'use strict'
 
 /**
- * Returns one line with the reason why the native addon could not be loaded, and what to do. Loaded only in this case.
+ * Returns one line with the reason why the native addon could not be loaded, and what to do. Loaded
+ * only in this case.
  * @param {any} error what `require('./native.js')` threw
  * @returns {string}
  */
@@ -13,7 +14,8 @@ module.exports = function addonError(error) {
   ) {
     return `the addon is not built yet: run \`npm run setup\` in \`${require('node:path').dirname(__dirname)}\``
   }
-  // The loader chains its attempts. An error other than a missing file is the real reason, such as a glibc that is too old.
+  // The loader chains its attempts. An error other than a missing file is the real reason, such as
+  // a glibc that is too old.
   for (let cause = error?.cause; cause; cause = cause.cause) {
     const reason = String(cause.message).replace(/\n[^]*/, '')
     if (!reason.startsWith('Cannot find module'))

@@ -1,22 +1,26 @@
 'use strict'
 
-// The methods of a Session, derived from the tools' schemas. index.js creates them, scripts/types.mjs generates their types.
+// The methods of a Session, derived from the tools' schemas. index.js creates them,
+// scripts/types.mjs generates their types.
 
 /**
- * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`, an `image`, or the `content`
- * of an earlier call, which is a text and images.
- * @typedef {{ name: string, description: string, inputSchema: any, outputSchema?: any, outputType: string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' | 'resume' | 'close' | null }} Tool
+ * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`,
+ * an `image`, or the `content` of an earlier call, which is a text and images.
+ * @typedef {{ name: string, description: string, inputSchema: any, outputSchema?: any, outputType:
+ *   string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' | 'resume' |
+ *   'close' | null }} Tool
  */
 
 /**
- * How a Session method is called. `positional` are the parameters that can be passed in order, before an object with the
- * others; `required` is the number of them that must be passed.
- * @typedef {{ name: string, tool: string, parameters: string[], positional: string[], required: number, signature: string }} Method
+ * How a Session method is called. `positional` are the parameters that can be passed in order,
+ * before an object with the others; `required` is the number of them that must be passed.
+ * @typedef {{ name: string, tool: string, parameters: string[], positional: string[], required:
+ *   number, signature: string }} Method
  */
 
 /**
- * Returns one method for each tool that acts in a session, under the tool's name in camelCase. SessionManager has the
- * methods that create, resume and close a session.
+ * Returns one method for each tool that acts in a session, under the tool's name in camelCase.
+ * SessionManager has the methods that create, resume and close a session.
  * @param {Tool[]} tools
  * @returns {Method[]}
  */
@@ -43,8 +47,8 @@ const LEADING_TYPES = ['string', 'array']
 const POSITIONAL = { drag_and_drop: ['source', 'target'] }
 
 /**
- * The required parameters, unless the first may be an object, which would look like an object of all parameters. If none is
- * required, the first parameter alone, as in `getText(selector)`.
+ * The required parameters, unless the first may be an object, which would look like an object of
+ * all parameters. If none is required, the first parameter alone, as in `getText(selector)`.
  * @param {Record<string, any>} properties @param {string[]} parameters @param {string[]} required
  */
 function positionalOf(properties, parameters, required) {
@@ -54,7 +58,10 @@ function positionalOf(properties, parameters, required) {
   return first && LEADING_TYPES.includes(properties[first].type) ? [first] : []
 }
 
-/** The parameters as a signature shows them. @param {Pick<Method, 'parameters' | 'positional' | 'required'>} method */
+/**
+ * The parameters as a signature shows them.
+ * @param {Pick<Method, 'parameters' | 'positional' | 'required'>} method
+ */
 function parametersOf({ parameters, positional, required }) {
   const named = parameters.filter((key) => !positional.includes(key))
   const isNeeded = positional.length === 0 && required > 0
@@ -96,12 +103,14 @@ function namedArguments({ name, positional }, values) {
 }
 
 /**
- * Methods that can also be called as in Playwright. `read` returns undefined for the arguments that every method takes.
- * @type {Record<string, { signature: (properties: Record<string, any>) => string, read: (method: Method, values: any[]) => object | undefined }>}
+ * Methods that can also be called as in Playwright. `read` returns undefined for the arguments that
+ * every method takes.
+ * @type {Record<string, { signature: (properties: Record<string, any>) => string, read: (method:
+ *   Method, values: any[]) => object | undefined }>}
  */
 const SPECIAL = {
-  // `(script, arg?)`, where `script` may be a function and is called with `arg`. The second value may also be the tool's own
-  // parameters, `{ args?, pageId? }`.
+  // `(script, arg?)`, where `script` may be a function and is called with `arg`. The second value
+  // may also be the tool's own parameters, `{ args?, pageId? }`.
   evaluate: {
     signature: () => 'script, arg?',
     read(method, [script, arg, ...more]) {
@@ -137,7 +146,10 @@ const SPECIAL = {
   }
 }
 
-/** The text of a picture or of the bytes of one, as a data URL; undefined for anything else. @param {any} baseline */
+/**
+ * The text of a picture or of the bytes of one, as a data URL; undefined for anything else.
+ * @param {any} baseline
+ */
 function baselineText(baseline) {
   if (ArrayBuffer.isView(baseline)) {
     const bytes = Buffer.from(baseline.buffer, baseline.byteOffset, baseline.byteLength)

@@ -1,5 +1,5 @@
-// Checks the imports in src/page/injected: each folder imports only from itself, from the folders before it in this
-// list and from api.ts, and the files have no import cycles.
+// Checks the imports in src/page/injected: each folder imports only from itself, from the folders
+// before it in this list and from api.ts, and the files have no import cycles.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,10 @@ const FOLDERS = ['dom', 'roles', 'tree', 'targets', 'snapshot', 'actions', 'read
 const ROOT = fileURLToPath(new URL('../src/page/injected/', import.meta.url))
 const TOP = ['index.ts', 'prelude.ts']
 
-/** The position of a file in the order: api.ts first, then the folders, then the entry points. @param {string} file */
+/**
+ * The position of a file in the order: api.ts first, then the folders, then the entry points.
+ * @param {string} file
+ */
 function layerOf(file) {
   if (file === 'api.ts') return -1
   return TOP.includes(file) ? FOLDERS.length : FOLDERS.indexOf(file.split('/')[0])

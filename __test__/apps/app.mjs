@@ -1,4 +1,5 @@
-// Apps that others wrote, on this machine alone, and an agent's view of them: it reads text, finds refs in it, and acts.
+// Apps that others wrote, on this machine alone, and an agent's view of them: it reads text, finds
+// refs in it, and acts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -49,14 +50,19 @@ export async function serveFiles(t, { folder = PACKAGES, pages = {} } = {}) {
   return `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`
 }
 
-/** Programs that run now; none outlives this process, however it ends. @type {Set<import('node:child_process').ChildProcess>} */
+/**
+ * Programs that run now; none outlives this process, however it ends.
+ * @type {Set<import('node:child_process').ChildProcess>}
+ */
 const running = new Set()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 /**
  * Starts a program, which ends with the test; `output` tells what it has written so far.
  * @param {{ after: (end: () => unknown) => void }} t
- * @param {string} program @param {string[]} args @param {import('node:child_process').SpawnOptions} [options]
+ * @param {string} program
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} [options]
  */
 export function startProgram(t, program, args, options = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -98,7 +104,12 @@ export class Agent {
     this.server = server
   }
 
-  /** What a call answers, which must be no error. @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  /**
+   * What a call answers, which must be no error.
+   * @param {string} tool
+   * @param {object} [args]
+   * @returns {Promise<any>}
+   */
   act(tool, args) {
     return this.server.ok(tool, args)
   }
@@ -109,7 +120,8 @@ export class Agent {
   }
 
   /**
-   * The page as text, once `pattern` is in it: an app draws what an action brought whenever it likes.
+   * The page as text, once `pattern` is in it: an app draws what an action brought whenever it
+   * likes.
    * @param {RegExp} pattern @param {object} [args]
    */
   async seeing(pattern, args) {
@@ -121,7 +133,11 @@ export class Agent {
     return text
   }
 
-  /** The ref on the first line that has `pattern`, once there is one. @param {RegExp} pattern @param {object} [args] */
+  /**
+   * The ref on the first line that has `pattern`, once there is one.
+   * @param {RegExp} pattern
+   * @param {object} [args]
+   */
   async ref(pattern, args) {
     return refIn(await this.seeing(pattern, args), pattern)
   }

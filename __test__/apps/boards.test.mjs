@@ -1,10 +1,14 @@
-// Two drag-and-drop boards: jKanban with its own example, which follows the pointer, and a board of SortableJS, which
-// listens to HTML's drag events. Both from npm.
+// Two drag-and-drop boards: jKanban with its own example, which follows the pointer, and a board of
+// SortableJS, which listens to HTML's drag events. Both from npm.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveFiles, startAgent } from './app.mjs'
 
-/** The lines of the snapshot below the line with `pattern`. @param {string} text @param {RegExp} pattern */
+/**
+ * The lines of the snapshot below the line with `pattern`.
+ * @param {string} text
+ * @param {RegExp} pattern
+ */
 function below(text, pattern) {
   const lines = text.split('\n')
   const first = lines.findIndex((line) => pattern.test(line))

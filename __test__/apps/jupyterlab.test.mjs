@@ -20,7 +20,10 @@ const NOTEBOOK = {
   cells: [cell('markdown', '# Sums'), cell('code', '', { outputs: [], execution_count: null })]
 }
 
-/** A JupyterLab server with all its files in one folder. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * A JupyterLab server with all its files in one folder.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 async function startJupyter(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-jupyter-'))
   writeFileSync(join(folder, 'sums.ipynb'), JSON.stringify(NOTEBOOK))

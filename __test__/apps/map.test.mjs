@@ -1,4 +1,5 @@
-// A map of Leaflet with local tiles: an agent zooms, opens a popup, moves the map and adds a marker by position.
+// A map of Leaflet with local tiles: an agent zooms, opens a popup, moves the map and adds a marker
+// by position.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveFiles, startAgent } from './app.mjs'

@@ -42,7 +42,10 @@ async function startApp(
   })
 }
 
-/** Django's admin with 31 users and 3 groups; user `admin`, password `troupe-test`. @param {Test} t */
+/**
+ * Django's admin with 31 users and 3 groups; user `admin`, password `troupe-test`.
+ * @param {Test} t
+ */
 export function startDjango(t) {
   return startApp(t, PYTHON, () => [source('django-site.py')], { name: 'django' })
 }

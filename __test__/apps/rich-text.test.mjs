@@ -1,9 +1,13 @@
-// CKEditor 4 with its own sample page: a rich-text editor whose text is in a frame, with toolbars, menus and dialogs.
+// CKEditor 4 with its own sample page: a rich-text editor whose text is in a frame, with toolbars,
+// menus and dialogs.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveFiles, startAgent } from './app.mjs'
 
-/** On the sample, with the ref of the editor's text. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * On the sample, with the ref of the editor's text.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 async function openEditor(t) {
   const agent = await startAgent(t, `${await serveFiles(t)}/ckeditor4/samples/index.html`)
   // The field is the whole body of the frame.

@@ -1,4 +1,5 @@
-// Swagger UI from npm, with a small working API: an agent finds an operation, tries it out and reads the response.
+// Swagger UI from npm, with a small working API: an agent finds an operation, tries it out and
+// reads the response.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveApp } from '../../scripts/demo-app.mjs'
@@ -24,7 +25,7 @@ describe('Swagger UI', { timeout: 60_000 }, () => {
     assert.match(await agent.seeing(/No such pet/), /\b404\b/)
   })
 
-  test('a number that is missing is told by the form, and nothing is sent', async (t) => {
+  test('a number that is missing is reported by the form, and nothing is sent', async (t) => {
     const app = await serveApp()
     t.after(app.close)
     const agent = await startAgent(t, app.url)

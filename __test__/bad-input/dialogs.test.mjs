@@ -1,4 +1,5 @@
-// A dialog blocks its page. This is reported by the call that opens it, and by calls that come before it is closed.
+// A dialog blocks its page. This is reported by the call that opens it, and by calls that come
+// before it is closed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -25,7 +26,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     return json.dialog
   }
 
-  test('is told by the click that opens it', async () => {
+  test('is reported by the click that opens it', async () => {
     assert.deepEqual(await open('#alert'), { type: 'alert', message: 'Attention' })
     await server.ok('handle_dialog', { accept: true })
     assert.equal(await out(), 'alerted')
@@ -106,7 +107,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'field.value' })).value, 'a')
   })
 
-  test('that a script opens makes the script tell of it', async () => {
+  test('that a script opens is reported by the call of the script', async () => {
     await at('/dialogs')
     const { json, ms } = await server.call(
       'evaluate',
@@ -119,14 +120,14 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
   })
 
-  test('that comes when a fetch which the click began is answered is told by the click', async () => {
+  test('that comes when a fetch which the click began is answered is reported by the click', async () => {
     await at('/later')
     const { dialog } = await server.ok('click', { selector: 'button' })
     assert.deepEqual(dialog, { type: 'alert', message: 'after the fetch' })
     await server.ok('handle_dialog', { accept: true })
   })
 
-  test('after another one is told by the answer to the first', async () => {
+  test('after another one is reported by the response to the first', async () => {
     await at('/twice')
     assert.equal((await server.ok('click', { selector: 'button' })).dialog.message, 'one')
     const { json, ms, text } = await server.call('handle_dialog', { accept: true })

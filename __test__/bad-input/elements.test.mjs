@@ -1,4 +1,5 @@
-// Elements that cannot be acted on: the error says which element, why, and for how long it was waited.
+// Elements that cannot be acted on: the error says which element, why, and for how long it was
+// waited.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -120,7 +121,7 @@ describe('an element', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that is not there is told with those that may be meant', async () => {
+  test('that does not exist is an error that lists similar ones', async () => {
     await at('/form')
     const expected = {
       errorCode: 'ELEMENT_NOT_FOUND',

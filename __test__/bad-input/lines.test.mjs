@@ -136,7 +136,7 @@ describe('a page', { timeout: 60_000 }, () => {
     assert.match(await server.ok('snapshot'), /half: /)
   })
 
-  test('with half a character in a dialog tells of the dialog', async () => {
+  test('with half a character in a dialog reports the dialog', async () => {
     await server.ok('navigate', { url: page })
     const { dialog } = await server.ok('click', { selector: 'button', timeout: 1000 })
     assert.match(dialog.message, /^half: /)

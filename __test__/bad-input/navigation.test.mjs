@@ -176,7 +176,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('round in circles is told as such', async () => {
+  test('in a redirect loop is reported as such', async () => {
     await assertRefusal(
       server,
       'navigate',
@@ -229,7 +229,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     const { json, ms } = await server.call('navigate', { url: site.url('/') }, { timeout: 8000 })
     assert.equal(json.dialog?.type, 'beforeunload', JSON.stringify(json))
     assert.ok(ms < 2000, `${ms} ms`)
-    // Whoever answers it awaits what comes of it.
+    // The call that answers the dialog waits for the effects.
     await server.ok('handle_dialog', { accept: true })
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Home')
   })

@@ -50,7 +50,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     assert.deepEqual(wrong(error), ['clickcount'])
   })
 
-  test('an extra one that is like none of them is told with those that there are', async () => {
+  test('an unknown one without a similar name is an error that lists the known ones', async () => {
     await refused(
       'navigate',
       { url: 'about:blank', speed: 5 },
@@ -74,7 +74,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     )
   })
 
-  test('wrong types are told with what was given', async () => {
+  test('wrong types are errors that show the given value', async () => {
     const given = { selector: 5, force: 'yes', timeout: '100', modifiers: 'Shift' }
     const error = await refused('click', given, { message: /`selector` must be a string, not 5/ })
     assert.deepEqual(wrong(error), ['force', 'modifiers', 'selector', 'timeout'])
@@ -166,7 +166,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     ['timezone', 'Mars/Olympus'],
     ['locale', 'not a locale']
   ]) {
-    test(`a ${parameter} that the browser does not know is told by its name`, async () => {
+    test(`a ${parameter} that the browser does not know is named in the error`, async () => {
       const { message } = await assertRefusal(
         server,
         'create_session',

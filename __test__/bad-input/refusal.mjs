@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 
 /**
- * Calls a tool that must refuse: with an error that an agent can act on, after which the next call works.
+ * Calls a tool that must refuse: with an error that an agent can act on, after which the next call
+ * works.
  * @param {import('../support/server.mjs').Server} server
  * @param {string} tool @param {object} args
- * @param {{ errorCode: string, message?: RegExp, suggestion?: RegExp, retryable?: boolean, reason?: string | RegExp, within?: number }} expected
+ * @param {{ errorCode: string, message?: RegExp, suggestion?: RegExp, retryable?: boolean, reason?:
+ *   string | RegExp, within?: number }} expected
  *   `within`: milliseconds
  * @returns {Promise<any>} the error
  */

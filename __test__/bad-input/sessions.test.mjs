@@ -37,7 +37,7 @@ describe('a session', { timeout: 60_000 }, () => {
     })
   }
 
-  test('that was closed is told as closed', async () => {
+  test('that was closed is reported as closed', async () => {
     const sessionId = await server.createSession()
     await server.ok('close_session', { sessionId })
     for (const [tool, args] of [

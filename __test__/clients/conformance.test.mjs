@@ -1,5 +1,6 @@
-// The official conformance suite: the requirements of each revision, on the product with the fixtures that the suite requires
-// (the addon's feature `testing`), and without fixtures on the product itself. The suite needs Node 22.
+// The official conformance suite: the requirements of each revision, on the product with the
+// fixtures that the suite requires (the addon's feature `testing`), and without fixtures on the
+// product itself. The suite needs Node 22.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// The MCP Inspector: its CLI starts a server for each method; its connection CLI (`mcpdo`) keeps one running with a daemon,
-// and so can test what needs a session. Both need Node 22, which their package.json installs.
+// The MCP Inspector: its CLI starts a server for each method; its connection CLI (`mcpdo`) keeps
+// one running with a daemon, and so can test what needs a session. Both need Node 22, which their
+// package.json installs.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,7 +19,12 @@ const INSPECTOR = fileURLToPath(
 const CLI = join(INSPECTOR, 'launcher/build/index.js')
 const MCPDO = join(INSPECTOR, 'mcpdo/build/mcp-bin.js')
 
-/** @param {string} program @param {string[]} args @param {object} env @returns {Promise<{ code: number, stdout: string, stderr: string }>} */
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @param {object} env
+ * @returns {Promise<{ code: number, stdout: string, stderr: string }>}
+ */
 function run(program, args, env = SERVER.env) {
   return new Promise((resolve) => {
     execFile(NODE_22, [program, ...args], { env, timeout: 30_000 }, (error, stdout, stderr) => {
@@ -27,7 +33,10 @@ function run(program, args, env = SERVER.env) {
   })
 }
 
-/** A folder for the data of the Inspector (connections, logins), and a function that runs `mcpdo` in it. */
+/**
+ * A folder for the data of the Inspector (connections, logins), and a function that runs `mcpdo` in
+ * it.
+ */
 function mcpdoAtHome(t) {
   const home = mkdtempSync(join(tmpdir(), 'troupe-inspector-'))
   const config = join(home, 'servers.json')

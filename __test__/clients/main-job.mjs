@@ -1,4 +1,5 @@
-// The main task, which every client completes: create a session, fill in and submit a form, close the session.
+// The main task, which every client completes: create a session, fill in and submit a form, close
+// the session.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
@@ -16,8 +17,10 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const TOOLS = ['create_session', 'close_session', 'navigate', 'click', 'type', 'snapshot']
 
 /**
- * @param {ReturnType<typeof import('../support/site.mjs').startSite> extends Promise<infer S> ? S : never} site
- * @param {{ list: () => Promise<{ name: string }[]>, call: (tool: string, args: object) => Promise<any> }} client `call`
+ * @param {ReturnType<typeof import('../support/site.mjs').startSite> extends Promise<infer S> ? S :
+ *   never} site
+ * @param {{ list: () => Promise<{ name: string }[]>, call: (tool: string, args: object) =>
+ *   Promise<any> }} client `call`
  *   gives the tool's structured content
  */
 export async function playMainJob(site, { list, call }) {
@@ -48,8 +51,10 @@ export async function playMainJob(site, { list, call }) {
  *   progress: (tool: string, args: object) => Promise<{ progress: number, total?: number }[]>,
  *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>,
  *   stateless?: boolean
- * }} client `read` returns the text of a resource, `prompt` that of a prompt's message, `progress` the notifications of a
- *   call; `cancel` begins a call, cancels it `when`, and returns when the call has failed as canceled;
+ * }} client `read` returns the text of a resource, `prompt` that of a prompt's message, `progress`
+ * the notifications of a
+ * call; `cancel` begins a call, cancels it `when`, and returns when the call has failed as
+ * canceled;
  *   `stateless`: the server cannot tell that requests are from the same client
  */
 export async function playBesideTools(

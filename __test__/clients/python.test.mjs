@@ -27,7 +27,10 @@ const CLIENTS = [
   { name: 'fastmcp 2.14', environment: 'venv-mcp-1', client: ['fastmcp'], protocol: '2025-11-25' }
 ]
 
-/** How a client connects to the server. @type {Record<string, (t: import('node:test').TestContext) => Promise<string[]>>} */
+/**
+ * How a client connects to the server.
+ * @type {Record<string, (t: import('node:test').TestContext) => Promise<string[]>>}
+ */
 const SERVERS = {
   stdio: async () => ['stdio', SERVER.command, ...SERVER.args],
   http: async (t) => {
@@ -38,7 +41,11 @@ const SERVERS = {
   ws: async (t) => ['ws', (await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })).url]
 }
 
-/** @param {import('node:test').TestContext} t @param {{ environment: string, client: string[] }} which @param {string[]} server */
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {{ environment: string, client: string[] }} which
+ * @param {string[]} server
+ */
 function startClient(t, { environment, client }, server) {
   const python = join(ROOT, '.cache', environment, 'bin/python')
   assert.ok(existsSync(python), `${python} is missing: run \`npm run setup\``)

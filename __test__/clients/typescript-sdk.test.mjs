@@ -1,5 +1,5 @@
-// The TypeScript SDK's clients: 1.32, the strictest, which checks each answer against the protocol's schemas, and 2.x in
-// both eras.
+// The TypeScript SDK's clients: 1.32, the strictest, which checks each answer against the
+// protocol's schemas, and 2.x in both eras.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import WebSocket from 'ws'
@@ -111,7 +111,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
       await allEnded(below)
     })
 
-    test('reads resources and a prompt, is told of progress, and gives a call up', async (t) => {
+    test('reads resources and a prompt, receives progress, and cancels a call', async (t) => {
       const site = await startSite(t)
       const client = await connect(stdio())
       t.after(() => client.close())

@@ -1,4 +1,5 @@
-// The documents: every command and every snippet in them runs, and every option and error code in them exists.
+// The documents: every command and every snippet in them runs, and every option and error code in
+// them exists.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// The Node library's record: nothing on disk unless `store` is set, and enough in memory for a browser crash.
+// The Node library's record: nothing on disk unless `store` is set, and enough in memory for a
+// browser crash.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +20,10 @@ const run = promisify(execFile)
 const UNSTORED = { ...BROWSER_CONFIG, store: undefined }
 
 describe('the library', { timeout: 120_000 }, () => {
-  /** Runs a program with the library, whose state folder is empty. @returns the files that it left there */
+  /**
+   * Runs a program with the library, whose state folder is empty.
+   * @returns the files that it left there
+   */
   async function filesLeftBy(t, program) {
     const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
     t.after(() => rmSync(state, { recursive: true, force: true }))
@@ -104,7 +108,8 @@ describe('the library', { timeout: 120_000 }, () => {
         const folders = profileFolders(before)
         for (const { pid } of before) process.kill(pid, 'SIGKILL')
         await allEnded(before)
-        // The server removes the profiles when it notices the death. A call before that would report it.
+        // The server removes the profiles when it notices the death. A call before that would
+        // report it.
         await until(() => !folders.some((folder) => existsSync(folder)), 'the end of the profiles')
         assert.equal((await session.evaluate('location.href')).value, site.url('/first'))
         const { cookies } = await session.getCookies()

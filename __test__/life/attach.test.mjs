@@ -124,7 +124,7 @@ describe('attached to a running browser', { skip: process.platform !== 'linux' }
   )
 
   test(
-    'the death of the browser is told to the call in flight, and to the next',
+    'the crash of the browser is reported by the running call and by the next one',
     { timeout: 30_000 },
     async (t) => {
       const browser = await startBrowser(t)

@@ -16,7 +16,11 @@ const SIZES = `({
 })`
 const STATE = `new Promise((resolve) => requestAnimationFrame(() => resolve([document.visibilityState, document.hasFocus()])))`
 
-/** Asserts a viewport inside a window inside a screen. @param {any} sizes @param {[number, number]} viewport */
+/**
+ * Asserts a viewport inside a window inside a screen.
+ * @param {any} sizes
+ * @param {[number, number]} viewport
+ */
 function assertNested({ inner, outer, screen, available }, viewport) {
   assert.deepEqual(inner, viewport)
   for (const axis of [0, 1]) {

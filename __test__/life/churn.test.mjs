@@ -1,4 +1,5 @@
-// Sessions that come and go leave nothing behind; `npm run test:soak` has twenty thousand calls of it.
+// Sessions that come and go leave nothing behind; `npm run test:soak` has twenty thousand calls of
+// it.
 import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 

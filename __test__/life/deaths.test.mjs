@@ -92,7 +92,8 @@ test(
     const [started, first] = [browsers(pid), threads(pid, 'troupe')]
     assert.ok(started.length > 0 && first.length > 0)
     const haveEnded = () => !threads(pid, 'troupe').some((thread) => first.includes(thread))
-    // A large result moves the work of a thread to another one, unless it is read too soon for that.
+    // A large result moves the work of a thread to another one, unless it is read too soon for
+    // that.
     const end = async () => {
       await server.ok('evaluate', { script: "'x'.repeat(1_000_000)" })
       return until(haveEnded, 'the end of the threads', 1000).catch(() => false)
@@ -231,7 +232,10 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   )
 })
 
-/** Chromium's children show all their arguments as one. @param {import('../support/processes.mjs').Process} process */
+/**
+ * Chromium's children show all their arguments as one.
+ * @param {import('../support/processes.mjs').Process} process
+ */
 const isRenderer = ({ command }) =>
   /--type=renderer| -isForBrowser|WebKitWebProcess/.test(command.join(' '))
 
@@ -269,7 +273,10 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     }
   )
 
-  /** Pages that never come to rest, and those that open them: beside themselves, and with themselves as the opener. */
+  /**
+   * Pages that never come to rest, and those that open them: beside themselves, and with themselves
+   * as the opener.
+   */
   const BUSY = {
     '/busy': '<title>Busy</title><script>for (;;) ;</script>',
     '/button': '<title>Button</title><button onclick="for (;;) ;">Go</button>',
@@ -289,7 +296,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
       .map(({ pageId }) => pageId)
 
   test(
-    'by an action, the action says so, and the list until it is led elsewhere',
+    'by an action, the action says so, and the list until it navigates',
     { timeout: 30_000 },
     async (t) => {
       const [site, server] = [
@@ -384,7 +391,10 @@ function busiest(processes) {
   }
 }
 
-/** The process of a page that never comes to rest, once there is one. @param {import('../support/server.mjs').Server} server */
+/**
+ * The process of a page that never comes to rest, once there is one.
+ * @param {import('../support/server.mjs').Server} server
+ */
 function busyRenderer(server) {
   return until(
     () => busiest(descendants(/** @type {number} */ (server.child.pid)).filter(isRenderer)),
@@ -392,7 +402,11 @@ function busyRenderer(server) {
   )
 }
 
-/** Returns when a page of the session runs a script that never ends. @param {import('../support/server.mjs').Server} server @param {string} sessionId */
+/**
+ * Returns when a page of the session runs a script that never ends.
+ * @param {import('../support/server.mjs').Server} server
+ * @param {string} sessionId
+ */
 async function keepBusy(server, sessionId) {
   server.call('evaluate', { sessionId, script: 'while (true) {}' }).catch(() => null)
   await busyRenderer(server)

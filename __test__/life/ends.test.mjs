@@ -1,5 +1,5 @@
-// However the server is told to end, it ends with 0 within two seconds and leaves nothing behind. After a signal, calls that
-// run have two seconds more.
+// Every way to stop the server: it exits with 0 within two seconds and leaves no process or file
+// behind. After a signal, running calls have two more seconds.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -24,7 +24,10 @@ const ENDS = {
   SIGINT: (server) => server.child.kill('SIGINT')
 }
 
-/** @type {Record<string, (server: Server, site: Awaited<ReturnType<typeof startSite>>) => Promise<unknown>>} */
+/**
+ * @type {Record<string, (server: Server, site: Awaited<ReturnType<typeof startSite>>) =>
+ *   Promise<unknown>>}
+ */
 const MOMENTS = {
   'when nothing runs': (server) => server.ok('navigate', { url: 'about:blank' }),
   'while a click waits for its element': async (server, site) => {
@@ -47,7 +50,12 @@ const MOMENTS = {
   }
 }
 
-/** Begins a call that the end of the server will cut off. @param {Server} server @param {string} tool @param {object} args */
+/**
+ * Begins a call that the end of the server will cut off.
+ * @param {Server} server
+ * @param {string} tool
+ * @param {object} args
+ */
 function run(server, tool, args) {
   server.call(tool, args).catch(() => null)
 }

@@ -5,7 +5,9 @@ import { describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 
-/** What Kubernetes sets in each pod beside a Service that is named `troupe` and has the port 8931. */
+/**
+ * What Kubernetes sets in each pod beside a Service that is named `troupe` and has the port 8931.
+ */
 const SERVICE_LINKS = {
   TROUPE_SERVICE_HOST: '10.0.171.239',
   TROUPE_SERVICE_PORT: '8931',

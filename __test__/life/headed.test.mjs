@@ -11,7 +11,11 @@ import { until } from '../support/wait.mjs'
 
 const AS_ROOT = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 
-/** What is shown there, as the X server tells it. @param {{ DISPLAY: string }} display @returns {Promise<string>} */
+/**
+ * What is shown there, as the X server tells it.
+ * @param {{ DISPLAY: string }} display
+ * @returns {Promise<string>}
+ */
 function windows(display) {
   return new Promise((resolve, reject) => {
     execFile(
@@ -26,7 +30,11 @@ function windows(display) {
   })
 }
 
-/** Fills a form in a window, and in that of a second session; ends the server. @param {import('../support/server.mjs').Server} server @param {{ url: (path: string) => string }} site */
+/**
+ * Fills a form in a window, and in that of a second session; ends the server.
+ * @param {import('../support/server.mjs').Server} server
+ * @param {{ url: (path: string) => string }} site
+ */
 async function mainJob(server, site) {
   await server.ok('navigate', { url: site.url('/form') })
   await server.ok('type', { selector: '#name', text: 'Ada' })

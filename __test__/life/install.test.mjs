@@ -1,4 +1,5 @@
-// `troupe doctor` and `troupe install` for each browser: what is found, what is missing, and what to type.
+// `troupe doctor` and `troupe install` for each browser: what is found, what is missing, and what
+// to type.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'

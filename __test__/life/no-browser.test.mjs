@@ -34,8 +34,8 @@ function assertTellsWhatToType({ error, isError, json, text, ms }) {
 }
 
 describe('without a browser', { skip: process.platform !== 'linux' }, () => {
-  // Google's Chrome is looked for by its own names only: nobody installs it for these tests, and what the system's usual
-  // places have of Chromium does not count.
+  // Google's Chrome is looked for by its own names only: nobody installs it for these tests, and
+  // what the system's usual places have of Chromium does not count.
   const CHROME = ['--browser', 'chrome']
 
   test(
@@ -92,7 +92,7 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
     }
   )
 
-  test('one that does not start is told with what it said', { timeout: 30_000 }, async (t) => {
+  test('one that does not start is reported with its stderr', { timeout: 30_000 }, async (t) => {
     const { home, env } = emptyMachine(t)
     const path = join(home, 'chromium-headless-shell')
     writeFileSync(
@@ -109,7 +109,7 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
     }
   })
 
-  test('one that is no program is told as such', { timeout: 30_000 }, async (t) => {
+  test('one that is no program is reported as such', { timeout: 30_000 }, async (t) => {
     const { home, env } = emptyMachine(t)
     const path = join(home, 'chromium')
     writeFileSync(path, 'not a program', { mode: 0o755 })

@@ -1,4 +1,5 @@
-// Browsers as many as the configuration wants, contexts made ahead, and a machine that has no memory left.
+// Browsers as many as the configuration wants, contexts created in advance, and a machine that has
+// no memory left.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allEnded, browsers } from '../support/processes.mjs'
@@ -6,7 +7,12 @@ import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
-/** Sets a cookie in each session, then reads it again in each. @param {any} server @param {any} site @param {string[]} sessions */
+/**
+ * Sets a cookie in each session, then reads it again in each.
+ * @param {any} server
+ * @param {any} site
+ * @param {string[]} sessions
+ */
 async function checkApart(server, site, sessions) {
   await Promise.all(
     sessions.map((sessionId) =>
@@ -70,7 +76,7 @@ describe('several browsers', { timeout: 60_000 }, () => {
   })
 })
 
-describe('contexts made ahead', { timeout: 60_000 }, () => {
+describe('contexts created in advance', { timeout: 60_000 }, () => {
   const taken = (server) =>
     server.stderr().split('the session uses a context that was created in advance').length - 1
 

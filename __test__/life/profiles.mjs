@@ -2,7 +2,10 @@
 import { dirname } from 'node:path'
 import { profileOf } from '../support/processes.mjs'
 
-/** Those of these browsers, by their own arguments. @param {import('../support/processes.mjs').Process[]} browsers */
+/**
+ * Those of these browsers, by their own arguments.
+ * @param {import('../support/processes.mjs').Process[]} browsers
+ */
 export function profileFolders(browsers) {
   return browsers.map((browser) => dirname(profileOf(browser) ?? ''))
 }

@@ -1,11 +1,15 @@
-// How long a session lives, and what happens when there is no place for one: on a clock that stands still until it is
-// told to go on.
+// How long a session lives, and what happens when there is no place for one: on a clock that stands
+// still until it is told to go on.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { failure, inMemoryManager } from '../support/managers.mjs'
 
-/** @param {any} manager @param {string} id the code of the error that a call to the session would get; undefined where it lives */
+/**
+ * @param {any} manager
+ * @param {string} id the code of the error that a call to the session would get; undefined where it
+ *   lives
+ */
 const errorCode = (manager, id) => manager.validateSession(id).error?.errorCode
 
 describe('a session', { timeout: 30_000 }, () => {

@@ -2,11 +2,15 @@
 
 /**
  * A line of a snapshot.
- * @typedef {{ role: string, name: string, text: string, ref: string, hint: string, states: string, depth: number }} Line
+ * @typedef {{ role: string, name: string, text: string, ref: string, hint: string, states: string,
+ *   depth: number }} Line
  *   `text` follows the colon; `hint` is the tag, class or id of an element without a name
  */
 
-/** @typedef {(tool: string, args?: object) => Promise<any>} Call calls a tool; resolves to the result as JSON or text */
+/**
+ * @typedef {(tool: string, args?: object) => Promise<any>} Call calls a tool; resolves to the
+ *   result as JSON or text
+ */
 
 export class Agent {
   calls = 0
@@ -60,7 +64,10 @@ export class Agent {
     return this.act('fill', { selector: refOf(target), value })
   }
 
-  /** Fills several fields, checks several boxes. @param {[Line | string, string | boolean][]} fields */
+  /**
+   * Fills several fields, checks several boxes.
+   * @param {[Line | string, string | boolean][]} fields
+   */
   fillAll(fields) {
     return this.act('fill_form', {
       fields: fields.map(([target, value]) => ({ selector: refOf(target), value }))
@@ -103,7 +110,11 @@ export class View {
     this.lines = lines
   }
 
-  /** Every line with that role, and that name or text if given. @param {string} role @param {string | RegExp} [name] */
+  /**
+   * Every line with that role, and that name or text if given.
+   * @param {string} role
+   * @param {string | RegExp} [name]
+   */
   all(role, name) {
     return this.lines.filter((line) => line.role === role && matches(line, name))
   }

@@ -1,4 +1,5 @@
-// Runs the policies on Troupe and, through `playwright.mjs`, on @playwright/mcp, and writes a table:
+// Runs the policies on Troupe and, through `playwright.mjs`, on @playwright/mcp, and writes a
+// table:
 //   node __test__/miniwob/compare.mjs [kind …]
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +43,12 @@ async function onTroupe(server, kind, seed) {
   return { solved: reward >= SOLVED, calls: agent.calls, bytes, reason: String(reason ?? '') }
 }
 
-/** Runs an episode on @playwright/mcp. @param {Server} server @param {string} kind @param {string} seed */
+/**
+ * Runs an episode on @playwright/mcp.
+ * @param {Server} server
+ * @param {string} kind
+ * @param {string} seed
+ */
 async function onPlaywright(server, kind, seed) {
   const tools = new PlaywrightTools(server)
   await tools.own('navigate', { url: `${origin}/miniwob/${kind}.html` })
@@ -55,7 +61,10 @@ async function onPlaywright(server, kind, seed) {
   return { solved: reward >= SOLVED, calls, bytes, reason: String(reason ?? '') }
 }
 
-/** Without its pauses after each call, and without the snapshots that it adds to results: policies ask for them. */
+/**
+ * Without its pauses after each call, and without the snapshots that it adds to results: policies
+ * ask for them.
+ */
 const FAST = ['--timeout-settle', '0', '--snapshot-mode', 'none']
 
 /** @param {string[]} flags */

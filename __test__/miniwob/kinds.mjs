@@ -20,9 +20,13 @@ export const GROUPS = {
 
 export const SEEDS = ['1', '2', '3']
 
-/** Seeds of kinds with an episode that cannot be solved, or not on a slow machine. @type {Record<string, string[]>} */
+/**
+ * Seeds of kinds with an episode that cannot be solved, or not on a slow machine.
+ * @type {Record<string, string[]>}
+ */
 export const OTHER_SEEDS = {
-  // With seed 2, two messages have the sender that the task names, and the page accepts one of them.
+  // With seed 2, two messages have the sender that the task names, and the page accepts one of
+  // them.
   'email-inbox-forward': ['1', '3', '4'],
   'email-inbox-noscroll': ['1', '3', '4'],
   // With seed 1, the wanted item is selected from the start, and the menu ignores a click on it.

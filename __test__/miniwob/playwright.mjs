@@ -1,7 +1,9 @@
 // @playwright/mcp behind Troupe's tools, as far as it has the same: the policies run on both.
 import { parse } from './agent.mjs'
 
-/** What has no counterpart: a tool that lists the elements of a CSS selector with their attributes. */
+/**
+ * What has no counterpart: a tool that lists the elements of a CSS selector with their attributes.
+ */
 export const NO_COUNTERPART = 'no tool for it, other than one that runs code'
 
 export class PlaywrightTools {
@@ -14,7 +16,12 @@ export class PlaywrightTools {
     this.client = client
   }
 
-  /** Calls one of its own tools. @param {string} tool @param {object} args @returns {Promise<string>} */
+  /**
+   * Calls one of its own tools.
+   * @param {string} tool
+   * @param {object} args
+   * @returns {Promise<string>}
+   */
   async own(tool, args) {
     this.calls++
     const { text, isError, error } = await this.client.call(`browser_${tool}`, args)
@@ -23,7 +30,11 @@ export class PlaywrightTools {
     return text
   }
 
-  /** The result of a function in the page, for the harness alone. @param {string} script @returns {Promise<any>} */
+  /**
+   * The result of a function in the page, for the harness alone.
+   * @param {string} script
+   * @returns {Promise<any>}
+   */
   async evaluate(script) {
     const text = await this.own('evaluate', { function: script })
     return JSON.parse(/### Result\n([^]*?)(?:\n###|$)/.exec(text)?.[1] ?? 'null')
@@ -35,7 +46,10 @@ export class PlaywrightTools {
     return /```yaml\n([^]*?)\n?```/.exec(text)?.[1] ?? ''
   }
 
-  /** The line of an element in a snapshot. A snapshot of one element makes the other refs invalid. @param {string} target */
+  /**
+   * The line of an element in a snapshot. A snapshot of one element makes the other refs invalid.
+   * @param {string} target
+   */
   async #line(target) {
     if (!/^(f\d+)?e\d+$/.test(target)) {
       const [line] = parse(await this.#snapshot(target, true))
@@ -53,7 +67,11 @@ export class PlaywrightTools {
     return { x, y, width, height }
   }
 
-  /** A point of an element, by default its center, in the viewport. @param {string} target @param {{ x: number, y: number }} [position] */
+  /**
+   * A point of an element, by default its center, in the viewport.
+   * @param {string} target
+   * @param {{ x: number, y: number }} [position]
+   */
   async #point(target, position) {
     const { x, y, width, height } = await this.#box(target)
     return position
@@ -162,7 +180,11 @@ export class PlaywrightTools {
   }
 }
 
-/** Its snapshot in Troupe's form: without containers, with plain text as text, and a line's only text on that line. @param {string} snapshot */
+/**
+ * Its snapshot in Troupe's form: without containers, with plain text as text, and a line's only
+ * text on that line.
+ * @param {string} snapshot
+ */
 function asTroupe(snapshot) {
   const lines = snapshot
     .split('\n')

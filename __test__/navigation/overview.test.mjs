@@ -1,4 +1,5 @@
-// The short snapshot in the result of a navigation: an agent can act on the page without another call.
+// The short snapshot in the result of a navigation: an agent can act on the page without another
+// call.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'

@@ -27,7 +27,11 @@ const attachment = (name) => (_request, response) =>
     })
     .end('evil')
 
-/** A server, a site, an empty folder. @param {{ after: (end: () => unknown) => void }} t @param {string[]} [args] */
+/**
+ * A server, a site, an empty folder.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {string[]} [args]
+ */
 async function start(t, args) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))

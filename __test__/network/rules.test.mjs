@@ -1,4 +1,5 @@
-// block_resource and mock_response: for everything that a session asks the network for, wherever it comes from.
+// block_resource and mock_response: for everything that a session asks the network for, wherever it
+// comes from.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVERYWHERE, all } from '../support/everywhere.mjs'
@@ -8,7 +9,10 @@ import { html } from '../support/site.mjs'
 
 const IMAGE = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></svg>'
 
-/** Loads something of each type, and tells in `loaded` what came. @type {import('../support/site.mjs').Route} */
+/**
+ * Loads something of each type, and tells in `loaded` what came.
+ * @type {import('../support/site.mjs').Route}
+ */
 const RICH = (_request, response) =>
   html(
     response,

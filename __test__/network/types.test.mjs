@@ -1,4 +1,5 @@
-// Every type of request on the web platform: shown in the request log with its type, and blocked by block_resource.
+// Every type of request on the web platform: shown in the request log with its type, and blocked by
+// block_resource.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -72,7 +73,8 @@ describe('request types', { timeout: 60_000 }, () => {
       await server.ok('navigate', { sessionId, url: site.url('/types') })
       assert.equal((await logged(sessionId, type, `/typed/free-${type}`)).resourceType, type)
       await server.ok('block_resource', { sessionId, resourceType: type })
-      // What a link fetches ahead takes a way that a document gets when it is committed: rules come too late for the present one.
+      // What a link fetches ahead takes a way that a document gets when it is committed: rules come
+      // too late for the present one.
       if (type === 'prefetch') await server.ok('navigate', { sessionId, url: site.url('/types') })
       const asked = site.requests.length
       if (type === 'websocket') {

@@ -5,7 +5,12 @@ import { shared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
 import { sharedPage } from './world.mjs'
 
-/** Waits until `target` is actionable. @param {import('./world.mjs').World} world @param {string} target @param {object} [more] */
+/**
+ * Waits until `target` is actionable.
+ * @param {import('./world.mjs').World} world
+ * @param {string} target
+ * @param {object} [more]
+ */
 const ready = (world, target, more) =>
   world.call('waitActionable', {
     refs: { prefix: 'e', next: 100 },
@@ -62,7 +67,10 @@ describe('actionability', { timeout: 60_000 }, () => {
     assert.equal((await world.call('turn')).download, true)
   })
 
-  /** By state: the element, the statement that makes it actionable, and the message. @type {[string, string, string, RegExp][]} */
+  /**
+   * By state: the element, the statement that makes it actionable, and the message.
+   * @type {[string, string, string, RegExp][]}
+   */
   const HEALED = [
     [
       'disabled',

@@ -5,7 +5,11 @@ import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
-/** Defines a custom element with these contents in a closed root. @param {string} tag @param {string} inside */
+/**
+ * Defines a custom element with these contents in a closed root.
+ * @param {string} tag
+ * @param {string} inside
+ */
 const element = (tag, inside) => `customElements.define('${tag}', class extends HTMLElement {
   constructor() { super(); this.attachShadow({ mode: 'closed' }).innerHTML = ${JSON.stringify(inside)} }
 })`

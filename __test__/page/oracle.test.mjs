@@ -1,13 +1,17 @@
 // Compares the roles and names in snapshots with Chromium's own accessibility tree, on real pages.
 //
-// Compared are all elements that have a line in the snapshot and a node in Chromium's tree. Tolerated differences:
+// Compared are all elements that have a line in the snapshot and a node in Chromium's tree.
+// Tolerated differences:
 // - Chromium's internal names of roles are translated (CHROMIUM_ROLES).
-// - Names are compared without white space and invisible characters (soft hyphens, zero-width spaces, private-use
+// - Names are compared without white space and invisible characters (soft hyphens, zero-width
+//   spaces, private-use
 //   characters of icon fonts). Chromium separates boxes by their layout, accname by their `display`.
-// - A name is the computed accessible name. The line may show less if the children contain it, which is checked separately.
-// - A row without an explicit name has no name in the snapshot. Chromium names the rows of some tables.
-// Elements that only one side has are listed below the figures and not counted: the snapshot omits wrappers, empty lists,
-// images without a size, and the contents of named links and headings.
+// - A name is the computed accessible name. The line may show less if the children contain it,
+//   which is checked separately.
+// - A row without an explicit name has no name in the snapshot. Chromium names the rows of some
+//   tables.
+// Elements that only one side has are listed below the figures and not counted: the snapshot omits
+// wrappers, empty lists, images without a size, and the contents of named links and headings.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -129,7 +133,10 @@ const QUIET = `new Promise((resolve) => {
   }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
 })`
 
-/** Reads the page from both sides. Repeats it until the page has not changed in between. @param {World} world */
+/**
+ * Reads the page from both sides. Repeats it until the page has not changed in between.
+ * @param {World} world
+ */
 async function bothLooks(world) {
   for (let attempt = 0; attempt < 10; attempt++) {
     const before = await world.evaluate('__told()')

@@ -8,8 +8,8 @@ import { sharedPage } from './world.mjs'
 const many = (count, item) => Array.from({ length: count }, (_, index) => item(index)).join('')
 
 /**
- * The name of a rule, a page, its snapshot (a string), a pattern in it, or a function that checks it, and the options of
- * the snapshot.
+ * The name of a rule, a page, its snapshot (a string), a pattern in it, or a function that checks
+ * it, and the options of the snapshot.
  * @typedef {[string, string, string | RegExp | ((text: string) => boolean), object?]} Rule
  */
 

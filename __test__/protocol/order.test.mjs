@@ -1,5 +1,5 @@
-// Calls of one session run in the order in which they were sent, those of different sessions concurrently, and a
-// canceled one stops.
+// Calls of one session run in the order in which they were sent, those of different sessions
+// concurrently, and a canceled one stops.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -128,7 +128,7 @@ describe('a canceled call', { timeout: 60_000 }, () => {
 
   for (const [what, prepare, call] of [
     ['a click that waits for its element', '/', ['click', { selector: '#never', timeout: 60_000 }]],
-    ['a script that never gives way', '/', ['evaluate', { script: 'for (;;) ;' }]],
+    ['a script that never yields', '/', ['evaluate', { script: 'for (;;) ;' }]],
     ['a script that never ends', '/', ['evaluate', { script: 'new Promise(() => {})' }]],
     ['a navigation that is never answered', '/', ['navigate', { url: '/hang', timeout: 60_000 }]],
     ['a slow typing', '/form', ['type', { selector: '#name', text: 'abc', delay: 20_000 }]]

@@ -8,7 +8,11 @@ import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
-/** A folder of prompts. @param {{ after: (end: () => unknown) => void }} t @param {Record<string, string>} files */
+/**
+ * A folder of prompts.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {Record<string, string>} files
+ */
 function promptFolder(t, files) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-prompts-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)

@@ -1,4 +1,5 @@
-// The contents of a client's sessions as resources: list, read, subscribe, and completion of their names.
+// The contents of a client's sessions as resources: list, read, subscribe, and completion of their
+// names.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -186,7 +187,7 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.ok((await listed(other)).every((uri) => !uri.includes(sessionId)))
   })
 
-  test('subscribers are told of navigation and load, others are not', async () => {
+  test('subscribers are notified of navigation and load, others are not', async () => {
     const [watched, unwatched] = [await sessionAt('/'), await sessionAt('/')]
     const uri = `playwright:///page/${watched}/page-1`
     await request('resources/subscribe', { uri })

@@ -1,4 +1,5 @@
-// Seed 002, resiliency: the record after a crash, and how work continues. A hundred crashes are in __test__/soak.
+// Seed 002, resiliency: the record after a crash, and how work continues. A hundred crashes are in
+// __test__/soak.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'

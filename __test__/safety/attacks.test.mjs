@@ -1,4 +1,5 @@
-// A page that tries to reach a forbidden host in every way that a page has: none does, and the log names each.
+// A page that tries to reach a forbidden host in every way that a page has: none does, and the log
+// names each.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -8,10 +9,17 @@ import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
 const NAMES = Object.keys(WAYS)
-/** Not to the load: some of what the page asks for never comes. @param {any} server @param {string} url */
+/**
+ * Not to the load: some of what the page asks for never comes.
+ * @param {any} server
+ * @param {string} url
+ */
 const go = (server, url) => server.ok('navigate', { url, waitUntil: 'domcontentloaded' })
 
-/** What must be seen to reach an open host: fewer would say that the page does not do what it is for. */
+/**
+ * What must be seen to reach an open host: fewer would say that the page does not do what it is
+ * for.
+ */
 const LEAST = BROWSER === 'firefox' ? 32 : 38
 
 describe('a malicious page', { timeout: 240_000 }, () => {
@@ -21,7 +29,12 @@ describe('a malicious page', { timeout: 240_000 }, () => {
   /** Ways that reach an open host with this browser. @type {string[]} */
   let working
 
-  /** The attack page of `from` on hosts below `domain`. @param {string} from @param {string} domain @param {string[]} [ways] */
+  /**
+   * The attack page of `from` on hosts below `domain`.
+   * @param {string} from
+   * @param {string} domain
+   * @param {string[]} [ways]
+   */
   const attack = (from, domain, ways = NAMES) => {
     const query = new URLSearchParams({ to: `http://WAY.${domain}:${site.port}` })
     for (const way of ways) query.append('way', way)
@@ -31,7 +44,13 @@ describe('a malicious page', { timeout: 240_000 }, () => {
   const came = (domain) =>
     NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
 
-  /** Waits until the log names each of `ways`, and sees that none has come. @param {any} server @param {string} domain @param {string[]} ways @param {string} rule */
+  /**
+   * Waits until the log names each of `ways`, and sees that none has come.
+   * @param {any} server
+   * @param {string} domain
+   * @param {string[]} ways
+   * @param {string} rule
+   */
   async function nothingComes(server, domain, ways, rule) {
     const named = () =>
       ways.filter(
@@ -99,7 +118,8 @@ describe('a malicious page', { timeout: 240_000 }, () => {
         'a private page reaches private hosts'
       )
       await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
-      // Workers that pages share do not run at all there; connections ahead of any request say nothing to anybody.
+      // Workers that pages share do not run at all there; connections ahead of any request say
+      // nothing to anybody.
       const silent = ['service-worker', 'shared-worker', 'preconnect']
       await nothingComes(
         server,

@@ -1,4 +1,5 @@
-// Names of files that would lead out of the folders in reach: none is written or read, by any tool that takes one.
+// Names of files that would lead out of the folders in reach: none is written or read, by any tool
+// that takes one.
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -15,7 +16,10 @@ import { test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
 import { startServer } from '../support/server.mjs'
 
-/** Names that lead out of `output`, beside which `out` holds what is wanted. @param {string} root */
+/**
+ * Names that lead out of `output`, beside which `out` holds what is wanted.
+ * @param {string} root
+ */
 const waysOut = (root) => [
   ...[
     '../..',

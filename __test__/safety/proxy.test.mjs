@@ -1,4 +1,5 @@
-// A proxy with credentials: pages reach the network through it, and nothing that Troupe writes contains the password.
+// A proxy with credentials: pages reach the network through it, and nothing that Troupe writes
+// contains the password.
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'

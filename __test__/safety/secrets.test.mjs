@@ -283,7 +283,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     await server.end()
     assertNone(
       server.received.map((message) => JSON.stringify(message)).join('\n') + server.stderr(),
-      'what was told'
+      'the output'
     )
   })
 

@@ -35,13 +35,13 @@ describe('errors', { timeout: 60_000 }, () => {
   )
 
   test('Property 4: Invalid SessionId Returns Consistent Error', async () => {
-    const strangers = fc.oneof(
+    const unknownIds = fc.oneof(
       fc.uuid(),
       fc.string({ unit: 'binary' }),
       fc.stringMatching(/^[\w-]{1,40}$/)
     )
     await fc.assert(
-      fc.asyncProperty(operations, strangers, async ([tool, args], stranger) => {
+      fc.asyncProperty(operations, unknownIds, async ([tool, args], stranger) => {
         const { isError, json } = await server.call(tool, { ...args, sessionId: stranger })
         assert.equal(isError, true)
         assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
@@ -52,7 +52,8 @@ describe('errors', { timeout: 60_000 }, () => {
   })
 
   /**
-   * Calls that fail, each with the code that it fails with; `inSession` are those that concern the session.
+   * Calls that fail, each with the code that it fails with; `inSession` are those that concern the
+   * session.
    * @type {Record<string, (word: string) => [string, object]>}
    */
   const inSession = {

@@ -59,7 +59,10 @@ describe('operations', { timeout: 60_000 }, () => {
     )
   })
 
-  /** A space at an end stands in what is `contenteditable` as one that does not break. @param {string} text */
+  /**
+   * A space at an end stands in what is `contenteditable` as one that does not break.
+   * @param {string} text
+   */
   const spaced = (text) => text.replaceAll('\u00a0', ' ')
 
   test('Property 6: Successful Operations Return Success Field', async () => {

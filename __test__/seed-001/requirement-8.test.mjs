@@ -13,7 +13,9 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
     }
   })
   let sessionId
-  /** A call of each kind that fails: its tool, its arguments, its code, and what its details tell. */
+  /**
+   * A call of each kind that fails: its tool, its arguments, its code, and what its details tell.
+   */
   let failures
 
   before(async () => {
@@ -39,7 +41,11 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
     ]
   })
 
-  /** Goes through the failures. @param {(failure: { json: any, result: any, sent: any, code: string, details: string[] }) => void} check */
+  /**
+   * Goes through the failures.
+   * @param {(failure: { json: any, result: any, sent: any, code: string, details: string[] }) =>
+   *   void} check
+   */
   async function each(check) {
     await server.ok('navigate', { sessionId, url: site.url('/twins') })
     for (const [tool, args, code, details] of failures) {

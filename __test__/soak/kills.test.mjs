@@ -1,4 +1,5 @@
-// A hundred deaths of the server, a hundred of the browser. `npm run test:soak`; `npm test` has a few of each.
+// A hundred deaths of the server, a hundred of the browser. `npm run test:soak`; `npm test` has a
+// few of each.
 import { test } from 'node:test'
 import { killRounds } from '../support/kills.mjs'
 

@@ -3,7 +3,10 @@ import { freemem } from 'node:os'
 import { test } from 'node:test'
 import { realConversations } from '../upstream/real.mjs'
 
-/** Memory of one: Node with @playwright/mcp, and a Chromium with a page; half of what is free stays free. */
+/**
+ * Memory of one: Node with @playwright/mcp, and a Chromium with a page; half of what is free stays
+ * free.
+ */
 const MIB_EACH = 300
 const count = Math.min(100, Math.floor(freemem() / 2 ** 20 / 2 / MIB_EACH))
 

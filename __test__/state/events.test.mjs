@@ -62,7 +62,7 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     assert.deepEqual(await closed, [{ reason: 'closed' }])
   })
 
-  test('the end of an expired session is told with its reason', async (t) => {
+  test('the end of an expired session is reported with its reason', async (t) => {
     // Listeners do not keep the process running.
     const running = setInterval(() => {}, 1000)
     t.after(() => clearInterval(running))

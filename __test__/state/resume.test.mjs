@@ -1,4 +1,5 @@
-// Sessions that come back: after the death of their server, after their expiry, at the start of the next server.
+// Sessions that come back: after the death of their server, after their expiry, at the start of the
+// next server.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -33,7 +34,10 @@ const isIn = (server, sessionId, state) => async () =>
     (session) => session.sessionId === sessionId
   )
 
-/** The pause between two reads of a large database is a multiple of how long a read takes: long on a busy machine (ms). */
+/**
+ * The pause between two reads of a large database is a multiple of how long a read takes: long on a
+ * busy machine (ms).
+ */
 const SEVERAL_READS = 60_000
 
 describe('session_resume', { timeout: 120_000 }, () => {
@@ -465,7 +469,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     )
   })
 
-  test('an id that nobody knows is told so', async (t) => {
+  test('an unknown id is reported as unknown', async (t) => {
     const server = await startOn(t, 'memory')
     const { json } = await server.call('session_resume', {
       sessionId: '00000000-0000-4000-8000-000000000000'

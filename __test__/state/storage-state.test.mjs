@@ -20,7 +20,10 @@ describe('the storage state', { timeout: 120_000 }, () => {
     startBrowser(t)
   ])
 
-  /** Without the values that Playwright does not write: what is falsy, numbers that JSON has no word for; and the tab's. */
+  /**
+   * Without the values that Playwright does not write: what is falsy, numbers that JSON has no word
+   * for; and the tab's.
+   */
   const without = (described) =>
     JSON.parse(JSON.stringify(described), (key, value) => {
       if (key === 'session') return []
@@ -171,7 +174,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a file out of reach, one that is none and one that does not fit are told so', async () => {
+  test('unreadable, missing and invalid files are reported as such', async () => {
     const [, server] = await begun
     const sessionId = await server.createSession()
     writeFileSync(join(folder, 'junk.json'), '{"cookies": 5}')
@@ -187,14 +190,22 @@ describe('the storage state', { timeout: 120_000 }, () => {
     }
   })
 
-  /** A session that is logged in, with something in localStorage. @param {any} server @param {any} site */
+  /**
+   * A session that is logged in, with something in localStorage.
+   * @param {any} server
+   * @param {any} site
+   */
   const member = async (server, site) => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/log-in') })
     await server.ok('evaluate', { sessionId, script: "() => { localStorage.cart = 'full' }" })
     return sessionId
   }
-  /** Its title, after the page is loaded again, and its localStorage. @param {any} server @param {any} sessionId */
+  /**
+   * Its title, after the page is loaded again, and its localStorage.
+   * @param {any} server
+   * @param {any} sessionId
+   */
   const standing = async (server, sessionId) => {
     await server.ok('reload', { sessionId })
     return (

@@ -1,11 +1,13 @@
-// Ways in which a page can try to reach a host, and a site that lets it: what comes there is counted by its `Host`.
+// Ways in which a page can try to reach a host, and a site that lets it: what comes there is
+// counted by its `Host`.
 import { createServer as createPlainServer } from 'node:net'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 
 /**
- * Each as a script of the page that gets `to`, the origin that it wants to reach, and `own`, that of its own site; `name` is
- * a part of the path, so that each way is told apart. Ways that lead the page itself away stand last.
+ * Each as a script of the page that gets `to`, the origin that it wants to reach, and `own`, that
+ * of its own site; `name` is a part of the path, so that each way is told apart. Ways that lead the
+ * page itself away stand last.
  * @type {Record<string, string>}
  */
 export const WAYS = {
@@ -115,7 +117,8 @@ export async function startAttackSite(t) {
 }
 
 /**
- * A proxy that stands for the internet: every host leads to `port` of this machine, and each is counted.
+ * A proxy that stands for the internet: every host leads to `port` of this machine, and each is
+ * counted.
  * @param {{ after: (end: () => unknown) => void }} t @param {number} port
  */
 export async function startInternet(t, port) {

@@ -1,4 +1,5 @@
-// How tests start the browser: without a window, and as root without the sandbox, which root cannot have.
+// How tests start the browser: without a window, and as root without the sandbox, which root cannot
+// have.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,8 +31,8 @@ export const NO_ANSWER =
   BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
 
 /**
- * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where it has a browser of its
- * own, that starts meanwhile.
+ * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where
+ * it has a browser of its own, that starts meanwhile.
  */
 export const BRIEF = { chromium: 1500, firefox: 4000, webkit: 8000 }[BROWSER]
 
@@ -50,8 +51,8 @@ export const BROWSER_CONFIG = {
 }
 
 /**
- * The environment of this process without what would configure Troupe behind a test's back. What is recorded is each
- * server's own, unless a test says otherwise.
+ * The environment of this process without what would configure Troupe behind a test's back. What is
+ * recorded is each server's own, unless a test says otherwise.
  */
 export function cleanEnvironment(more = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TROUPE_'))

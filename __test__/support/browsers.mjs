@@ -1,53 +1,58 @@
 // One table of browsers: which of the end-to-end tests run with each, and what a browser cannot do.
 //
-// The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`); `npm test`
-// runs all of them with Chromium and the `chosen` files with the others, `npm run test:full` all files with each.
-// `only-this-browser.mjs` skips what is listed here, each with its reason.
+// The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`);
+// `npm test` runs all of them with Chromium and the `chosen` files with the others, `npm run
+// test:full` all files with each. `only-this-browser.mjs` skips what is listed here, each with its
+// reason.
 
 /**
  * @typedef {object} Row
- * @property {number} [patience] how much longer a test may take than with Chromium: each start of it counts
+ * @property {number} [patience] how much longer a test may take than with Chromium: each start of
+ *   it counts
  * @property {string[]} chosen files below `__test__` that `npm test` runs with this browser, too
- * @property {boolean} [isPartial] runs no other files, also in `npm run test:full`: they do not depend on the binary
+ * @property {boolean} [isPartial] runs no other files, also in `npm run test:full`: they do not
+ *   depend on the binary
  * @property {string[]} [withoutTools] tools that answer with what to use in their place
- * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a test or a `describe`
+ * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
+ *   test or a `describe`
  *   (`*`: all of the file): why it does not run
  */
 
 const NO_FILE_SYSTEM_ACCESS = 'this browser does not implement the File System Access API'
 
-const IN_MEMORY = 'no browser takes part'
-/** Messages, revisions, prompts, guards. */
-const SERVER_ALONE = 'what is tested is the server’s own, whichever browser stands behind'
+const IN_MEMORY = 'the test uses no browser'
+/** Reason for tests of messages, protocol versions, prompts and guards. */
+const SERVER_ALONE = 'the test covers the server only'
 
-const IS_CHROMIUM = 'the browser that the test brings along is a Chromium'
+const IS_CHROMIUM = 'the test uses its own Chromium'
 
-const NO_SOCKETS = 'BiDi does not tell that a request is a socket’s'
+const NO_SOCKETS = 'BiDi does not report WebSocket requests as such'
 
-/** What WebKit's driver has no words for. */
-const NO_CONSOLE = 'WebDriver does not tell what pages log'
-const NO_REQUESTS = 'WebDriver does not tell what pages ask for, and mocks nothing'
-const NO_DIALOG_KIND = 'WebDriver does not tell of which kind a dialog is'
+/** What WebKit's driver does not support. */
+const NO_CONSOLE = 'WebDriver does not report console messages'
+const NO_REQUESTS = 'WebDriver does not report requests and cannot mock them'
+const NO_DIALOG_KIND = 'WebDriver does not report the type of a dialog'
 const POPUP_DIALOG =
-  'the driver hears of dialogs in its present window alone, and goes to no other whose dialog is open'
-const SCROLLBAR = 'its pictures show the scrollbar, which fades'
+  'the driver reports dialogs of its current window only, and cannot switch to a window with an open dialog'
+const SCROLLBAR = 'its screenshots show the fading scrollbar'
 const LATE =
-  'WebDriver runs no script before the page’s own, whose listeners on the window hear first'
-const KEYS = 'the driver presses Meta as Alt and Meta, and tells of a key beside Control twice'
+  'WebDriver cannot run a script before those of the page, whose listeners on the window run first'
+const KEYS = 'the driver presses Meta as Alt and Meta, and sends two events for a key with Control'
 
-const STANDS_STILL = 'frames without a screen come in pairs: what moves stands still between two'
+const STANDS_STILL =
+  'without a display, frames come in pairs: a moving element looks stable between the two'
 const NOT_SHARED =
-  'its driver allows no shared browser: a process for each session, and none before the first'
-const NO_LANGUAGE = 'its language cannot be chosen'
-const UNASKED = 'WebDriver leaves a page without asking it'
-const NO_PDF = 'WebKit’s driver prints nothing'
-const RUNS_ON = 'WebDriver has no way to end a script, nor to leave a page that runs one'
-const OTHER_BUTTONS = 'its driver never lets another button than the left one go'
+  'its driver needs a browser process for each session, and none runs before the first session'
+const NO_LANGUAGE = 'its locale cannot be set'
+const UNASKED = 'WebDriver navigates without the `beforeunload` dialog'
+const NO_PDF = 'WebKit’s driver cannot print'
+const RUNS_ON = 'WebDriver cannot terminate a script, nor navigate while one runs'
+const OTHER_BUTTONS = 'its driver does not release mouse buttons other than the left one'
 const NOT_HELD_BACK =
-  'WebKit’s connections cannot be held back: with rules for them it does not start'
-const WITHOUT_STATUS = 'WebDriver does not tell the status of an answer'
+  'WebKit’s connections do not go through the proxy: with network rules, it does not start'
+const WITHOUT_STATUS = 'WebDriver does not report the HTTP status'
 
-/** What no other browser than Chromium runs. @type {Row['unsupported']} */
+/** Tests that run with Chromium only. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
   'package.test.mjs': { '*': IN_MEMORY },
   'docs/': { '*': 'the documents are checked once, with Chromium' },
@@ -65,9 +70,9 @@ const ABOUT_CHROMIUM = {
   'transports/guard.test.mjs': { '*': SERVER_ALONE },
   'transports/openapi.test.mjs': { '*': SERVER_ALONE },
   'transports/reverse-proxy.test.mjs': { '*': SERVER_ALONE },
-  'life/binaries.test.mjs': { '*': 'it says which browser' },
-  'life/headed.test.mjs': { '*': 'it says which browser' },
-  'life/install.test.mjs': { '*': 'it says which browser' },
+  'life/binaries.test.mjs': { '*': 'the test selects a browser itself' },
+  'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
+  'life/install.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/no-browser.test.mjs': {
     'one that is installed later is found without a new start': IS_CHROMIUM
@@ -76,7 +81,7 @@ const ABOUT_CHROMIUM = {
     '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM
   },
   'seed-001/requirement-6.test.mjs': {
-    '6.1 without --browser it is chromium': 'it says --browser'
+    '6.1 without --browser it is chromium': 'the test passes --browser'
   },
   'clients/': { '*': 'the client is what is tested' },
   'upstream/': { '*': 'no browser of ours takes part' },
@@ -87,7 +92,8 @@ const ABOUT_CHROMIUM = {
 /** @type {Record<string, Row>} */
 export const BROWSERS = {
   chromium: { chosen: [], unsupported: {} },
-  // `chromium --headless` instead of the headless shell: the files whose result depends on the binary.
+  // `chromium --headless` instead of the headless shell: the files whose result depends on the
+  // binary.
   chrome: {
     patience: 3,
     isPartial: true,
@@ -135,7 +141,7 @@ export const BROWSERS = {
         'offline mode applies to navigations and new pages; mocks still respond':
           'offline, Firefox does not begin a navigation that a mock could answer',
         'mock_response applies to out-of-process iframes':
-          'BiDi tells nothing of shared and service workers',
+          'BiDi does not report shared and service workers',
         'set_throttling limits latency, download and upload independently, also in new pages':
           'Firefox’s own throttle lets through at once what fits into a second',
         'includes WebSockets with their start, and no data: URLs': NO_SOCKETS,
@@ -143,22 +149,22 @@ export const BROWSERS = {
         'block_resource websocket prevents WebSockets from opening': NO_SOCKETS,
         'blocked WebSockets stay blocked when the network is throttled': NO_SOCKETS,
         'prefetch requests are logged with their type, and can be blocked':
-          'Firefox is told to fetch nothing ahead',
+          'prefetching is disabled in Firefox',
         'includes frames and workers, and mocked and blocked requests':
-          'BiDi tells nothing of shared and service workers',
+          'BiDi does not report shared and service workers',
         'block_resource applies to pages, frames and workers, and to pages that open later':
-          'BiDi tells nothing of shared and service workers',
+          'BiDi does not report shared and service workers',
         'mock_response applies to pages, frames and workers until it is removed':
-          'BiDi tells nothing of shared and service workers',
+          'BiDi does not report shared and service workers',
         'set_offline blocks every kind of request, and unblocks it':
-          'BiDi tells nothing of shared and service workers'
+          'BiDi does not report shared and service workers'
       },
       'interaction/files.test.mjs': {
         'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'protocol/order.test.mjs': {
-        'a script that never gives way stops at once, and the next call works':
+        'a script that never yields stops at once, and the next call works':
           'Firefox tells only after two seconds that a script runs for too long'
       },
       'waiting/leaving.test.mjs': {
@@ -169,11 +175,11 @@ export const BROWSERS = {
       },
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page':
-          'BiDi does not tell of such a cookie in which page it is'
+          'BiDi does not report the partition of such a cookie'
       },
       'waiting/afterwards.test.mjs': {
         'a response of unknown length is awaited while data arrives, and reported as open':
-          'BiDi does not tell what of an answer has come: it is waited for as long as `--timeout-settle` says'
+          'BiDi does not report received data, so Troupe waits until `--timeout-settle`'
       },
       'waiting/speed.test.mjs': {
         '*': 'the limits are for Chromium; `npm run bench` has those for Firefox'
@@ -201,7 +207,7 @@ export const BROWSERS = {
     unsupported: {
       ...ABOUT_CHROMIUM,
       'bad-input/dialogs.test.mjs': {
-        '*': 'WebDriver does not tell of which kind a dialog is, nor its default'
+        '*': 'WebDriver does not report the type of a dialog, nor its default value'
       },
       'bad-input/elements.test.mjs': {
         '#moving of /buttons is not clicked: moving': STANDS_STILL,
@@ -219,7 +225,7 @@ export const BROWSERS = {
         'away from a page that asks whether to leave answers with that question': UNASKED
       },
       'bad-input/parameters.test.mjs': {
-        'a locale that the browser does not know is told by its name': NO_LANGUAGE
+        'a locale that the browser does not know is named in the error': NO_LANGUAGE
       },
       'extraction/many.test.mjs': {
         'closed shadow roots are found beside 1,500 blank elements':
@@ -243,8 +249,8 @@ export const BROWSERS = {
         'upload_file answers the file chooser of a cross-site frame, out-of-process too':
           'WebDriver does not report file choosers',
         'upload_file answers a file chooser, and the click reports the chooser':
-          'WebDriver does not tell of file choosers',
-        'upload_file reports invalid input': 'WebDriver does not tell of file choosers'
+          'WebDriver does not report file choosers',
+        'upload_file reports invalid input': 'WebDriver does not report file choosers'
       },
       'interaction/frames.test.mjs': {
         'in a frame that is zoomed are clicked, hovered over, checked and filled':
@@ -272,11 +278,11 @@ export const BROWSERS = {
       },
       'life/no-browser.test.mjs': {
         ...ABOUT_CHROMIUM['life/no-browser.test.mjs'],
-        'one that does not start is told with what it said': 'its driver is what is started',
-        'one that is no program is told as such': 'its driver is what is started'
+        'one that does not start is reported with its stderr': 'the test starts its driver instead',
+        'one that is no program is reported as such': 'the test starts its driver instead'
       },
       'protocol/order.test.mjs': {
-        'a script that never gives way stops at once, and the next call works': RUNS_ON
+        'a script that never yields stops at once, and the next call works': RUNS_ON
       },
       'protocol/resources.test.mjs': {
         'the network log of a page is listed and read': NO_REQUESTS
@@ -323,7 +329,7 @@ export const BROWSERS = {
       },
       'life/deaths.test.mjs': {
         'between two calls, the next one finds the log-in, the form and the refs':
-          'its site is mocked, and WebDriver mocks nothing',
+          'the test mocks its site, and WebDriver cannot mock',
         'when a page crashes':
           'a renderer that dies takes its session with the driver along: the session is resumed',
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
@@ -343,7 +349,7 @@ export const BROWSERS = {
         'are opened, listed, selected and closed; calls without a pageId use the current one':
           WITHOUT_STATUS
       },
-      'network/': { '*': 'WebDriver has no words for the network' },
+      'network/': { '*': 'WebDriver does not support network interception' },
       'page/closed-roots.test.mjs': { '*': 'WebDriver hands over no closed shadow roots' },
       'page/frames.test.mjs': {
         'of another site run init scripts too': 'WebDriver runs no script before the page’s own'
@@ -411,7 +417,7 @@ export const BROWSERS = {
       },
       'state/storage-state.test.mjs': {
         'holds the cookies that a frame of another site has inside a page':
-          'WebDriver does not tell of such a cookie in which page it is'
+          'WebDriver does not report the partition of such a cookie'
       },
       'state/events.test.mjs': {
         'are console, request, response, dialog, download, page and close': NO_CONSOLE
@@ -468,12 +474,21 @@ export const ALONE = [
   'waiting/ready.test.mjs'
 ]
 
-/** Whether nothing of this file runs with this browser. @param {string} browser @param {string} file */
+/**
+ * Whether nothing of this file runs with this browser.
+ * @param {string} browser
+ * @param {string} file
+ */
 export function nothingOf(browser, file) {
   return of(browser, file).some((names) => '*' in names)
 }
 
-/** Why this test does not run with this browser, if it does not. @param {string} browser @param {string} file @param {string} name */
+/**
+ * Why this test does not run with this browser, if it does not.
+ * @param {string} browser
+ * @param {string} file
+ * @param {string} name
+ */
 export function unsupported(browser, file, name) {
   for (const names of of(browser, file)) {
     const reason = names[name] ?? names['*']

@@ -15,7 +15,8 @@ const LONGEST = 120_000
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {{ calls: number, sessions: number, growth: number }} limits how many calls, on how many sessions at once, and
+ * @param {{ calls: number, sessions: number, growth: number }} limits how many calls, on how many
+ *   sessions at once, and
  *   by how many MiB the server's own memory may grow between a third of them and all
  */
 export async function churn(t, { calls, sessions, growth }) {
@@ -73,8 +74,8 @@ export async function churn(t, { calls, sessions, growth }) {
   t.diagnostic(
     `${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
   )
-  // Connections of clients and threads that wait for work come and go with how much is done at once; what each session
-  // left behind would be many times that.
+  // Connections of clients and threads that wait for work come and go with how much is done at
+  // once; what each session left behind would be many times that.
   const more = { threads: sessions, files: sessions, processes: 2, folders: 1 }
   for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
     assert.ok(
@@ -85,7 +86,11 @@ export async function churn(t, { calls, sessions, growth }) {
   assert.ok(after.memory - before.memory < growth, `${before.memory} MiB, then ${after.memory} MiB`)
 }
 
-/** What the server holds, once that is the same for half a second. @param {number} pid @param {string} folder */
+/**
+ * What the server holds, once that is the same for half a second.
+ * @param {number} pid
+ * @param {string} folder
+ */
 async function settled(pid, folder) {
   let last = ''
   let since = performance.now()

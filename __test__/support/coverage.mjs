@@ -1,15 +1,24 @@
-// Whether the end-to-end tests show every tool: at the end of a whole `npm test` some call must have given each parameter
-// and each of its choices with success, seen each field of the answer, and met each error that the tool can give.
+// Whether the end-to-end tests show every tool: at the end of a whole `npm test` some call must
+// have given each parameter and each of its choices with success, seen each field of the answer,
+// and met each error that the tool can give.
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-/** @typedef {{ name: string, group: string, inputSchema: { properties?: Record<string, any>, required?: string[] }, outputSchema?: any }} Tool */
+/**
+ * @typedef {{ name: string, group: string, inputSchema: { properties?: Record<string, any>,
+ *   required?: string[] }, outputSchema?: any }} Tool
+ */
 
 /** As the addon itself lists them. @type {Tool[]} */
 export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../native.js').toolSchemas())
 
-/** The same of a schema: what there is to be used or seen. @param {any} schema @param {string} path @returns {string[]} */
+/**
+ * The same of a schema: what there is to be used or seen.
+ * @param {any} schema
+ * @param {string} path
+ * @returns {string[]}
+ */
 function pointsIn(schema, path) {
   // An answer within another is seen where it stands by itself.
   if (path.endsWith('-> navigation')) return []
@@ -41,7 +50,8 @@ const LEADING = [
 export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
-  // Every tool tells of pages in the same words: `click` shows one that came to a dead server, `pages` one that crashed.
+  // Every tool reports pages in the same form: `click` shows one whose server is down, `pages` one
+  // that crashed.
   ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure', '-> newPages.crashed']])),
   click: ['-> newPages.crashed'],
   list_sessions: ['-> sessions.pages.crashed'],
@@ -53,7 +63,10 @@ const POINTER = ['click', 'check', 'uncheck', 'hover', 'drag_and_drop']
 const ENTERING = ['type', 'fill', 'fill_form', 'select']
 const SCHEMED = ['navigate', 'pages', 'get_cookies', 'set_cookies']
 
-/** Errors that depend on what a tool does, and not on what it takes. @type {Record<string, string[]>} */
+/**
+ * Errors that depend on what a tool does, and not on what it takes.
+ * @type {Record<string, string[]>}
+ */
 const ERRORS = {
   ELEMENT_NOT_CLICKABLE: POINTER,
   ELEMENT_NOT_EDITABLE: [...ENTERING, 'upload_file', 'check', 'uncheck'],
@@ -105,14 +118,21 @@ function errorsOf({ name, group, inputSchema: { properties = {} } }) {
   ]
 }
 
-/** Whether an answer's field is one that its schema has, or of a part that may hold anything. @param {any} schema @param {string[]} path */
+/**
+ * Whether an answer's field is one that its schema has, or of a part that may hold anything.
+ * @param {any} schema
+ * @param {string[]} path
+ */
 function isDeclared(schema, [name, ...rest]) {
   if (schema.items) return isDeclared(schema.items, [name, ...rest])
   if (name === undefined || !schema.properties) return true
   return name in schema.properties && isDeclared(schema.properties[name], rest)
 }
 
-/** Fields that the result of any tool may have: the first one after a rest of its session names what is lost. */
+/**
+ * Fields that the result of any tool may have: the first one after a rest of its session names what
+ * is lost.
+ */
 const IN_ANY_RESULT = ['resumed']
 
 /** Empties the folder for a whole run. @param {string} path */
@@ -122,7 +142,11 @@ export function begin(path) {
   return path
 }
 
-/** What no test of the run has used or seen: a line for each. @param {string} path @returns {string[]} */
+/**
+ * What no test of the run has used or seen: a line for each.
+ * @param {string} path
+ * @returns {string[]}
+ */
 export function missing(path) {
   /** @type {Map<string, Set<string>>} */
   const seen = new Map()

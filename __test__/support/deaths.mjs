@@ -4,9 +4,11 @@ import { kill, query } from './record.mjs'
 import { startServer } from './server.mjs'
 
 /**
- * One death: calls stream in until SIGKILL comes at a random moment; then the file must be whole, hold every answer that
- * the client has with the same bytes, and tell what was under way.
- * @param {{ after: (end: () => unknown) => void }} t @param {string} file @param {number} moment milliseconds
+ * One death: calls stream in until SIGKILL comes at a random moment; then the file must be whole,
+ * hold every answer that the client has with the same bytes, and tell what was under way.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {string} file
+ * @param {number} moment milliseconds
  */
 export async function dieDuringCalls(t, file, moment) {
   const server = await startServer(t, ['--store', file])
@@ -83,7 +85,11 @@ export async function dieDuringCalls(t, file, moment) {
   return { answered: answered.size, recorded: rows.length }
 }
 
-/** A part without the marks around what a page says: they are new in each answer, and what stands between them is recorded. @param {any} part */
+/**
+ * A part without the marks around what a page says: they are new in each answer, and what stands
+ * between them is recorded.
+ * @param {any} part
+ */
 const unmarked = (part) =>
   part.type === 'text'
     ? { ...part, text: part.text.replace(/^<page (\w+)>\n([^]*)\n<\/page \1>$/, '$2') }

@@ -11,7 +11,8 @@ export const HEADLESS_SHELL = firstOf([
 
 /**
  * @param {{ after: (end: () => unknown) => void }} t
- * @returns `path` for --executable-path, `isStarting` whether the server has started it, `letGo` lets it begin
+ * @returns `path` for --executable-path, `isStarting` whether the server has started it, `letGo`
+ *   lets it begin
  */
 export function delayedBrowser(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-delayed-'))

@@ -31,7 +31,10 @@ export function codeBlocks(language) {
     )
 }
 
-/** The lines of all shell blocks, without comments. @returns {{ path: string, command: string }[]} */
+/**
+ * The lines of all shell blocks, without comments.
+ * @returns {{ path: string, command: string }[]}
+ */
 export function shellCommands() {
   return [...codeBlocks('bash'), ...codeBlocks('')].flatMap(({ path, code }) =>
     code

@@ -1,4 +1,5 @@
-// A page whose requests come from everywhere: itself, frames of its own and of another origin, workers of each kind.
+// A page whose requests come from everywhere: itself, frames of its own and of another origin,
+// workers of each kind.
 
 const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
 

@@ -9,7 +9,8 @@ import { openWebSocket } from './websocket.mjs'
  * Starts a server on a free port, and ends it with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {string[]} [args]
- * @param {{ env?: Record<string, string>, cwd?: string, transport?: string, browser?: boolean }} [options]
+ * @param {{ env?: Record<string, string>, cwd?: string, transport?: string, browser?: boolean }}
+ *   [options]
  */
 export async function startHttpServer(t, args = [], { transport = 'http', ...options } = {}) {
   const server = new HttpServer(['--transport', transport, '--port', '0', ...args], {
@@ -39,7 +40,10 @@ export class HttpServer extends Server {
     return Number(new URL(this.url).port)
   }
 
-  /** The token that its clients send: the configured one, or that of the file that it names on stderr; '' for none. */
+  /**
+   * The token that its clients send: the configured one, or that of the file that it names on
+   * stderr; '' for none.
+   */
   get token() {
     const file = /clients must send the token in (.+?); `troupe/.exec(this.stderr())?.[1]
     return this.options.env?.TROUPE_AUTH_TOKEN ?? (file ? readFileSync(file, 'utf8').trim() : '')
@@ -79,7 +83,12 @@ export class HttpServer extends Server {
 
   /** Programs of the JSON API, which send its token. */
   program(token = this.token) {
-    /** @param {string} method @param {string} path @param {any} [body] @param {RequestInit} [more] */
+    /**
+     * @param {string} method
+     * @param {string} path
+     * @param {any} [body]
+     * @param {RequestInit} [more]
+     */
     return async (method, path, body, { headers, ...more } = {}) => {
       const json = body === undefined ? {} : { 'content-type': 'application/json' }
       const response = await fetch(this.at(`/api${path}`), {
@@ -112,7 +121,9 @@ export class HttpClient extends RpcClient {
 
   /**
    * A request of HTTP.
-   * @param {string} method @param {{ body?: any, headers?: Record<string, string>, signal?: AbortSignal, path?: string }} [options]
+   * @param {string} method
+   * @param {{ body?: any, headers?: Record<string, string>, signal?: AbortSignal, path?: string }}
+   *   [options]
    */
   fetch(method, { body, headers, signal, path = '' } = {}) {
     return fetch(this.url + path, {
@@ -129,8 +140,13 @@ export class HttpClient extends RpcClient {
     })
   }
 
-  /** The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself refused.
-   * @param {string} method @param {object} [params] @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options] */
+  /**
+   * The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself
+   * refused.
+   * @param {string} method
+   * @param {object} [params]
+   * @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options]
+   */
   async request(method, params, { signal, id = this.nextId(), timeout = this.patience } = {}) {
     const answer = async () => {
       const response = await this.fetch('POST', {
@@ -169,7 +185,11 @@ const MODERN = '2026-07-28'
 
 /** Each of its requests says all that there is to know of it. */
 export class StatelessClient extends HttpClient {
-  /** @param {string} method @param {any} [params] @param {Parameters<HttpClient['request']>[2]} [options] */
+  /**
+   * @param {string} method
+   * @param {any} [params]
+   * @param {Parameters<HttpClient['request']>[2]} [options]
+   */
   request(method, params, options) {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': MODERN,

@@ -27,7 +27,9 @@ async function stream(server, sessionId, over) {
 
 /**
  * The log-in, which is older than a second, and what was entered are there after each death.
- * @param {{ after: (end: () => unknown) => void }} t @param {'server' | 'browser'} victim @param {number} rounds
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {'server' | 'browser'} victim
+ * @param {number} rounds
  */
 export async function killRounds(t, victim, rounds) {
   const site = await memberSite(t)
@@ -51,7 +53,7 @@ export async function killRounds(t, victim, rounds) {
       process.kill(browser.pid, 'SIGKILL')
       over.abort()
       await streaming
-      // A call that comes before the server has heard of the death is told of it.
+      // A call that arrives before the server has noticed the crash reports it.
       await until(
         async () =>
           (await server.call('get_cookies', { sessionId })).json?.errorCode !== 'BROWSER_CRASHED',

@@ -1,5 +1,5 @@
-// Session managers in this process: one with a real browser, and one whose browser is in memory and whose clock stands
-// still until it is told to go on (the addon's feature `testing`, which `npm run build` has and a release has not).
+// Session managers in this process: one with a real browser, and one with an in-memory browser and
+// a clock that the test advances (the addon's feature `testing`, which releases do not have).
 import { createRequire } from 'node:module'
 import { BROWSER_CONFIG } from './browser.mjs'
 
@@ -29,12 +29,20 @@ export function inMemoryManager(config = {}) {
     manager,
     /** Moves the clock on; timers that are due fire a moment later. @param {number} ms */
     advance: (ms) => native.advance(ms),
-    /** What the addon answers, `{ ok }` or `{ error }`. @param {string} tool @param {object} args */
+    /**
+     * What the addon answers, `{ ok }` or `{ error }`.
+     * @param {string} tool
+     * @param {object} args
+     */
     call: async (tool, args) => JSON.parse(await native.call(tool, JSON.stringify(args)))
   }
 }
 
-/** What `promise` is rejected with; an error where it is not. @param {Promise<unknown>} promise @returns {Promise<any>} */
+/**
+ * What `promise` is rejected with; an error where it is not.
+ * @param {Promise<unknown>} promise
+ * @returns {Promise<any>}
+ */
 export async function failure(promise) {
   let value
   try {

@@ -12,7 +12,10 @@ export const META = {
 
 /**
  * A request of that era that must succeed: its result.
- * @param {import('./server.mjs').Server} server @param {string} method @param {object} [params] @param {object} [meta]
+ * @param {import('./server.mjs').Server} server
+ * @param {string} method
+ * @param {object} [params]
+ * @param {object} [meta]
  */
 export async function modernRequest(server, method, params, meta) {
   const { result, error } = await server.request(method, { ...params, _meta: { ...META, ...meta } })

@@ -1,12 +1,17 @@
-// What the end-to-end tests use of the tools, noted for a whole `npm test`: each call with its parameters, what came of it,
-// and the fields of its answer. coverage.mjs says what is missing.
+// Records which parts of the tools the end-to-end tests use in a complete `npm test`: each call
+// with its parameters, its outcome and the fields of its result. coverage.mjs reports what is
+// missing.
 import { writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** Names the folder for the notes; without it nothing is noted. */
 export const NOTES = 'TEST_NOTES'
 
-/** By tool: `field` for one that was given, `field=value` for a choice, `-> field` for one of an answer, `! CODE` for an error. @type {Map<string, Set<string>>} */
+/**
+ * By tool: `field` for one that was given, `field=value` for a choice, `-> field` for one of an
+ * answer, `! CODE` for an error.
+ * @type {Map<string, Set<string>>}
+ */
 const noted = new Map()
 
 const folder = process.env[NOTES]
@@ -21,7 +26,12 @@ if (folder) {
   })
 }
 
-/** Notes a call. @param {string} tool @param {any} given @param {{ isError: boolean, json: any }} answer */
+/**
+ * Notes a call.
+ * @param {string} tool
+ * @param {any} given
+ * @param {{ isError: boolean, json: any }} answer
+ */
 export function note(tool, given, { isError, json }) {
   if (!folder) return
   const points = noted.get(tool) ?? new Set()
@@ -40,7 +50,12 @@ export function note(tool, given, { isError, json }) {
   if (json?.ref_id === undefined) for (const point of pointsOf(json, '-> ')) points.add(point)
 }
 
-/** The fields of a value, and the words in them. @param {any} value @param {string} path @returns {string[]} */
+/**
+ * The fields of a value, and the words in them.
+ * @param {any} value
+ * @param {string} path
+ * @returns {string[]}
+ */
 function pointsOf(value, path) {
   if (Array.isArray(value)) return value.flatMap((item) => pointsOf(item, path))
   if (value === null || typeof value !== 'object')

@@ -1,5 +1,5 @@
-// The pages of the test site, by path. Each is plain HTML whose scripts leave a trace that a test can read: in the title,
-// in the element #out, or in a variable of the window.
+// The pages of the test site, by path. Each is plain HTML whose scripts leave a trace that a test
+// can read: in the title, in the element #out, or in a variable of the window.
 
 const page = (title, body, head = '') =>
   `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
@@ -10,7 +10,8 @@ export const PAGES = {
     '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'
   ),
 
-  // Fields of every kind. Each keystroke is kept with its time in `keys`, each event's name in `events`.
+  // Fields of every kind. Each keystroke is kept with its time in `keys`, each event's name in
+  // `events`.
   '/form': page(
     'Form',
     `<form action="/echo">

@@ -1,4 +1,4 @@
-// What can be told of a picture without a library.
+// Reads facts about an image without a library.
 
 /** @param {string} data base64 of a PNG or JPEG */
 export function sizeOf(data) {

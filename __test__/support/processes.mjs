@@ -1,9 +1,12 @@
-// Processes as /proc tells them (Linux). A process is its pid and the time it started, so that a pid used again is not
-// taken for the one that had it before.
+// Processes as /proc tells them (Linux). A process is its pid and the time it started, so that a
+// pid used again is not taken for the one that had it before.
 import { readFileSync, readdirSync } from 'node:fs'
 import { until } from './wait.mjs'
 
-/** @typedef {{ pid: number, parent: number, started: string, state: string, command: string[] }} Process */
+/**
+ * @typedef {{ pid: number, parent: number, started: string, state: string, command: string[] }}
+ *   Process
+ */
 
 /** @param {number | string} pid @returns {Process | null} null where it is gone */
 export function readProcess(pid) {
@@ -24,7 +27,11 @@ export function readProcess(pid) {
   }
 }
 
-/** Every process below `pid`, children first, without zombies. @param {number} pid @returns {Process[]} */
+/**
+ * Every process below `pid`, children first, without zombies.
+ * @param {number} pid
+ * @returns {Process[]}
+ */
 export function descendants(pid) {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -51,7 +58,11 @@ export function threads(pid, name) {
   return readdirSync(`/proc/${pid}/task`).filter(isNamed)
 }
 
-/** The profile that a browser has, by its command line, or WebKit's by its environment. @param {Process} process @returns {string | undefined} */
+/**
+ * The profile that a browser has, by its command line, or WebKit's by its environment.
+ * @param {Process} process
+ * @returns {string | undefined}
+ */
 export function profileOf({ pid, command }) {
   const [, ofChromium] =
     command.map((argument) => /^--user-data-dir=(.*)/.exec(argument)).find(Boolean) ?? []
@@ -75,7 +86,10 @@ function dataFolder(pid) {
   }
 }
 
-/** The browsers below `pid`: of a browser's many processes the one that is no part of another. @param {number} pid */
+/**
+ * The browsers below `pid`: of a browser's many processes the one that is no part of another.
+ * @param {number} pid
+ */
 export function browsers(pid) {
   const isPart = (argument) => argument.startsWith('--type=') || argument === '-contentproc'
   return descendants(pid).filter(
@@ -89,7 +103,11 @@ export function isAlive({ pid, started }) {
   return now !== null && now.started === started && now.state !== 'Z'
 }
 
-/** Waits until none of them lives; the error names those that do. @param {Process[]} processes @param {number} [timeout] ms */
+/**
+ * Waits until none of them lives; the error names those that do.
+ * @param {Process[]} processes
+ * @param {number} [timeout] ms
+ */
 export async function allEnded(processes, timeout = 5000) {
   await until(() => !processes.some(isAlive), 'the end of the processes', timeout).catch(
     (error) => {

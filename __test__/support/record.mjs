@@ -4,7 +4,10 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A folder that goes with the test. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * Creates a folder that is removed after the test.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 export function temporaryFolder(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
   // A server that ends at the same time may still write there.
@@ -12,7 +15,10 @@ export function temporaryFolder(t) {
   return folder
 }
 
-/** The path of a record that is not there yet. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * The path of a record that is not there yet.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 export function recordFile(t) {
   return join(temporaryFolder(t), 'record.db')
 }
@@ -40,7 +46,12 @@ connection.commit()
 print(json.dumps(rows, default=lambda data: data.hex()))
 `
 
-/** What a stranger to Troupe reads in the file, by SQL. @param {string} file @param {string} sql @returns {any[]} */
+/**
+ * Reads the file with SQL, as another program does.
+ * @param {string} file
+ * @param {string} sql
+ * @returns {any[]}
+ */
 export function query(file, sql) {
   if (!existsSync(file)) throw new Error(`there is no ${file}`)
   return JSON.parse(
@@ -48,7 +59,7 @@ export function query(file, sql) {
   )
 }
 
-/** As the system would end it, with nothing told. @param {import('./server.mjs').Server} server */
+/** Kills the server with SIGKILL. @param {import('./server.mjs').Server} server */
 export async function kill(server) {
   server.child.kill('SIGKILL')
   await server.exit

@@ -1,4 +1,5 @@
-// Real reverse proxies in front of a server, with the configurations that docs/reverse-proxy.md shows.
+// Real reverse proxies in front of a server, with the configurations that docs/reverse-proxy.md
+// shows.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,8 +14,10 @@ const DOCUMENT = new URL('../../docs/reverse-proxy.md', import.meta.url)
  * @typedef {object} ReverseProxy
  * @property {string} debianPackage
  * @property {string} language of its block in the document
- * @property {[string | RegExp, string][]} changes to the documented configuration: another port, no TLS. PORT stands for the port
- * @property {(site: string, folder: string) => string} configuration the whole file, which includes the documented part
+ * @property {[string | RegExp, string][]} changes to the documented configuration: another port, no
+ *   TLS. PORT stands for the port
+ * @property {(site: string, folder: string) => string} configuration the whole file, which includes
+ *   the documented part
  * @property {(file: string, folder: string) => string[]} args of the program
  */
 
@@ -58,7 +61,12 @@ export function programPath(name) {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? ''
 }
 
-/** The documented configuration for other ports, without TLS. @param {ReverseProxy} proxy @param {number} port @param {number} upstream */
+/**
+ * The documented configuration for other ports, without TLS.
+ * @param {ReverseProxy} proxy
+ * @param {number} port
+ * @param {number} upstream
+ */
 function documented({ language, changes }, port, upstream) {
   const [, text = ''] =
     new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(DOCUMENT, 'utf8')) ?? []

@@ -1,8 +1,11 @@
-// What clients of every transport have in common: requests, the answers to them, tools that are called by these.
+// What clients of every transport have in common: requests, the answers to them, tools that are
+// called by these.
 import { note } from './notes.mjs'
 import { within } from './wait.mjs'
 
-/** More than the server gives anything: where that is in vain, its own words are better than none. */
+/**
+ * More than the server gives anything: where that is in vain, its own words are better than none.
+ */
 const PATIENCE = 35_000
 
 /** A client that sends JSON-RPC by its `send`, and hands what comes to `receive`. */
@@ -16,7 +19,10 @@ export class RpcClient {
   received = []
   /** @type {string[]} */
   unparsable = []
-  /** What is answered where the server asks: a ping, a question. @type {(request: any) => object | Promise<object>} */
+  /**
+   * What is answered where the server asks: a ping, a question.
+   * @type {(request: any) => object | Promise<object>}
+   */
   answer = () => ({})
 
   /** @param {object} _message without its `jsonrpc` */
@@ -34,7 +40,8 @@ export class RpcClient {
   }
 
   /**
-   * The whole answer, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the server ended first.
+   * The whole answer, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the server
+   * ended first.
    * @param {string} method @param {object} [params]
    * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
    * @returns {Promise<any>}
@@ -80,9 +87,12 @@ export class RpcClient {
   }
 
   /**
-   * A tool's answer. `json` is its text as JSON (of a success or an error), `text` all its text parts, `meta` its `_meta`,
+   * A tool's answer. `json` is its text as JSON (of a success or an error), `text` all its text
+   * parts, `meta` its `_meta`,
    * `ms` how long it took.
-   * @param {string} tool @param {object} [args] @param {Parameters<RpcClient['request']>[2]} [options]
+   * @param {string} tool
+   * @param {object} [args]
+   * @param {Parameters<RpcClient['request']>[2]} [options]
    */
   async call(tool, args = {}, options) {
     const begun = performance.now()
@@ -109,7 +119,12 @@ export class RpcClient {
     return answer
   }
 
-  /** As `call`, for one that must succeed: its JSON, or its text. @param {string} tool @param {object} [args] @returns {Promise<any>} */
+  /**
+   * As `call`, for one that must succeed: its JSON, or its text.
+   * @param {string} tool
+   * @param {object} [args]
+   * @returns {Promise<any>}
+   */
   async ok(tool, args) {
     const { json, text, isError, error } = await this.call(tool, args)
     if (error || isError) throw new Error(`${tool}: ${error ? JSON.stringify(error) : text}`)
@@ -123,7 +138,8 @@ export class RpcClient {
 }
 
 /**
- * The text between the marks of a page's, which must be those of this very call; what has none is as it is.
+ * The text between the marks of a page's, which must be those of this very call; what has none is
+ * as it is.
  * @param {string} text @param {string} [refId]
  */
 function unmarked(text, refId) {

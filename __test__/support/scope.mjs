@@ -3,8 +3,8 @@ import { Server } from './server.mjs'
 import { Site } from './site.mjs'
 
 /**
- * In place of a test's `t`, for what the tests of a `describe` share: to be called in its body, so that what is started
- * in a `before` ends after the last of them, whatever failed.
+ * In place of a test's `t`, for what the tests of a `describe` share: to be called in its body, so
+ * that what is started in a `before` ends after the last of them, whatever failed.
  * @returns {{ after: (end: () => unknown) => void }}
  */
 export function shared() {
@@ -23,9 +23,10 @@ export function shared() {
 }
 
 /**
- * A server and a site that the tests of a `describe` share: to be called in its body. They run from its `before` on, and end
- * after its last test.
- * @param {{ args?: string[], routes?: Record<string, string | import('./site.mjs').Route>, scope?: ReturnType<typeof shared> } & import('./server.mjs').ServerOptions} [options]
+ * A server and a site that the tests of a `describe` share: to be called in its body. They run from
+ * its `before` on, and end after its last test.
+ * @param {{ args?: string[], routes?: Record<string, string | import('./site.mjs').Route>, scope?:
+ *   ReturnType<typeof shared> } & import('./server.mjs').ServerOptions} [options]
  */
 export function startShared({ args, routes, scope = shared(), ...options } = {}) {
   const server = new Server(args, options)

@@ -7,7 +7,11 @@ import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
 import { temporaryFolder } from './record.mjs'
 import { BIN } from './server.mjs'
 
-/** What a program says; the site of the test goes on serving meanwhile. @param {string} program @param {string[]} args */
+/**
+ * What a program says; the site of the test goes on serving meanwhile.
+ * @param {string} program
+ * @param {string[]} args
+ */
 export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' })) {
   return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
     new Promise((resolve) => {

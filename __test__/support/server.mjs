@@ -1,4 +1,5 @@
-// The product as a client has it: its bin entry as a child process, JSON-RPC in lines on its stdin and stdout.
+// The product as a client has it: its bin entry as a child process, JSON-RPC in lines on its stdin
+// and stdout.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,13 +13,16 @@ import { until, within } from './wait.mjs'
 
 export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url))
 
-/** Servers that run now; none outlives this process, however it ends. @type {Set<import('node:child_process').ChildProcess>} */
+/**
+ * Servers that run now; none outlives this process, however it ends.
+ * @type {Set<import('node:child_process').ChildProcess>}
+ */
 const running = new Set()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 let made = ''
 
-/** Of all servers of this process; gone with it. */
+/** Returns the output folder of all servers of this process. It is removed at exit. */
 function outputFolder() {
   if (made === '') {
     made = mkdtempSync(join(tmpdir(), 'troupe-test-output-'))
@@ -40,8 +44,10 @@ export async function startServer(t, args = [], options = {}) {
 }
 
 /**
- * @typedef {{ env?: Record<string, string>, cwd?: string, command?: string[], browser?: boolean, handshake?: boolean }} ServerOptions
- *   `browser: false` leaves the browser's own arguments out, `handshake: false` the `initialize`; `command` is what is
+ * @typedef {{ env?: Record<string, string>, cwd?: string, command?: string[], browser?: boolean,
+ *   handshake?: boolean }} ServerOptions
+ * `browser: false` leaves the browser's own arguments out, `handshake: false` the `initialize`;
+ * `command` is what is
  *   started in place of the bin entry
  */
 
@@ -90,7 +96,10 @@ export class Server extends RpcClient {
     return this.#stderr
   }
 
-  /** Returns when it has written that: what it wrote before an answer may be read after it. @param {RegExp} pattern */
+  /**
+   * Returns when it has written that: what it wrote before an answer may be read after it.
+   * @param {RegExp} pattern
+   */
   async told(pattern) {
     await until(() => pattern.test(this.#stderr), `${pattern} in its stderr`).catch((late) => {
       throw new Error(`${late.message}: ${this.#stderr || 'empty'}`)
@@ -107,7 +116,11 @@ export class Server extends RpcClient {
     this.sendRaw(JSON.stringify({ jsonrpc: '2.0', ...message }))
   }
 
-  /** @param {string} method @param {object} [params] @param {Parameters<RpcClient['request']>[2]} [options] */
+  /**
+   * @param {string} method
+   * @param {object} [params]
+   * @param {Parameters<RpcClient['request']>[2]} [options]
+   */
   async request(method, params, options) {
     if (this.child.exitCode === null && this.child.signalCode === null)
       return super.request(method, params, options)
@@ -122,7 +135,8 @@ export class Server extends RpcClient {
         sessionId,
         errorCode = (await this.call('close_session', { sessionId })).json.errorCode
       } = json
-      // Its start took longer than a session lives here; that one's place is free once the browser has closed it.
+      // Its start took longer than a session lives here; that one's place is free once the browser
+      // has closed it.
       if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode))
         throw new Error(text)
       return !errorCode
@@ -135,7 +149,8 @@ export class Server extends RpcClient {
   }
 
   /**
-   * Ends it as a client does, by closing its stdin. Fails where it does not end by itself, or leaves a process behind.
+   * Ends it as a client does, by closing its stdin. Fails where it does not end by itself, or
+   * leaves a process behind.
    * @returns {Promise<{ code: number | null, signal: string | null }>}
    */
   async end() {
@@ -155,7 +170,11 @@ export class Server extends RpcClient {
     }
   }
 
-  /** Notifications of a kind that have come. @param {string} method @returns {any[]} their parameters */
+  /**
+   * Notifications of a kind that have come.
+   * @param {string} method
+   * @returns {any[]} their parameters
+   */
   notifications(method) {
     return this.received
       .filter((message) => message.method === method && message.id === undefined)

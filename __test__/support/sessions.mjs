@@ -5,7 +5,10 @@ import { until } from './wait.mjs'
 /** A session's id that no server has given. */
 export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
 
-/** A server, and the id of a session of it that has expired. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * A server, and the id of a session of it that has expired.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 export async function startWithExpiredSession(t) {
   const server = await startServer(t, ['--session-timeout', '50'])
   // So short a life may end before its making: the error names it too.

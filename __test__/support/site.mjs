@@ -7,10 +7,14 @@ import { PAGES } from './pages.mjs'
  * @typedef {import('node:http').IncomingMessage} Request
  * @typedef {import('node:http').ServerResponse} Response
  * @typedef {(request: Request, response: Response, url: URL) => void} Route
- * @typedef {{ method: string, path: string, headers: import('node:http').IncomingHttpHeaders, body: string }} Seen
+ * @typedef {{ method: string, path: string, headers: import('node:http').IncomingHttpHeaders, body:
+ *   string }} Seen
  */
 
-/** Beside the pages. A path that ends with / stands for all below it. @type {Record<string, Route>} */
+/**
+ * Beside the pages. A path that ends with / stands for all below it.
+ * @type {Record<string, Route>}
+ */
 const ROUTES = {
   // /redirect?to=/form&times=3
   '/redirect': (_request, response, { searchParams }) => {
@@ -74,7 +78,8 @@ const ROUTES = {
 /**
  * Starts it; it ends with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
- * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions; they win over the site's own
+ * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions; they win
+ *   over the site's own
  */
 export async function startSite(t, routes) {
   const site = new Site(routes)
@@ -116,7 +121,8 @@ export class Site {
   }
 
   /**
-   * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked for.
+   * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked
+   * for.
    * @param {string} path
    */
   hold(path) {
@@ -166,7 +172,8 @@ export class Site {
 }
 
 /**
- * A page whose connection stays open until the page itself ends: `closed` resolves then. For one visit.
+ * A page whose connection stays open until the page itself ends: `closed` resolves then. For one
+ * visit.
  * @returns {{ route: Route, opened: Promise<void>, closed: Promise<void> }}
  */
 export function openEnded() {

@@ -4,7 +4,12 @@ import { connect, createServer } from 'node:net'
 
 const PASSWORD_METHOD = 2
 
-/** The next `count` bytes of a socket. @param {import('node:net').Socket} socket @param {number} count @returns {Promise<Buffer>} */
+/**
+ * The next `count` bytes of a socket.
+ * @param {import('node:net').Socket} socket
+ * @param {number} count
+ * @returns {Promise<Buffer>}
+ */
 async function take(socket, count) {
   for (;;) {
     const bytes = socket.read(count)
@@ -21,7 +26,9 @@ const text = async (socket) => {
 
 /**
  * Starts a proxy that connects every host name to the site at `port`.
- * @param {{ after: (end: () => unknown) => void }} t @param {number} port @param {{ user: string, password: string }} credentials
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {number} port
+ * @param {{ user: string, password: string }} credentials
  */
 export async function startSocksProxy(t, port, { user, password }) {
   /** Host names of connections that were granted. @type {string[]} */

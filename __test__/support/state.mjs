@@ -1,4 +1,5 @@
-// What sessions are resumed with: a site to be logged in to, storage of every kind, and a record of a test's own.
+// What sessions are resumed with: a site to be logged in to, storage of every kind, and a record of
+// a test's own.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from './server.mjs'
 import { startSite } from './site.mjs'
 
-/** The path of a record that goes with the test. @param {{ after: (end: () => unknown) => void }} t */
+/**
+ * Returns the path of a record that is removed after the test.
+ * @param {{ after: (end: () => unknown) => void }} t
+ */
 export function recordFor(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -28,7 +32,8 @@ const MEMBERS = page(
 )
 
 /**
- * A site whose `/members` shows itself only to who holds the cookie that `/log-in` sets, for the server's eyes only.
+ * A site whose `/members` shows itself only to who holds the cookie that `/log-in` sets, for the
+ * server's eyes only.
  * @param {{ after: (end: () => unknown) => void }} t @param {Record<string, any>} [routes]
  */
 export const memberSite = (t, routes = {}) =>
@@ -53,7 +58,12 @@ export const memberSite = (t, routes = {}) =>
     ...routes
   })
 
-/** Logs in and fills half of the form. @param {import('./server.mjs').Server} server @param {any} site @param {string} [sessionId] */
+/**
+ * Logs in and fills half of the form.
+ * @param {import('./server.mjs').Server} server
+ * @param {any} site
+ * @param {string} [sessionId]
+ */
 export async function beMember(server, site, sessionId) {
   await server.ok('navigate', { sessionId, url: site.url('/log-in') })
   await server.ok('fill', { sessionId, selector: '#name', value: 'Ann' })
@@ -62,7 +72,11 @@ export async function beMember(server, site, sessionId) {
   await server.ok('select', { sessionId, selector: '#size', value: 'large' })
 }
 
-/** What a half-filled form holds. @param {import('./server.mjs').Server} server @param {string} [sessionId] */
+/**
+ * What a half-filled form holds.
+ * @param {import('./server.mjs').Server} server
+ * @param {string} [sessionId]
+ */
 export const formOf = async (server, sessionId) =>
   (
     await server.ok('evaluate', {
@@ -74,7 +88,10 @@ export const formOf = async (server, sessionId) =>
 
 export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
 
-/** Kills a server as nothing else does, and waits until it is gone. @param {import('./server.mjs').Server} server */
+/**
+ * Kills a server as nothing else does, and waits until it is gone.
+ * @param {import('./server.mjs').Server} server
+ */
 export async function kill(server) {
   server.child.kill('SIGKILL')
   await server.exit
@@ -83,7 +100,12 @@ export async function kill(server) {
 /** What is older than a second outlives every death: that is promised, and so what a test waits. */
 export const lossLimit = () => sleep(1000)
 
-/** Starts a server on a record. @param {{ after: (end: () => unknown) => void }} t @param {string} record @param {string[]} [args] */
+/**
+ * Starts a server on a record.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {string} record
+ * @param {string[]} [args]
+ */
 export const startOn = (t, record, args = []) => startServer(t, ['--store', record, ...args])
 
 /** Runs in a page: puts something of every kind into its storage. */
@@ -120,7 +142,10 @@ export const FILL_STORAGE = `async () => {
   database.close()
 }`
 
-/** Runs in a page: all that its storage holds, as one text in which every kind of value looks different. */
+/**
+ * Runs in a page: all that its storage holds, as one text in which every kind of value looks
+ * different.
+ */
 export const DESCRIBE_STORAGE = `async () => {
   const told = (value, above = []) => {
     if (above.includes(value)) return 'up ' + (above.length - above.indexOf(value))

@@ -1,4 +1,5 @@
-// Waiting without guessing how long: for a promise with a limit, or for a state that only asking again can tell.
+// Waiting without guessing how long: for a promise with a limit, or for a state that only asking
+// again can tell.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**

@@ -1,4 +1,5 @@
-// A WebSocket client of a few lines, since Node 20 has none: text frames, and whatever bytes a test wants.
+// A WebSocket client of a few lines, since Node 20 has none: text frames, and whatever bytes a test
+// wants.
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -54,7 +55,11 @@ export class WebSocketClient extends RpcClient {
   /** The code of the server's closing frame. @type {number | undefined} */
   closeCode
 
-  /** @param {import('node:net').Socket} socket @param {Buffer} head @param {import('node:http').IncomingHttpHeaders} headers */
+  /**
+   * @param {import('node:net').Socket} socket
+   * @param {Buffer} head
+   * @param {import('node:http').IncomingHttpHeaders} headers
+   */
   constructor(socket, head, headers) {
     super()
     this.socket = socket

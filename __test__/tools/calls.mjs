@@ -80,7 +80,11 @@ export const FITTING = {
 export const taking = (parameter) =>
   TOOLS.filter(({ inputSchema }) => parameter in (inputSchema.properties ?? {}))
 
-/** The arguments of `tool` with another target, in every parameter for one. @param {string} tool @param {string} selector */
+/**
+ * The arguments of `tool` with another target, in every parameter for one.
+ * @param {string} tool
+ * @param {string} selector
+ */
 export function aimedAt(tool, selector) {
   const call = { ...FITTING[tool] }
   if ('fields' in call) return { fields: [{ selector, value: 'x' }] }

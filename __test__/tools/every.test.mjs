@@ -1,4 +1,5 @@
-// Tests of all tools: each works in its session and page, and has the same errors for the same mistakes.
+// Tests of all tools: each works in its session and page, and has the same errors for the same
+// mistakes.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +36,12 @@ const misfit = ({ type, enum: words }) =>
         ? { no: 'string' }
         : 'another type'
 
-/** The required fields of a schema that are missing. @param {any} schema @param {any} value @returns {string[]} */
+/**
+ * The required fields of a schema that are missing.
+ * @param {any} schema
+ * @param {any} value
+ * @returns {string[]}
+ */
 function absent(schema, value) {
   if (schema.items) return (value ?? []).flatMap((item) => absent(schema.items, item))
   const missing = (schema.required ?? []).filter((name) => !(name in value))

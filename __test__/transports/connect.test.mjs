@@ -28,7 +28,13 @@ import {
 import { temporaryFolder } from '../support/record.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
-/** A stdio client of the server at `url`. @param {any} t @param {string} url @param {any} [options] @param {string[]} [args] */
+/**
+ * A stdio client of the server at `url`.
+ * @param {any} t
+ * @param {string} url
+ * @param {any} [options]
+ * @param {string[]} [args]
+ */
 const face = (t, url, options, args = []) =>
   startServer(t, ['--connect', url, ...args], { browser: false, ...options })
 
@@ -386,7 +392,11 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   })
 })
 
-/** A server that is not Troupe. @param {any} t @param {(socket: import('node:net').Socket) => void} respond */
+/**
+ * A server that is not Troupe.
+ * @param {any} t
+ * @param {(socket: import('node:net').Socket) => void} respond
+ */
 async function listen(t, respond) {
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -465,7 +475,11 @@ async function startTlsGate(t, target) {
   return { ...gate, certificate: file('certificate') }
 }
 
-/** A proxy between client and server whose connections can be closed. @param {any} t @param {number} target */
+/**
+ * A proxy between client and server whose connections can be closed.
+ * @param {any} t
+ * @param {number} target
+ */
 async function startGate(t, target, create = createServer) {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()

@@ -1,4 +1,5 @@
-// Random bytes on every transport: the server neither crashes nor hangs, and serves the next client.
+// Random bytes on every transport: the server neither crashes nor hangs, and serves the next
+// client.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -40,7 +41,11 @@ const almost = (right) =>
       return end % 3 === 0 ? bytes.subarray(0, end % bytes.length) : bytes
     })
 
-/** @param {fc.Arbitrary<Buffer>} arbitrary @param {(bytes: Buffer) => Promise<void>} check @param {number} numRuns */
+/**
+ * @param {fc.Arbitrary<Buffer>} arbitrary
+ * @param {(bytes: Buffer) => Promise<void>} check
+ * @param {number} numRuns
+ */
 const forAll = (arbitrary, check, numRuns) =>
   fc.assert(fc.asyncProperty(arbitrary, check), { numRuns, endOnFailure: true })
 

@@ -1,4 +1,4 @@
-// Strangers, foreign web pages and broken clients cannot affect a network server.
+// Unauthorized clients, foreign web pages and broken clients cannot affect a network server.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +18,9 @@ import { until, within } from '../support/wait.mjs'
 
 /**
  * A request with any headers, including those that `fetch` sets itself.
- * @param {string} url @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer }} [options]
+ * @param {string} url
+ * @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer }}
+ *   [options]
  */
 async function ask(url, { method = 'GET', headers = {}, body } = {}) {
   const asked = request(url, { method, headers, agent: false })
@@ -39,7 +41,11 @@ async function dial(port) {
   return dialled
 }
 
-/** A POST of a client with the token. @param {Awaited<ReturnType<typeof startHttpServer>>} server @param {Record<string, string>} [headers] */
+/**
+ * A POST of a client with the token.
+ * @param {Awaited<ReturnType<typeof startHttpServer>>} server
+ * @param {Record<string, string>} [headers]
+ */
 const post = ({ authorization }, headers) => ({
   method: 'POST',
   headers: {

@@ -1,5 +1,5 @@
-// Schemathesis generates valid and invalid requests from the OpenAPI document, single ones and sequences: no response has
-// the status 500, and every response matches the document.
+// Schemathesis generates valid and invalid requests from the OpenAPI document, single ones and
+// sequences: no response has the status 500, and every response matches the document.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -19,8 +19,8 @@ const TOKEN = 'correct-horse'
 /** Number of requests of each kind for an operation; `EXAMPLES=500` for a long run. */
 const EXAMPLES = process.env.EXAMPLES ?? '4'
 /**
- * A schema cannot list all time zones and URLs, so valid values may be rejected. The record of a session is kept after its
- * end, so its calls can be read after a DELETE.
+ * A schema cannot list all time zones and URLs, so valid values may be rejected. The record of a
+ * session is kept after its end, so its calls can be read after a DELETE.
  */
 const WITHOUT = ['positive_data_acceptance', 'use_after_free']
 

@@ -12,7 +12,9 @@ import { openWebSocket } from '../support/websocket.mjs'
 
 /**
  * A GET with any headers, including those that `fetch` sets itself.
- * @param {string} url @param {Record<string, string | string[]>} [headers] @param {string} [localAddress] from which to connect
+ * @param {string} url
+ * @param {Record<string, string | string[]>} [headers]
+ * @param {string} [localAddress] from which to connect
  */
 async function ask(url, headers = {}, localAddress) {
   const asked = request(url, { headers, localAddress, agent: false })
@@ -23,7 +25,12 @@ async function ask(url, headers = {}, localAddress) {
   return { status: response.statusCode, headers: response.headers, text }
 }
 
-/** The statuses of `count` sequential requests. @param {number} count @param {string} url @param {Record<string, string>} [headers] */
+/**
+ * The statuses of `count` sequential requests.
+ * @param {number} count
+ * @param {string} url
+ * @param {Record<string, string>} [headers]
+ */
 async function askOften(count, url, headers) {
   const statuses = new Set()
   for (let round = 0; round < count; round++) statuses.add((await ask(url, headers)).status)

@@ -1,5 +1,6 @@
-// Seed 003: each `Mcp-Session-Id` has its own browser session, created at its first call. It ends with a DELETE, or some
-// time after the client has disconnected, but never while a slow client uses it.
+// Seed 003: each `Mcp-Session-Id` has its own browser session, created at its first call. It ends
+// with a DELETE, or some time after the client has disconnected, but never while a slow client uses
+// it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { before, describe, test } from 'node:test'
@@ -14,10 +15,17 @@ import { startSite } from '../support/site.mjs'
 import { beMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
-/** The number of sessions of the server. @param {import('../support/http.mjs').HttpServer} server */
+/**
+ * The number of sessions of the server.
+ * @param {import('../support/http.mjs').HttpServer} server
+ */
 const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
-/** Begins a call, closes its stream after the first event, and returns that event's id. @param {import('../support/http.mjs').HttpClient} client @param {string} script */
+/**
+ * Begins a call, closes its stream after the first event, and returns that event's id.
+ * @param {import('../support/http.mjs').HttpClient} client
+ * @param {string} script
+ */
 async function cutOff(client, script) {
   const hangUp = new AbortController()
   const params = { name: 'evaluate', arguments: { script } }
@@ -202,7 +210,8 @@ describe('over HTTP', { timeout: 120_000 }, () => {
         arguments: { script: `list.push(${number}) && list.length` }
       }
       const body = { jsonrpc: '2.0', id: `order-${number}`, method: 'tools/call', params }
-      // Its stream has begun, so the server has read the request. The response may come at any time.
+      // Its stream has begun, so the server has read the request. The response may come at any
+      // time.
       streams.push(await client.fetch('POST', { body }))
     }
     const texts = await Promise.all(streams.map((stream) => stream.text()))
@@ -311,8 +320,8 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
     await kill(first)
 
     const second = await startHttpServer(t, args)
-    const strangers = [await second.connect(), second.stateless()]
-    for (const stranger of strangers) {
+    const otherClients = [await second.connect(), second.stateless()]
+    for (const stranger of otherClients) {
       for (const state of [
         undefined,
         'active',
@@ -339,7 +348,7 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
       (await again.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId),
       [created]
     )
-    for (const stranger of strangers)
+    for (const stranger of otherClients)
       assert.deepEqual((await stranger.ok('list_sessions')).sessions, [])
     const all = await second.program()('GET', '/sessions')
     assert.deepEqual(
@@ -401,7 +410,8 @@ describe('an absent client', { timeout: 60_000 }, () => {
         `${tool}: ${text}`
       )
     }
-    // Reading a resource resumes it, and so does the tool; it remains the client's implicit session.
+    // Reading a resource resumes it, and so does the tool; it remains the client's implicit
+    // session.
     const uri = `playwright:///page/${sessionId}/page-1`
     const { result } = await client.request('resources/read', { uri })
     assert.equal(JSON.parse(result.contents[0].text).metadata.title, 'Form')
@@ -508,7 +518,7 @@ describe('an absent client', { timeout: 60_000 }, () => {
     await until(async () => (await sessions(server)) === 0, 'the end of both sessions', 5000)
   })
 
-  test('with a call that runs when the server ends is told that it may try again', async (t) => {
+  test('with a running call when the server ends gets a retryable error', async (t) => {
     const own = await startHttpServer(t)
     const [client, stateless] = [await own.connect(), own.stateless()]
     const sessionId = await stateless.createSession()

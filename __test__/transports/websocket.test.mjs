@@ -1,4 +1,5 @@
-// MCP over a WebSocket: one message per frame, one browser session per client, the same order as on stdio.
+// MCP over a WebSocket: one message per frame, one browser session per client, the same order as on
+// stdio.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'

@@ -1,4 +1,5 @@
-// A strict TypeScript program. It is compiled, not run; `@ts-expect-error` marks the expected errors.
+// A strict TypeScript program. It is compiled, not run; `@ts-expect-error` marks the expected
+// errors.
 import {
   SessionManager,
   TroupeError,

@@ -1,5 +1,6 @@
-// Seed 002, resiliency, with another server behind the sessions: what is there after Troupe has died, and how its clients
-// go on. What happens when the server behind dies is in supervision.test.mjs.
+// Seed 002, resiliency, with another server behind the sessions: what is there after Troupe has
+// died, and how its clients go on. What happens when the server behind dies is in
+// supervision.test.mjs.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
@@ -12,7 +13,11 @@ import { QUICK, scripted } from './upstream.mjs'
 
 const LINES = Array.from({ length: 30 }, (_, line) => `- text: line ${line}`).join('\n')
 
-/** A record, and how a server on it is started, once more after each death. @param {any} t @param {string[]} [options] of the scripted server */
+/**
+ * A record, and how a server on it is started, once more after each death.
+ * @param {any} t
+ * @param {string[]} [options] of the scripted server
+ */
 function onRecord(t, options) {
   const file = recordFile(t)
   const args = [...scripted(options).args, ...QUICK, '--store', file]

@@ -1,4 +1,5 @@
-// Another server behind Troupe: chrome-devtools-mcp, which names, shows and logs everything in a way of its own.
+// Another server behind Troupe: chrome-devtools-mcp, which names, shows and logs everything in a
+// way of its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSite } from '../support/site.mjs'
@@ -36,7 +37,7 @@ test(
     )
     const { sessions } = await server.ok('list_sessions')
     assert.ok(sessions[0].pages.some(({ url }) => url === site.url('/shop')))
-    // It dies, and another one is led to its page.
+    // It dies, and another one opens its page.
     const isServer = ({ parent, command }) =>
       parent === server.child.pid && command[0] !== '/bin/sh'
     const [{ pid }] = descendants(server.child.pid).filter(isServer)

@@ -1,5 +1,5 @@
-// How an upstream server ends: asked first, then told, then made to, with everything that it has started; and whatever
-// becomes of the server that started it.
+// How an upstream server ends: asked first, then told, then made to, with everything that it has
+// started; and whatever becomes of the server that started it.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allEnded, descendants, readProcess } from '../support/processes.mjs'

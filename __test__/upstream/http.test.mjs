@@ -1,4 +1,5 @@
-// Seed 003: a server by HTTP for each conversation, at a port of its own. T-1, T-2 and T-3 are its test plan.
+// Seed 003: a server by HTTP for each conversation, at a port of its own. T-1, T-2 and T-3 are its
+// test plan.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -93,7 +94,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     await allEnded([process])
     assert.ok(performance.now() - left > 400, 'it is kept for a while')
     assert.equal((await who(two)).pid, other.pid)
-    // Whoever comes back goes on where he was, with another server.
+    // The returning client continues its session with another server.
     const { result } = await one.call('who')
     assert.notEqual(JSON.parse(result.content[0].text).pid, pid)
     assert.match(result.content[1].text, /suspended.*resumed/)

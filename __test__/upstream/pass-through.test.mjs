@@ -1,4 +1,5 @@
-// What an agent has of tools that are passed through: all that their server gives, beside Troupe's sessions and record.
+// What an agent has of tools that are passed through: all that their server gives, beside Troupe's
+// sessions and record.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'

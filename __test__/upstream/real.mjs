@@ -1,4 +1,5 @@
-// Real servers behind Troupe, on a Chromium of this machine: how each is started, without a window and isolated.
+// Real servers behind Troupe, on a Chromium of this machine: how each is started, without a window
+// and isolated.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -45,7 +46,12 @@ export function behind(words) {
   return ['--upstream', words.map(quoted).join(' '), '--output-dir', folder]
 }
 
-/** @param {{ after: (end: () => unknown) => void }} t @param {string[]} words @param {string[]} [args] @param {object} [options] */
+/**
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {string[]} words
+ * @param {string[]} [args]
+ * @param {object} [options]
+ */
 export const startBehind = (t, words, args = [], options = {}) =>
   startServer(t, [...behind(words), ...args], { browser: false, ...options })
 
@@ -53,8 +59,8 @@ export const startBehind = (t, words, args = [], options = {}) =>
 const AT_ONCE = 4
 
 /**
- * Seed 003, T-3, with real servers by HTTP: so many conversations, each with an @playwright/mcp and a Chromium of its own,
- * none of which sees another's cookie; afterwards no process is left.
+ * Seed 003, T-3, with real servers by HTTP: so many conversations, each with an @playwright/mcp and
+ * a Chromium of its own, none of which sees another's cookie; afterwards no process is left.
  * @param {import('node:test').TestContext} t @param {number} count
  */
 export async function realConversations(t, count) {

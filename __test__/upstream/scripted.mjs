@@ -1,5 +1,5 @@
-// An MCP server that does what it is told to, good or bad: on its stdin and stdout, or by HTTP where it is given a port.
-// What happens to it is a line in its journal.
+// A scripted MCP server for tests, with valid and invalid behavior: on stdio, or over HTTP if it is
+// given a port. It writes each event to its journal.
 //   --journal FILE     where that is
 //   --ignore-sigterm   --ignore-eof   --modern (2026-07-28 alone)   --storage (has tools for it)   --port N
 import { spawn } from 'node:child_process'
@@ -59,7 +59,11 @@ function page(content) {
   )
 }
 
-/** By name: what a tool does. `tell` sends a notification. @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) => void }) => any>} */
+/**
+ * By name: what a tool does. `tell` sends a notification.
+ * @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) =>
+ *   void }) => any>}
+ */
 const TOOLS = {
   echo: (args) => said(args),
   kinds: () => ({
@@ -214,7 +218,11 @@ const listed = () =>
     })
   }))
 
-/** @param {any} message @param {(message: object) => void} tell @returns {Promise<object | undefined>} the answer */
+/**
+ * @param {any} message
+ * @param {(message: object) => void} tell
+ * @returns {Promise<object | undefined>} the answer
+ */
 async function answer({ id, method, params }, tell) {
   note({
     event: method,

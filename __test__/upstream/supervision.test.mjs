@@ -1,4 +1,5 @@
-// What a session lives through with its server: deaths, hangs, garbage and floods, and a server that never comes.
+// What a session lives through with its server: deaths, hangs, garbage and floods, and a server
+// that never comes.
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -106,7 +107,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
 })
 
 describe('an upstream server that does not start', { timeout: 60_000 }, () => {
-  /** Servers that end at once as long as they are told to, by a shell: how long that takes counts. */
+  /** Servers that exit at once, by a shell script: their start counts as time. */
   const failing = (args = []) => {
     const { folder, noted, args: given, command } = scripted()
     const broken = join(folder, 'broken')

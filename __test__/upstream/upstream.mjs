@@ -26,7 +26,10 @@ export const quoted = (word) => `'${word}'`
 
 let made = ''
 
-/** A folder that is gone with this process, not with its test: what that ends may write to its last moment. */
+/**
+ * A folder that is gone with this process, not with its test: what that ends may write to its last
+ * moment.
+ */
 export function outputFolder() {
   if (made === '') {
     made = mkdtempSync(join(tmpdir(), 'troupe-upstream-'))
@@ -64,7 +67,9 @@ export function scripted(options = []) {
 
 /**
  * A Troupe server with scripted servers behind it.
- * @param {{ after: (end: () => unknown) => void }} t @param {{ args?: string[], options?: string[], env?: Record<string, string>, handshake?: boolean }} [setting]
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {{ args?: string[], options?: string[], env?: Record<string, string>, handshake?: boolean
+ *   }} [setting]
  */
 export async function startUpstream(t, { args = QUICK, options, ...more } = {}) {
   const journal = scripted(options)

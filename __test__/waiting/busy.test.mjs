@@ -15,7 +15,11 @@ describe('an unresponsive page', { timeout: 90_000 }, () => {
     }
   })
 
-  /** Returns when its script runs. @param {string} sessionId @param {string} name identifies the page */
+  /**
+   * Returns when its script runs.
+   * @param {string} sessionId
+   * @param {string} name identifies the page
+   */
   async function makeBusy(sessionId, name) {
     const page = site.hold(`/held-${name}`)
     const script = `void fetch('/held-${name}').then(() => { navigator.sendBeacon('/now-${name}'); for (;;); })`

@@ -67,7 +67,10 @@ test(
       await call()
       return readFileSync(log, 'utf8').slice(before)
     }
-    /** Returns the commands to the browser, without the number of input events. @param {() => Promise<unknown>} call */
+    /**
+     * Returns the commands to the browser, without the number of input events.
+     * @param {() => Promise<unknown>} call
+     */
     const sent = async (call) => {
       const messages = (await logged(call)).matchAll(
         /→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g

@@ -151,7 +151,7 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
     }
     #[cfg(unix)]
     if nix::unistd::geteuid().is_root() {
-        return Some("this is root, as whom Chromium has no sandbox");
+        return Some("running as root: Chromium's sandbox is not available");
     }
     let is = |file: &str, value: &str| {
         std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value)

@@ -122,8 +122,7 @@ async fn call(
 
 #[napi]
 impl NativeManager {
-    /// A manager for the configuration; what is wrong with it is told by the first call. Opens no
-    /// file.
+    /// A manager for the configuration; the first call reports errors in it. Opens no file.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
@@ -198,7 +197,7 @@ impl NativeManager {
         promise(env, async move { outcome(work.await) }, panicked())
     }
 
-    /// What is told of the session, or null.
+    /// Returns the facts about the session, or null.
     #[napi(catch_unwind)]
     pub fn get_session(&self, id: String) -> String {
         outcome(Ok(self.opening.session(&id).map_or(Value::Null, |session| json!(session.info()))))

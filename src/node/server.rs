@@ -23,7 +23,7 @@ pub struct NativeServer {
 
 #[napi]
 impl NativeServer {
-    /// A server for the configuration; what is wrong with it is told by `start`.
+    /// A server for the configuration; `start` reports errors in it.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {

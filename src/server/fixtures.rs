@@ -237,9 +237,11 @@ fn next_round(
     let Some(rounds) = fixture["rounds"].as_array() else { return Ok(None) };
     let name = text(&fixture["name"]);
     let mut round = match state {
-        Some(state) => (0..rounds.len())
-            .find(|round| sealed(name, *round) == *state)
-            .ok_or_else(|| ErrorData::invalid_params("the request state is none of ours", None))?,
+        Some(state) => {
+            (0..rounds.len()).find(|round| sealed(name, *round) == *state).ok_or_else(|| {
+                ErrorData::invalid_params("the request state is not from this server", None)
+            })?
+        }
         None => 0,
     };
     let is_asked = |request: &Value| {

@@ -97,7 +97,7 @@ impl ElicitingUser {
     }
 }
 
-/// A question that the client shows. If it is dropped before the answer, the client is told to
+/// A question that the client shows. If it is dropped before the answer, the client is asked to
 /// cancel it.
 struct PendingQuestion {
     peer: Peer<RoleServer>,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {

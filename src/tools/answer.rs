@@ -399,7 +399,7 @@ pub(super) struct FileChooserAnswer {
 /// Characters of a field's value that a message shows.
 const LONGEST_VALUE: usize = 200;
 
-/// The reason for choosers of the File System Access API. The page is told that the user canceled.
+/// The reason for choosers of the File System Access API. For the page, the user has canceled.
 const FILE_SYSTEM_ACCESS: &str = "the page called the File System Access API (showOpenFilePicker, showSaveFilePicker or showDirectoryPicker); \
      its chooser was canceled";
 

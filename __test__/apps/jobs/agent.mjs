@@ -1,5 +1,5 @@
-// A scripted agent that does a job with the tools of one server: it finds refs in the results that it has read, and counts
-// its turns and the bytes of the results.
+// A scripted agent that does a job with the tools of one server: it finds refs in the results that
+// it has read, and counts its turns and the bytes of the results.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long an app may take to render what a result does not contain yet. */
@@ -8,8 +8,10 @@ const RENDERED = 90_000
 /**
  * @typedef {{ content: { text?: string }[], isError?: boolean }} Result
  * @typedef {(tool: string, args: object) => Promise<Result>} Call
- * @typedef {{ name: string, title: string, task: string, missing: () => string | false, start: (t: import('../programs.mjs').Test) => Promise<string>,
- *   troupe: (agent: JobAgent, url: string) => Promise<void>, peer: (agent: JobAgent, url: string) => Promise<void> }} Job
+ * @typedef {{ name: string, title: string, task: string, missing: () => string | false, start: (t:
+ *   import('../programs.mjs').Test) => Promise<string>,
+ * troupe: (agent: JobAgent, url: string) => Promise<void>, peer: (agent: JobAgent, url: string) =>
+ * Promise<void> }} Job
  */
 
 export class JobAgent {
@@ -28,7 +30,11 @@ export class JobAgent {
     this.#look = look
   }
 
-  /** Calls a tool, which must not fail; resolves to the text of its result. @param {string} tool @param {object} [args] */
+  /**
+   * Calls a tool, which must not fail; resolves to the text of its result.
+   * @param {string} tool
+   * @param {object} [args]
+   */
   async act(tool, args = {}) {
     const text = await this.#request(tool, args)
     this.#count(text, args)
@@ -41,8 +47,8 @@ export class JobAgent {
   }
 
   /**
-   * Looks at the page, unless the latest result shows `pattern`. The time that a model takes to answer lets the page render;
-   * here the look is repeated instead, and counts once.
+   * Looks at the page, unless the latest result shows `pattern`. The time that a model takes to
+   * answer lets the page render; here the look is repeated instead, and counts once.
    * @param {RegExp} pattern @param {object} [args]
    */
   async see(pattern, args = {}) {
@@ -56,7 +62,11 @@ export class JobAgent {
     if (!pattern.test(text)) throw new Error(`no ${pattern} in\n${text}`)
   }
 
-  /** Looks at the page whatever the latest result shows. @param {RegExp} pattern @param {object} [args] */
+  /**
+   * Looks at the page whatever the latest result shows.
+   * @param {RegExp} pattern
+   * @param {object} [args]
+   */
   async look(pattern, args = {}) {
     const deadline = performance.now() + RENDERED
     for (;;) {

@@ -1,4 +1,5 @@
-// Django's admin: a group with a permission, a user in it, a user deleted by an action of the list, a filter.
+// Django's admin: a group with a permission, a user in it, a user deleted by an action of the list,
+// a filter.
 import { missingDjango, startDjango } from '../programs.mjs'
 
 const PERMISSION = 'Authentication and Authorization | user | Can view user'

@@ -37,7 +37,11 @@ async function clickText(agent) {
   await agent.click((await agent.see()).named(agent.quoted[0]))
 }
 
-/** Submits after `select` has done what comes before. @param {(agent: Agent, view: View) => Promise<unknown>} choose @returns {Policy} */
+/**
+ * Submits after `select` has done what comes before.
+ * @param {(agent: Agent, view: View) => Promise<unknown>} choose
+ * @returns {Policy}
+ */
 export const thenSubmit = (choose) => async (agent) => {
   const view = await agent.see()
   await choose(agent, view)
@@ -88,7 +92,12 @@ async function clickTab(agent) {
   await agent.click((await agent.see()).named(name))
 }
 
-/** A line of the page, once it is there: menus open late. @param {Agent} agent @param {string} role @param {string | RegExp} [name] */
+/**
+ * A line of the page, once it is there: menus open late.
+ * @param {Agent} agent
+ * @param {string} role
+ * @param {string | RegExp} [name]
+ */
 export async function shown(agent, role, name) {
   for (let tries = 0; tries < 20; tries++) {
     const line = (await agent.see()).all(role, name)[0]
@@ -98,7 +107,11 @@ export async function shown(agent, role, name) {
   throw new Error(`no ${role} ${name}`)
 }
 
-/** The suggestion below a text field that matches, once it is there. @param {Agent} agent @param {RegExp} text */
+/**
+ * The suggestion below a text field that matches, once it is there.
+ * @param {Agent} agent
+ * @param {RegExp} text
+ */
 export async function suggestion(agent, text) {
   for (let tries = 0; tries < 20; tries++) {
     const view = await agent.see()

@@ -96,7 +96,10 @@ const dragShapes = thenSubmit(async (agent) => {
   }
 })
 
-/** Turns the cube a bit at a time until the wanted side is the active one; the cube turns on after each drag. */
+/**
+ * Turns the cube a bit at a time until the wanted side is the active one; the cube turns on after
+ * each drag.
+ */
 const turnCube = thenSubmit(async (agent) => {
   const [wanted] = agent.quoted
   const cube = '#wrapper .viewport'

@@ -7,7 +7,11 @@
 const names = (text) =>
   [...text.matchAll(/\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b/g)].map(([name]) => name)
 
-/** What the task asks for. @param {string} utterance @param {string[]} senders of the messages in the mailbox */
+/**
+ * What the task asks for.
+ * @param {string} utterance
+ * @param {string[]} senders of the messages in the mailbox
+ */
 function understand(utterance, senders) {
   const message = /"([^"]*)"/.exec(utterance)?.[1]
   const text = utterance.replace(/"[^"]*"/, '')

@@ -5,7 +5,10 @@ import { suggestion, thenSubmit } from './clicking.mjs'
 /** @typedef {import('../agent.mjs').View} View */
 /** @typedef {import('./clicking.mjs').Policy} Policy */
 
-/** Fills the first text field with what `answer` makes of the page. @param {(agent: Agent, view: View) => string} answer */
+/**
+ * Fills the first text field with what `answer` makes of the page.
+ * @param {(agent: Agent, view: View) => string} answer
+ */
 const enter = (answer) =>
   thenSubmit((agent, view) => {
     const field = view.lines.find(
@@ -128,7 +131,13 @@ async function guessNumber(agent) {
   }
 }
 
-/** Moves a jQuery UI slider from its value to another with the arrow keys. @param {Agent} agent @param {import('../agent.mjs').Line} handle @param {number} from @param {number} to */
+/**
+ * Moves a jQuery UI slider from its value to another with the arrow keys.
+ * @param {Agent} agent
+ * @param {import('../agent.mjs').Line} handle
+ * @param {number} from
+ * @param {number} to
+ */
 async function slide(agent, handle, from, to) {
   const key = to > from ? 'ArrowRight' : 'ArrowLeft'
   const steps = Math.abs(to - from)
@@ -196,7 +205,12 @@ async function formSequence3(agent) {
 const MONTHS =
   'January,February,March,April,May,June,July,August,September,October,November,December'.split(',')
 
-/** Chooses a date in jQuery UI's date picker. @param {Agent} agent @param {import('../agent.mjs').Line} field @param {string} date */
+/**
+ * Chooses a date in jQuery UI's date picker.
+ * @param {Agent} agent
+ * @param {import('../agent.mjs').Line} field
+ * @param {string} date
+ */
 export async function pickDate(agent, field, date) {
   const [month, day, year] = date.split('/').map(Number)
   await agent.click(field)

@@ -42,7 +42,8 @@ async function clickWidget(agent) {
 const CONTROLS = { Reply: '.reply', Retweet: '.retweet', Like: '.like', Share: '.share' }
 
 /**
- * Moves the pointer there first: under it the icon changes to another picture, and while that loads the icon has no size.
+ * Moves the pointer there first: under it the icon changes to another picture, and while that loads
+ * the icon has no size.
  * @param {Agent} agent @param {string} icon
  */
 async function clickIcon(agent, icon) {
@@ -135,7 +136,8 @@ const styleText = thenSubmit(async (agent, view) => {
 const hours = (text) => (parseInt(text) % 12) + (/pm/i.test(text) ? 12 : 0)
 
 /**
- * Drags over half-hours and lets go over the new event: in today's browsers, the page draws it an hour above them.
+ * Drags over half-hours and lets go over the new event: in today's browsers, the page draws it an
+ * hour above them.
  * @type {Policy}
  */
 async function createEvent(agent) {
@@ -222,7 +224,9 @@ const hasWon = (board, mark) => LINES.some((line) => line.every((at) => board[at
 
 /**
  * The value of a board for "x" against an opponent that moves at random, and the best move.
- * @param {string[]} board @param {string} mark whose turn it is @returns {{ value: number, move?: number }}
+ * @param {string[]} board
+ * @param {string} mark whose turn it is
+ * @returns {{ value: number, move?: number }}
  */
 function evaluateBoard(board, mark) {
   if (hasWon(board, 'x')) return { value: 1 }

@@ -30,7 +30,11 @@ function describe({ tag, text, attributes, ref }) {
 /** @param {Agent} agent */
 const shapes = async (agent) => (await agent.list('#area_svg *')).map(describe)
 
-/** Whether a shape is what "large red letter" or "items" says. @param {ReturnType<typeof describe>} shape @param {string} words */
+/**
+ * Whether a shape is what "large red letter" or "items" says.
+ * @param {ReturnType<typeof describe>} shape
+ * @param {string} words
+ */
 const is = (shape, words) =>
   words.split(' ').every((word) => {
     const singular = word.length > 1 ? word.replace(/s$/, '') : word
@@ -124,7 +128,11 @@ async function clickAscending(agent) {
 /** @param {any} box @returns {Point} */
 const center = (box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 })
 
-/** Clicks in an SVG so that the blue dot that the page draws is at a point; corrects it once. @param {Agent} agent @param {Point} goal */
+/**
+ * Clicks in an SVG so that the blue dot that the page draws is at a point; corrects it once.
+ * @param {Agent} agent
+ * @param {Point} goal
+ */
 async function placeDot(agent, goal) {
   const area = await agent.box('#svg-grid')
   let at = { x: goal.x - area.x, y: goal.y - area.y }
@@ -209,7 +217,10 @@ const countBlocks = thenSubmit(async (agent, view) => {
 /** How far away the hot point is, by the page's words: from, to. */
 const HEAT = { HOT: [0, 5], WARM: [5, 10], COLD: [10, 40], 'ICE COLD': [40, 1000] }
 
-/** Keeps the points that fit to every answer so far, and asks at the one in their middle. @type {Policy} */
+/**
+ * Keeps the points that fit to every answer so far, and asks at the one in their middle.
+ * @type {Policy}
+ */
 async function findHotArea(agent) {
   const area = '#touch-area'
   const { width, height } = await agent.box(area)

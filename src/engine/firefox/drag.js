@@ -1,5 +1,6 @@
-// Emulates HTML drag and drop in one frame, in Troupe's sandbox. Firefox would hand the drag to the desktop, which nobody
-// controls: the script prevents the native drag and dispatches the drag events itself.
+// Emulates HTML drag and drop in one frame, in Troupe's sandbox. Firefox would hand the drag to the
+// desktop, which nobody controls: the script prevents the native drag and dispatches the drag
+// events itself.
 globalThis.__troupeDrags ??= (() => {
   let source, data, over, canceled
 
@@ -76,8 +77,9 @@ globalThis.__troupeDrags ??= (() => {
       return true
     },
     end,
-    // Ends the drag. If none has begun, a move that is still in flight may begin one, and a native drag would swallow the
-    // release of the button: drags are prevented until the button is released.
+    // Ends the drag. If none has begun, a move that is still in flight may begin one, and a native
+    // drag would swallow the release of the button: drags are prevented until the button is
+    // released.
     cancel() {
       if (source) return end()
       canceled = true

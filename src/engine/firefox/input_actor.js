@@ -1,7 +1,8 @@
-// A privileged frame script in the content process of each tab. Dispatches mouse events, and reports requests of the
-// documents.
+// A privileged frame script in the content process of each tab. Dispatches mouse events, and
+// reports requests of the documents.
 {
-  // BiDi's `performActions` runs in the parent process and awaits each event there: five round trips for a click.
+  // BiDi's `performActions` runs in the parent process and awaits each event there: five round
+  // trips for a click.
   const { event } = ChromeUtils.importESModule(
     'chrome://remote/content/shared/webdriver/Event.sys.mjs'
   )
@@ -47,8 +48,8 @@
     })
   )
 
-  // Troupe's script in each document. Its prelude registers it before the page's own scripts run, and the page cannot
-  // observe the event.
+  // Troupe's script in each document. Its prelude registers it before the page's own scripts run,
+  // and the page cannot observe the event.
   const scripts = new WeakMap()
   addEventListener(
     'troupe:script',
@@ -96,8 +97,8 @@
     })
   )
 
-  // BiDi reports a request when its proxy is known, some event loop ticks after the document has sent it. The effects of an
-  // action may have been checked by then.
+  // BiDi reports a request when its proxy is known, some event loop ticks after the document has
+  // sent it. The effects of an action may have been checked by then.
   const KINDS = new Map([
     [Ci.nsIContentPolicy.TYPE_SCRIPT, 'script'],
     [Ci.nsIContentPolicy.TYPE_XMLHTTPREQUEST, 'fetch'],

@@ -180,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// Waits until `window` is no more.
+    /// Waits until `window` is closed.
     async fn closed(&self, window: Option<Arc<str>>) {
         let Some(window) = window else { return std::future::pending().await };
         loop {

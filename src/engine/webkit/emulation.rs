@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     trusts_all: bool,
 }
 
-/// What `options` ask for, or the first of it that cannot be had.
+/// Returns the requested settings, or an error for the first one that is not supported.
 pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
     let ContextOptions { config, init_scripts, .. } = options;
     let refused: [(bool, &'static str); 6] = [

@@ -137,7 +137,7 @@ pub(super) async fn launch(
     }
 }
 
-/// How the browser is started: bound to the driver's life where that can be had.
+/// Returns the options of the browser's start. Where possible, the browser ends with the driver.
 fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> serde_json::Value {
     let mut arguments = Vec::new();
     let Some(browser) = &programs.browser else { return serde_json::json!({}) };

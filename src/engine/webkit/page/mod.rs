@@ -42,7 +42,7 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// A look that comes just as one document gives way to another is never answered: after this it is
+/// A look that comes just as one document is replaced by another is never answered: after this it is
 /// taken again.
 const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.

@@ -15,7 +15,7 @@ if (!t || t.document !== document) {
   Object.defineProperty(globalThis, KEY, { value: t, configurable: true })
   follow()
 }
-// The driver tells of no requests: what scripts of the page ask for is noted where they do.
+// The driver does not report requests: the calls of the page's scripts are recorded here.
 function follow() {
   const noted = t
   const begins = () => {
@@ -38,7 +38,8 @@ function follow() {
   const fetching = (target, self, given) => {
     const [begun, end] = [performance.now(), begins()]
     const answer = Reflect.apply(target, self, given)
-    // The head of the answer is there; all of it is when the browser has timed it. A stream may never be.
+    // The head of the answer is there; all of it is when the browser has timed it. A stream may
+    // never be.
     const begins_to_come = () => {
       let url = ''
       try {
@@ -93,7 +94,8 @@ const isWay = (link, { button, ctrlKey, metaKey, shiftKey }) => {
     /^https?:$/.test(link.protocol) && !link.hasAttribute('download') && !inDocument && !elsewhere
   )
 }
-// The link that was last clicked. Whether the page has kept the click for itself shows when all have heard of it.
+// The link that was last clicked. Whether the page prevented the default action is known after all
+// listeners have run.
 const link = () =>
   t.click && {
     number: t.click.number,
@@ -137,7 +139,8 @@ const where = () => ({
   link: link(),
   blank: blank()
 })
-// What stands in a blank document: what the browser itself says of a document that it could not have is in one.
+// What stands in a blank document: what the browser itself says of a document that it could not
+// have is in one.
 const blank = () =>
   location.href === 'about:blank' ? (document.body?.innerText ?? '').slice(0, 1000) : undefined
 // As JSON, told by hand: pages redefine how their objects are told.
@@ -148,7 +151,7 @@ const text = (value, above) => {
     case 'boolean':
       return String(value)
     case 'bigint':
-      // JSON has none: alone it is told as it is written, within a value it cannot be copied.
+      // JSON has no bigint: a single one is returned as text, and one within a value is an error.
       if (above.length) throw KEY
       return `"${value}n"`
     case 'number':
@@ -212,7 +215,7 @@ const told = (slot, wait) => {
   if (slot.told !== undefined || !wait) return taken()
   return new Promise((resolve) => {
     let over = false
-    // Taken once: what comes after the while is for the next who asks.
+    // Returned once: later values are for the next caller.
     const done = () => {
       if (!over) resolve(taken())
       over = true
