@@ -532,11 +532,11 @@ export class Session {
   select(selector: SelectArguments['selector'], value: SelectArguments['value'], options?: Omit<SelectArguments, 'selector' | 'value'>): Promise<ActionResult>
   select(args: SelectArguments): Promise<ActionResult>
 
-  /** Check a box, switch or radio button. */
+  /** Check a checkbox, switch or radio button. */
   check(selector: CheckArguments['selector'], options?: Omit<CheckArguments, 'selector'>): Promise<ActionResult>
   check(args: CheckArguments): Promise<ActionResult>
 
-  /** Uncheck a box or switch. */
+  /** Uncheck a checkbox or switch. */
   uncheck(selector: UncheckArguments['selector'], options?: Omit<UncheckArguments, 'selector'>): Promise<ActionResult>
   uncheck(args: UncheckArguments): Promise<ActionResult>
 
@@ -711,17 +711,17 @@ export interface StorageState {
   cookies: {
     name: string
     value: string
-    /** With a leading dot, also valid for subdomains. */
+    /** With a leading dot, the cookie is also sent to subdomains. */
     domain: string
     path: string
-    /** Seconds since 1970; -1 for a session cookie. */
+    /** Seconds since 1970. -1 for a session cookie. */
     expires: number
     httpOnly: boolean
     secure: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
     /** The top-level site of a partitioned cookie (CHIPS). */
     partitionKey?: string
-    /** Chromium only: whether a partitioned cookie was set in a frame with a cross-site ancestor. */
+    /** Whether a partitioned cookie was set in a frame with a cross-site ancestor. Only in Chromium. */
     _crHasCrossSiteAncestor?: boolean
   }[]
   origins: {
@@ -790,17 +790,17 @@ export interface GetCookiesResult {
   cookies: {
     name: string
     value: string
-    /** With a leading dot, also valid for subdomains. */
+    /** With a leading dot, the cookie is also sent to subdomains. */
     domain: string
     path: string
-    /** Seconds since 1970; -1 for a session cookie. */
+    /** Seconds since 1970. -1 for a session cookie. */
     expires: number
     httpOnly: boolean
     secure: boolean
     sameSite?: 'Strict' | 'Lax' | 'None'
     /** The top-level site of a partitioned cookie (CHIPS). */
     partitionKey?: string
-    /** Chromium only: whether a partitioned cookie was set in a frame with a cross-site ancestor. */
+    /** Whether a partitioned cookie was set in a frame with a cross-site ancestor. Only in Chromium. */
     _crHasCrossSiteAncestor?: boolean
   }[]
 }
@@ -1183,7 +1183,7 @@ export interface SnapshotArguments {
 }
 
 export interface FindArguments {
-  /** In any case */
+  /** Case-insensitive */
   text?: string
   /** JavaScript, case-insensitive */
   regex?: string
@@ -1463,7 +1463,7 @@ export interface WaitForArguments {
 }
 
 export interface BlockResourceArguments {
-  /** The type of a request, as in CDP but in lower case. */
+  /** The type of a requested resource, as in CDP, in lower case. */
   resourceType: 'document' | 'stylesheet' | 'image' | 'media' | 'font' | 'script' | 'texttrack' | 'xhr' | 'fetch' | 'eventsource' | 'websocket' | 'manifest' | 'ping' | 'prefetch' | 'preflight' | 'other'
   block?: boolean
   pageId?: string

@@ -295,13 +295,13 @@ fn imports_within(folder: &str) -> HashMap<String, Vec<String>> {
     let modules = files.iter().map(|file| {
         let mut module: Vec<String> = file
             .strip_prefix(&root)
-            .unwrap()
+            .unwrap_or(file)
             .with_extension("")
             .iter()
-            .map(|name| name.to_str().unwrap().to_owned())
+            .map(|name| name.to_string_lossy().into_owned())
             .collect();
         module.pop_if(|name| name == "mod");
-        let code = fs::read_to_string(file).unwrap().replace("\r\n", "\n");
+        let code = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
         let code = if module == folder { code.replace("use ", "use self::") } else { code };
         let paths = absolute_paths(&code, &module);
         (module, paths)

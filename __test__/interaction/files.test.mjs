@@ -126,8 +126,8 @@ describe('files', { timeout: 60_000 }, () => {
       'BLOCKED_BY_POLICY',
       /is outside of the output directory and the working directory/
     )
-    await refused({ selector: '#choose', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
-    await refused({ selector: '#one', files: [a, b] }, 'INVALID_PARAMETERS', /one file only/)
+    await refused({ selector: '#choose', files: [a, b] }, 'INVALID_PARAMETERS', /only one file/)
+    await refused({ selector: '#one', files: [a, b] }, 'INVALID_PARAMETERS', /only one file/)
     await refused(
       { selector: '#other', files: [a] },
       'ELEMENT_NOT_EDITABLE',

@@ -232,7 +232,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
 
   test('check and uncheck report impossible states', async () => {
     for (const [tool, selector, code, message] of [
-      ['uncheck', '#radio2', 'ELEMENT_NOT_EDITABLE', /unchecked by checking another one/],
+      ['uncheck', '#radio2', 'ELEMENT_NOT_EDITABLE', /checking another one unchecks it/],
       ['check', '#stuck', 'ELEMENT_NOT_EDITABLE', /did not change/],
       ['check', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/],
       ['check', '#off', 'ELEMENT_NOT_CLICKABLE', /is disabled/],

@@ -158,7 +158,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       url: '**/api/*',
       response: null
     })
-    assert.match(message, /removed/)
+    assert.match(message, /Removed the mock/)
     assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
   })
 
@@ -276,7 +276,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       'mock_response',
       { url: '**/x', response: { body: 'a', json: 1 } },
       'INVALID_PARAMETERS',
-      /beside `body`/
+      /`body` is also given/
     ],
     [
       'mock_response',

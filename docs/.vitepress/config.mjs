@@ -57,11 +57,11 @@ export default defineConfig({
         text: 'Inside',
         items: [
           page('Architecture', '/architecture'),
-          page('Benchmarks', '/benchmarks'),
           page('Performance log', '/internals/performance'),
           page('Clicks, step by step', '/internals/click'),
           page('Fast paths', '/internals/fast-paths'),
           page('Firefox notes', '/internals/firefox'),
+          page('Agent jobs', '/internals/agent-jobs'),
           page('MiniWoB++', '/internals/miniwob')
         ]
       }

@@ -123,12 +123,9 @@ fn stale(what: &str) -> TroupeError {
 }
 
 fn unknown(reference: &str) -> TroupeError {
-    TroupeError::new(
-        ErrorCode::ElementNotFound,
-        format!("no element has had the ref `{reference}`"),
-    )
-    .detail("reason", "unknown")
-    .suggestion("call `snapshot`: it shows the refs of the page's elements")
+    TroupeError::new(ErrorCode::ElementNotFound, format!("no element has the ref `{reference}`"))
+        .detail("reason", "unknown")
+        .suggestion("call `snapshot`: it shows the refs of the page's elements")
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn type_and_path(
         None => {
             let problem = match (meant, given) {
                 (Some(_), Some(_)) => {
-                    format!("`path` ends in .{extension}, which contradicts `type`")
+                    format!("`path` ends in .{extension}, but `type` is another format")
                 }
                 _ => format!("`path` must end in .png, .jpg or .jpeg, not .{extension}"),
             };

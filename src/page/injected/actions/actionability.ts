@@ -336,7 +336,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
               : 'click'
       return {
         reason: 'not-a-text-field',
-        why: `is an input of type ${field.type} and takes no text`,
+        why: `is an input of type ${field.type}, which accepts no text`,
         suggestion: `Use ${use} for it.`
       }
     }
@@ -348,7 +348,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
   if (tag === 'select')
     return {
       reason: 'not-a-text-field',
-      why: 'is a select and takes no text',
+      why: 'is a select element, which accepts no text',
       suggestion: 'Use select for it.'
     }
   if (isHtml(element) && element.isContentEditable)
@@ -367,7 +367,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
     return null
   return {
     reason: 'not-a-text-field',
-    why: `takes no text: ${tagOf(element)} is not an input, textarea or contenteditable element`,
+    why: `accepts no text: ${tagOf(element)} is not an input, textarea or contenteditable element`,
     suggestion: 'Target the text field itself, e.g. role=textbox or label=…'
   }
 }

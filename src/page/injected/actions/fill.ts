@@ -117,7 +117,7 @@ function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string
     throw refuse(
       field,
       'malformed',
-      `takes no \`${wanted}\`: a value of type ${type} looks like ${examples[type]}`,
+      `does not accept \`${wanted}\`: a value of type ${type} looks like ${examples[type]}`,
       { type, example: examples[type] }
     )
   }

@@ -23,7 +23,7 @@ export function requireRef(ref: string): Element {
   if (Number(/\d+$/.exec(ref.trim())?.[0]) >= nextRef()) {
     throw new CallError(
       'ELEMENT_NOT_FOUND',
-      `no element has had the ref \`${ref}\``,
+      `no element has the ref \`${ref}\``,
       { reason: 'unknown', ref },
       "Call `snapshot`: it shows the refs of the page's elements."
     )
