@@ -169,7 +169,7 @@ describe('resources', { timeout: 60_000 }, () => {
       [`playwright:///page/${sessionId}/page-9`, /not open/],
       [`playwright:///element/${sessionId}/page-1/e9999`, /e9999/],
       [`playwright:///screenshot/${sessionId}/page-1/2025-11-27T10:30:00Z`, /no screenshot/],
-      ['playwright:///window/1', /no kind/],
+      ['playwright:///window/1', /unknown kind/],
       ['file:///etc/passwd', /begin with/]
     ]) {
       const { error } = await server.request('resources/read', { uri })

@@ -177,7 +177,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     const refused = server
       .stderr()
       .split('\n')
-      .filter((line) => line.includes('was refused'))
+      .filter((line) => line.includes('rejected a request'))
       .map((line) => JSON.parse(line))
     const told = refused.map(({ level, address, method, path }) =>
       [level, address, method, path].join(' ')
@@ -201,7 +201,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     const refused = server
       .stderr()
       .split('\n')
-      .filter((line) => line.includes('was refused'))
+      .filter((line) => line.includes('rejected a request'))
       .map((line) => JSON.parse(line))
     assert.ok(
       refused.length >= 1 && refused.length <= 1 + seconds,
@@ -298,7 +298,7 @@ for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
       test('the log has the address of the client of the proxy', async () => {
         // An address has one line per second, and earlier tests were rejected at 127.0.0.1.
         await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
-        await server.told(/was refused.*127\.0\.0\.8.*\/troupe\/metrics/)
+        await server.told(/rejected a request.*127\.0\.0\.8.*\/troupe\/metrics/)
       })
     }
   )

@@ -46,7 +46,7 @@ pub(super) async fn run(
         config.log.clone()
     };
     // The error of the call reports why no browser could be started.
-    let without = ["troupe::session::pool"];
+    let without = ["troupe::session::backends::pool"];
     // If the vault cannot be read, the call reports it.
     if let Err(usage) = logging::start(&log, Vault::open(&config).unwrap_or_default(), &without) {
         return misused(screen, &usage);
