@@ -1,6 +1,6 @@
 // `npm test` sets up what is missing, then runs all checks and tests in parts. A part that fails
 // does not stop the others.
-//   npm test -- rust            runs one part: format, clippy, targets, rust, js, docs, node
+//   npm test -- rust            runs one part: format, clippy, targets, rust, js, prose, docs, node
 //   npm test -- node session    runs the end-to-end tests with this word in their path
 //   npm run test:full           runs all end-to-end tests with every browser (`npm test`: a selection of them)
 //   npm run test:full -- --rest runs only what `npm test` leaves out
@@ -63,6 +63,7 @@ const PARTS = {
   targets: ['Rust lints for other platforms', checkTargets],
   rust: ['Rust tests', rustTests],
   js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
+  prose: ['Spelling, Markdown and wording', () => check('npm', ['run', '--silent', 'lint:prose'])],
   docs: ['Documentation site', () => check('npm', ['run', '--silent', 'docs:build'])],
   node: ['End-to-end tests', nodeTests]
 }

@@ -1,5 +1,5 @@
 // How long a session lives, and what happens when there is no place for one: on a clock that stands
-// still until it is told to go on.
+// still until the test tells it to go on.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'

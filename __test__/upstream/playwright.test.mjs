@@ -118,7 +118,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
       const back = await second.ok('session_resume', { sessionId })
       assert.match(
         back.message,
-        /Brought back: cookies and localStorage, the page .*members, the page .*plain\. Not brought back: .*sessionStorage/
+        /Restored: cookies and localStorage, the page .*members, the page .*plain\. Not restored: .*sessionStorage/
       )
       const tabs = await second.call('browser_tabs', { sessionId, action: 'list' })
       assert.match(tabs.text, /0: .*members\)\n- 1: \(current\).*plain/)
@@ -144,7 +144,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
     const { message } = await server.ok('session_resume', { sessionId: sessions[0].sessionId })
     assert.match(
       message,
-      /Not brought back: cookies and storage \(they were not saved: start it with --caps=storage\)/
+      /Not restored: cookies and storage \(they were not saved: start it with --caps=storage\)/
     )
   })
 })

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_name_finds_its_neighbour_and_a_strange_one_none() {
+    fn a_mistyped_name_finds_its_neighbor_and_a_strange_one_none() {
         let known = ["session-timeout", "max-sessions", "browser"];
         assert_eq!(nearest("sesion-timout", known), Some("session-timeout"));
         assert_eq!(nearest("maxSession", known), Some("max-sessions"));

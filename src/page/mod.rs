@@ -31,7 +31,7 @@ use crate::{
 
 pub use act::{
     ActionOutcome, ClickOptions, Entered, Navigation, OtherValue, Point, PointerTarget,
-    ScrollOptions, Settled, TypeOptions, WaitUntil, normalise_url,
+    ScrollOptions, Settled, TypeOptions, WaitUntil, normalize_url,
 };
 pub use query::{Element, ElementState, Patience};
 pub use read::{

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    page::{Navigation, Page, WaitUntil, normalise_url},
+    page::{Navigation, Page, WaitUntil, normalize_url},
     policy,
     session::PageInfo,
 };
@@ -108,7 +108,7 @@ async fn navigate(call: PageCall, given: NavigateParameters) -> Result<NavigateA
 
 /// Parses a URL and checks that the client may navigate to it.
 fn allowed_url(config: &Config, given: &str) -> Result<Url> {
-    let url = normalise_url(given)?;
+    let url = normalize_url(given)?;
     policy::check_navigation(config, &url)?;
     Ok(url)
 }

@@ -16,7 +16,7 @@ use crate::{
     engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
     offload,
-    page::normalise_url,
+    page::normalize_url,
     policy::files,
     private,
     session::{
@@ -392,7 +392,7 @@ struct Cookies {
 }
 
 async fn get_cookies(call: SessionCall, given: GetCookiesParameters) -> Result<Cookies> {
-    let urls = given.urls.into_iter().flatten().map(|url| normalise_url(&url));
+    let urls = given.urls.into_iter().flatten().map(|url| normalize_url(&url));
     let urls: Vec<Url> = urls.collect::<Result<_>>()?;
     Ok(Cookies { cookies: call.session.cookies(&urls).await? })
 }

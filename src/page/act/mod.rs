@@ -15,7 +15,7 @@ mod settle;
 pub use action::{ActionOutcome, Entered, OtherValue};
 pub use entering::TypeOptions;
 pub use loading::WaitUntil;
-pub use navigation::{Navigation, normalise_url};
+pub use navigation::{Navigation, normalize_url};
 pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use scrolling::ScrollOptions;
 pub use settle::Settled;

@@ -50,7 +50,7 @@ pub struct Navigation {
 
 /// Parses a URL. A host without a scheme gets `https://`, or `http://` if it is a host of this
 /// machine.
-pub fn normalise_url(given: &str) -> Result<Url> {
+pub fn normalize_url(given: &str) -> Result<Url> {
     let given = given.trim();
     let invalid = |reason: String| {
         TroupeError::new(ErrorCode::InvalidUrl, format!("not a URL: `{given}` ({reason})"))
@@ -429,21 +429,21 @@ mod tests {
             ("myhost:8080", "https://myhost:8080/"),
         ];
         for (given, meant) in cases {
-            assert_eq!(normalise_url(given).unwrap().as_str(), meant, "{given}");
+            assert_eq!(normalize_url(given).unwrap().as_str(), meant, "{given}");
         }
     }
 
     #[test]
     fn invalid_urls_are_rejected() {
         for given in ["", "not a url", "http://", "https://exa mple.com", "//x", "http://[::1"] {
-            assert_eq!(normalise_url(given).unwrap_err().code, ErrorCode::InvalidUrl, "{given}");
+            assert_eq!(normalize_url(given).unwrap_err().code, ErrorCode::InvalidUrl, "{given}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic(given in ".*") {
-            let _ = normalise_url(&given);
+            let _ = normalize_url(&given);
         }
     }
 }

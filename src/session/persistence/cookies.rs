@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     engine::network::{Cookie, SameSite},
     error::{ErrorCode, Result, TroupeError},
-    page::normalise_url,
+    page::normalize_url,
 };
 
 /// A cookie in the format of Playwright.
@@ -89,7 +89,7 @@ impl CookieParameter {
             }
             (None, Some(domain)) => (domain, "/".to_owned(), false),
             (Some(url), None) => {
-                let url = normalise_url(&url)?;
+                let url = normalize_url(&url)?;
                 let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
                     return Err(wrong(".url", format!("`{url}` cannot have cookies")));
                 };
