@@ -1,4 +1,5 @@
-// Makes the same calls on two servers alternately, and returns what the second one costs more.
+// Makes the same calls on two servers alternately, and returns how much longer the second one
+// takes.
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 /**

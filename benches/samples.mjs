@@ -1,4 +1,4 @@
-// What was measured, and its statistics.
+// The measured values and their statistics.
 import { median, quantile, sampleWithReplacement } from 'simple-statistics'
 
 /** Resampled medians behind an interval. */

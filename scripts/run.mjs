@@ -24,7 +24,7 @@ export class StepFailed extends Error {}
 
 /**
  * Runs one step of the set-up and shows its output. Throws `StepFailed` unless it exits with 0.
- * @param {string} title what it produces
+ * @param {string} title the result of the step
  * @param {string} reason why it is needed now
  * @param {string[]} command
  * @param {{ cwd?: string, env?: Record<string, string> }} [options]

@@ -105,7 +105,7 @@ export class Agent {
   }
 
   /**
-   * What a call answers, which must be no error.
+   * Makes a call and returns its result. Fails if it is an error.
    * @param {string} tool
    * @param {object} [args]
    * @returns {Promise<any>}
@@ -120,8 +120,8 @@ export class Agent {
   }
 
   /**
-   * The page as text, once `pattern` is in it: an app draws what an action brought whenever it
-   * likes.
+   * Returns a snapshot of the page when it matches `pattern`: apps may render the effect of an
+   * action later.
    * @param {RegExp} pattern @param {object} [args]
    */
   async seeing(pattern, args) {

@@ -274,8 +274,8 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   )
 
   /**
-   * Pages that never come to rest, and those that open them: beside themselves, and with themselves
-   * as the opener.
+   * Pages that block their main thread forever, and pages that open them, without and with an
+   * opener.
    */
   const BUSY = {
     '/busy': '<title>Busy</title><script>for (;;) ;</script>',
@@ -392,7 +392,7 @@ function busiest(processes) {
 }
 
 /**
- * The process of a page that never comes to rest, once there is one.
+ * Waits for the renderer process of a page that blocks its main thread, and returns it.
  * @param {import('../support/server.mjs').Server} server
  */
 function busyRenderer(server) {

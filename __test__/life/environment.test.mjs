@@ -6,7 +6,7 @@ import { cleanEnvironment } from '../support/browser.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 
 /**
- * What Kubernetes sets in each pod beside a Service that is named `troupe` and has the port 8931.
+ * The variables that Kubernetes sets in each pod for a Service named `troupe` with the port 8931.
  */
 const SERVICE_LINKS = {
   TROUPE_SERVICE_HOST: '10.0.171.239',

@@ -12,7 +12,7 @@ import { until } from '../support/wait.mjs'
 const AS_ROOT = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 
 /**
- * What is shown there, as the X server tells it.
+ * Returns the windows on the display, as the X server lists them.
  * @param {{ DISPLAY: string }} display
  * @returns {Promise<string>}
  */

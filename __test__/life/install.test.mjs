@@ -1,5 +1,5 @@
-// `troupe doctor` and `troupe install` for each browser: what is found, what is missing, and what
-// to type.
+// `troupe doctor` and `troupe install` for each browser: installed and missing programs, and the
+// command that installs them.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -34,8 +34,8 @@ function assertTellsWhatToType({ error, isError, json, text, ms }) {
 }
 
 describe('without a browser', { skip: process.platform !== 'linux' }, () => {
-  // Google's Chrome is looked for by its own names only: nobody installs it for these tests, and
-  // what the system's usual places have of Chromium does not count.
+  // Google Chrome is found by its own names only. The tests do not install it, and an installed
+  // Chromium is not used in its place.
   const CHROME = ['--browser', 'chrome']
 
   test(

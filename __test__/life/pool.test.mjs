@@ -1,5 +1,5 @@
-// Browsers as many as the configuration wants, contexts created in advance, and a machine that has
-// no memory left.
+// The configured number of browsers, contexts created in advance, and a machine without free
+// memory.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allEnded, browsers } from '../support/processes.mjs'

@@ -1,5 +1,4 @@
-// How long a session lives, and what happens when there is no place for one: on a clock that stands
-// still until the test tells it to go on.
+// The lifetime of sessions, and the limit of sessions, with a clock that the test advances.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'

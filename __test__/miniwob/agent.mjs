@@ -1,4 +1,4 @@
-// What a policy has: the task's words and the results of the server's tools.
+// The interface of a policy: the text of the task, and the server's tools with their results.
 
 /**
  * A line of a snapshot.

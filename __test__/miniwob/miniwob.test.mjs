@@ -1,6 +1,6 @@
 // MiniWoB++: 130 small pages, each with a task in words. Scripted policies solve them with the
-// tools alone: the task's words go in, and what the results show. Only the harness uses `evaluate`:
-// it starts an episode and reads its reward.
+// tools. A policy gets only the text of the task and the results of its calls. Only the harness
+// uses `evaluate`: it starts an episode and reads its reward.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -1,5 +1,4 @@
-// block_resource and mock_response: for everything that a session asks the network for, wherever it
-// comes from.
+// block_resource and mock_response: for all requests of a session, from every kind of initiator.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVERYWHERE, all } from '../support/everywhere.mjs'
@@ -10,7 +9,7 @@ import { html } from '../support/site.mjs'
 const IMAGE = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></svg>'
 
 /**
- * Loads something of each type, and tells in `loaded` what came.
+ * Loads a resource of each type. The variable `loaded` contains the types that have loaded.
  * @type {import('../support/site.mjs').Route}
  */
 const RICH = (_request, response) =>

@@ -73,8 +73,8 @@ describe('request types', { timeout: 60_000 }, () => {
       await server.ok('navigate', { sessionId, url: site.url('/types') })
       assert.equal((await logged(sessionId, type, `/typed/free-${type}`)).resourceType, type)
       await server.ok('block_resource', { sessionId, resourceType: type })
-      // What a link fetches ahead takes a way that a document gets when it is committed: rules come
-      // too late for the present one.
+      // Prefetches use the network settings that a document gets at its commit: new rules do not
+      // apply to the current document.
       if (type === 'prefetch') await server.ok('navigate', { sessionId, url: site.url('/types') })
       const asked = site.requests.length
       if (type === 'websocket') {

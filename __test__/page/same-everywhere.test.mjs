@@ -1,5 +1,5 @@
-// What an agent reads of a page is the same text, refs included, whatever the browser: this one
-// beside Chromium, on real pages and on one with every state of a form.
+// Snapshots have the same text and refs in every browser. Compares this browser with Chromium, on
+// real pages and on a page with every state of a form.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { before, describe, test } from 'node:test'

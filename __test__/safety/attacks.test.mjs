@@ -10,15 +10,15 @@ import { until } from '../support/wait.mjs'
 
 const NAMES = Object.keys(WAYS)
 /**
- * Not to the load: some of what the page asks for never comes.
+ * Does not wait for the load event: some requests of the page never finish.
  * @param {any} server
  * @param {string} url
  */
 const go = (server, url) => server.ok('navigate', { url, waitUntil: 'domcontentloaded' })
 
 /**
- * What must be seen to reach an open host: fewer would say that the page does not do what it is
- * for.
+ * Minimum number of attacks that reach an allowed host. With fewer, the page would not test what it
+ * should.
  */
 const LEAST = BROWSER === 'firefox' ? 32 : 38
 

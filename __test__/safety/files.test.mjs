@@ -17,7 +17,7 @@ import { startHttpServer } from '../support/http.mjs'
 import { startServer } from '../support/server.mjs'
 
 /**
- * Names that lead out of `output`, beside which `out` holds what is wanted.
+ * Names that escape from `output`. The folder `out` beside it has the target file.
  * @param {string} root
  */
 const waysOut = (root) => [

@@ -1,5 +1,5 @@
-// Properties of sessions as such: no browser is needed, so it is in memory and the clock stands
-// still.
+// Properties of sessions without a real browser: an in-memory engine, and a clock that the test
+// advances.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

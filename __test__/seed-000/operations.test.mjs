@@ -60,7 +60,7 @@ describe('operations', { timeout: 60_000 }, () => {
   })
 
   /**
-   * A space at an end stands in what is `contenteditable` as one that does not break.
+   * A `contenteditable` element has a no-break space in place of a trailing space.
    * @param {string} text
    */
   const spaced = (text) => text.replaceAll('\u00a0', ' ')

@@ -14,7 +14,7 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
   })
   let sessionId
   /**
-   * A call of each kind that fails: its tool, its arguments, its code, and what its details tell.
+   * A failing call of each kind: its tool, arguments, code and details.
    */
   let failures
 

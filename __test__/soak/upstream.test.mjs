@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { realConversations } from '../upstream/real.mjs'
 
 /**
- * Memory of one: Node with @playwright/mcp, and a Chromium with a page; half of what is free stays
- * free.
+ * The memory of one session: Node with @playwright/mcp, and a Chromium with a page. The test uses
+ * half of the free memory.
  */
 const MIB_EACH = 300
 const count = Math.min(100, Math.floor(freemem() / 2 ** 20 / 2 / MIB_EACH))

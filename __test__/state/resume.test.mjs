@@ -1,5 +1,5 @@
-// Sessions that come back: after the death of their server, after their expiry, at the start of the
-// next server.
+// Resumed sessions: after their server was killed, after they expired, and at the start of the next
+// server.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -21,8 +21,8 @@ describe('the storage state', { timeout: 120_000 }, () => {
   ])
 
   /**
-   * Without the values that Playwright does not write: what is falsy, numbers that JSON has no word
-   * for; and the tab's.
+   * Removes the values that Playwright does not write: falsy values, numbers that JSON does not
+   * have, and sessionStorage.
    */
   const without = (described) =>
     JSON.parse(JSON.stringify(described), (key, value) => {

@@ -1,13 +1,13 @@
-// Ways in which a page can try to reach a host, and a site that lets it: what comes there is
-// counted by its `Host`.
+// Attacks: the methods by which a page can try to reach a host, and a site that accepts all
+// requests and counts them by their `Host`.
 import { createServer as createPlainServer } from 'node:net'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 
 /**
- * Each as a script of the page that gets `to`, the origin that it wants to reach, and `own`, that
- * of its own site; `name` is a part of the path, so that each way is told apart. Ways that lead the
- * page itself away stand last.
+ * The attacks by name, as scripts of the page. `to` is the origin under attack, `own` the origin of
+ * the page, and `name` a part of the path that identifies the attack. Attacks that navigate the
+ * page are last.
  * @type {Record<string, string>}
  */
 export const WAYS = {
@@ -117,8 +117,8 @@ export async function startAttackSite(t) {
 }
 
 /**
- * A proxy that stands for the internet: every host leads to `port` of this machine, and each is
- * counted.
+ * Starts a proxy in place of the internet. It connects every host to `port` of this machine and
+ * counts the hosts.
  * @param {{ after: (end: () => unknown) => void }} t @param {number} port
  */
 export async function startInternet(t, port) {

@@ -31,8 +31,8 @@ export const NO_ANSWER =
   BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
 
 /**
- * Milliseconds of a session that is to expire soon. They begin with the call that makes it: where
- * it has a browser of its own, that starts meanwhile.
+ * The timeout of a session that should expire soon (ms). It begins with the call that creates the
+ * session. If each session has its own browser, it includes the start of the browser.
  */
 export const BRIEF = { chromium: 1500, firefox: 4000, webkit: 8000 }[BROWSER]
 
@@ -51,8 +51,8 @@ export const BROWSER_CONFIG = {
 }
 
 /**
- * The environment of this process without what would configure Troupe behind a test's back. What is
- * recorded is each server's own, unless a test says otherwise.
+ * Returns the environment of this process without variables that configure Troupe. Each server has
+ * its own record unless a test overrides it.
  */
 export function cleanEnvironment(more = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TROUPE_'))

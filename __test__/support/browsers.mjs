@@ -1,14 +1,14 @@
-// One table of browsers: which of the end-to-end tests run with each, and what a browser cannot do.
+// The table of browsers: which end-to-end tests run with each, and which features it lacks.
 //
 // The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`);
 // `npm test` runs all of them with Chromium and the `chosen` files with the others, `npm run
-// test:full` all files with each. `only-this-browser.mjs` skips what is listed here, each with its
-// reason.
+// test:full` all files with each. `only-this-browser.mjs` skips the tests that are listed here, and
+// reports the reason.
 
 /**
  * @typedef {object} Row
- * @property {number} [patience] how much longer a test may take than with Chromium: each start of
- *   it counts
+ * @property {number} [patience] factor for the time limits of tests, relative to Chromium. It
+ *   includes the start of the browser
  * @property {string[]} chosen files below `__test__` that `npm test` runs with this browser, too
  * @property {boolean} [isPartial] runs no other files, also in `npm run test:full`: they do not
  *   depend on the binary

@@ -74,8 +74,8 @@ export async function churn(t, { calls, sessions, growth }) {
   t.diagnostic(
     `${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
   )
-  // Connections of clients and threads that wait for work come and go with how much is done at
-  // once; what each session left behind would be many times that.
+  // The numbers of client connections and idle threads vary with the load. A leak in each session
+  // would be many times that.
   const more = { threads: sessions, files: sessions, processes: 2, folders: 1 }
   for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
     assert.ok(
@@ -87,7 +87,7 @@ export async function churn(t, { calls, sessions, growth }) {
 }
 
 /**
- * What the server holds, once that is the same for half a second.
+ * Returns the resources of the server when they have not changed for half a second.
  * @param {number} pid
  * @param {string} folder
  */

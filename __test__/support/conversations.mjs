@@ -1,4 +1,4 @@
-// Seed 003, T-3: many conversations at once on one server. None sees another's cookies, memory
+// Seed 003, T-3: many concurrent conversations on one server. None sees another's cookies, memory
 // stays within a limit, and no process is left.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

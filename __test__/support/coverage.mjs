@@ -1,6 +1,6 @@
-// Whether the end-to-end tests show every tool: at the end of a whole `npm test` some call must
-// have given each parameter and each of its choices with success, seen each field of the answer,
-// and met each error that the tool can give.
+// Checks that the end-to-end tests cover every tool. In a complete `npm test`, successful calls
+// must have used each parameter and each of its values, and calls must have returned each field of
+// the result and each error.
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { join } from 'node:path'
 export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../native.js').toolSchemas())
 
 /**
- * The same of a schema: what there is to be used or seen.
+ * Returns the parameters, values and fields of a schema that the tests must cover.
  * @param {any} schema
  * @param {string} path
  * @returns {string[]}
@@ -64,7 +64,7 @@ const ENTERING = ['type', 'fill', 'fill_form', 'select']
 const SCHEMED = ['navigate', 'pages', 'get_cookies', 'set_cookies']
 
 /**
- * Errors that depend on what a tool does, and not on what it takes.
+ * Errors that depend on the work of a tool, not on its parameters.
  * @type {Record<string, string[]>}
  */
 const ERRORS = {

@@ -4,8 +4,8 @@ import { kill, query } from './record.mjs'
 import { startServer } from './server.mjs'
 
 /**
- * One death: calls stream in until SIGKILL comes at a random moment; then the file must be whole,
- * hold every answer that the client has with the same bytes, and tell what was under way.
+ * Kills a server once: calls run until SIGKILL at a given time. Then the file must be valid,
+ * contain every response that the client received, byte for byte, and list the running calls.
  * @param {{ after: (end: () => unknown) => void }} t
  * @param {string} file
  * @param {number} moment milliseconds
@@ -86,8 +86,8 @@ export async function dieDuringCalls(t, file, moment) {
 }
 
 /**
- * A part without the marks around what a page says: they are new in each answer, and what stands
- * between them is recorded.
+ * Returns a part without the boundary marks of page text. They are new in each result, and the
+ * record contains the text without them.
  * @param {any} part
  */
 const unmarked = (part) =>

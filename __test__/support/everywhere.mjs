@@ -1,5 +1,5 @@
-// A page whose requests come from everywhere: itself, frames of its own and of another origin,
-// workers of each kind.
+// A page whose requests have every kind of initiator: the page, frames of its own and of another
+// origin, and all kinds of workers.
 
 const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
 

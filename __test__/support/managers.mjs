@@ -30,7 +30,7 @@ export function inMemoryManager(config = {}) {
     /** Moves the clock on; timers that are due fire a moment later. @param {number} ms */
     advance: (ms) => native.advance(ms),
     /**
-     * What the addon answers, `{ ok }` or `{ error }`.
+     * Returns the result of the addon: `{ ok }` or `{ error }`.
      * @param {string} tool
      * @param {object} args
      */

@@ -1,5 +1,5 @@
-// Processes as /proc tells them (Linux). A process is its pid and the time it started, so that a
-// pid used again is not taken for the one that had it before.
+// Reads processes from /proc (Linux). A process is identified by its pid and its start time,
+// because process ids are reused.
 import { readFileSync, readdirSync } from 'node:fs'
 import { until } from './wait.mjs'
 
@@ -104,7 +104,7 @@ export function isAlive({ pid, started }) {
 }
 
 /**
- * Waits until none of them lives; the error names those that do.
+ * Waits until all processes have exited. The error names those that still run.
  * @param {Process[]} processes
  * @param {number} [timeout] ms
  */

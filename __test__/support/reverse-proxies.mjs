@@ -15,7 +15,7 @@ const DOCUMENT = new URL('../../docs/reverse-proxy.md', import.meta.url)
  * @property {string} debianPackage
  * @property {string} language of its block in the document
  * @property {[string | RegExp, string][]} changes to the documented configuration: another port, no
- *   TLS. PORT stands for the port
+ *   TLS. PORT is the placeholder of the port
  * @property {(site: string, folder: string) => string} configuration the whole file, which includes
  *   the documented part
  * @property {(file: string, folder: string) => string[]} args of the program

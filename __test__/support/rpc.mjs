@@ -20,7 +20,7 @@ export class RpcClient {
   /** @type {string[]} */
   unparsable = []
   /**
-   * What is answered where the server asks: a ping, a question.
+   * Responds to requests of the server, such as a ping or a question.
    * @type {(request: any) => object | Promise<object>}
    */
   answer = () => ({})
@@ -40,8 +40,8 @@ export class RpcClient {
   }
 
   /**
-   * The whole answer, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the server
-   * ended first.
+   * Returns the whole response, `{ id, result }` or `{ id, error }`; `error.code` is `GONE` if the
+   * server ended first.
    * @param {string} method @param {object} [params]
    * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
    * @returns {Promise<any>}
@@ -138,8 +138,8 @@ export class RpcClient {
 }
 
 /**
- * The text between the marks of a page's, which must be those of this very call; what has none is
- * as it is.
+ * Returns the text between the boundary marks of page text, which must be those of this call. A
+ * text without marks is unchanged.
  * @param {string} text @param {string} [refId]
  */
 function unmarked(text, refId) {

@@ -3,8 +3,9 @@ import { Server } from './server.mjs'
 import { Site } from './site.mjs'
 
 /**
- * In place of a test's `t`, for what the tests of a `describe` share: to be called in its body, so
- * that what is started in a `before` ends after the last of them, whatever failed.
+ * Replaces a test's `t` for resources that the tests of a `describe` share. Call it in the body of
+ * the `describe`: resources that a `before` starts are then released after the last test, also if a
+ * test fails.
  * @returns {{ after: (end: () => unknown) => void }}
  */
 export function shared() {

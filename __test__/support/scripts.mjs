@@ -8,7 +8,7 @@ import { temporaryFolder } from './record.mjs'
 import { BIN } from './server.mjs'
 
 /**
- * What a program says; the site of the test goes on serving meanwhile.
+ * Runs a program and returns its output. The test's site keeps serving in the meantime.
  * @param {string} program
  * @param {string[]} args
  */

@@ -46,9 +46,8 @@ export async function startServer(t, args = [], options = {}) {
 /**
  * @typedef {{ env?: Record<string, string>, cwd?: string, command?: string[], browser?: boolean,
  *   handshake?: boolean }} ServerOptions
- * `browser: false` leaves the browser's own arguments out, `handshake: false` the `initialize`;
- * `command` is what is
- *   started in place of the bin entry
+ *   `browser: false` omits the browser's arguments, `handshake: false` omits `initialize`.
+ *   `command` is started in place of the bin entry
  */
 
 export class Server extends RpcClient {
@@ -97,7 +96,7 @@ export class Server extends RpcClient {
   }
 
   /**
-   * Returns when it has written that: what it wrote before an answer may be read after it.
+   * Waits until its stderr matches. Output that it wrote before a response may be read after it.
    * @param {RegExp} pattern
    */
   async told(pattern) {
@@ -135,8 +134,8 @@ export class Server extends RpcClient {
         sessionId,
         errorCode = (await this.call('close_session', { sessionId })).json.errorCode
       } = json
-      // Its start took longer than a session lives here; that one's place is free once the browser
-      // has closed it.
+      // The browser's start took longer than the session timeout. The place of that session is free
+      // when the browser has closed it.
       if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode))
         throw new Error(text)
       return !errorCode
@@ -149,8 +148,7 @@ export class Server extends RpcClient {
   }
 
   /**
-   * Ends it as a client does, by closing its stdin. Fails where it does not end by itself, or
-   * leaves a process behind.
+   * Ends the server by closing its stdin. Fails if it does not exit or if a child process remains.
    * @returns {Promise<{ code: number | null, signal: string | null }>}
    */
   async end() {

@@ -12,7 +12,7 @@ import { PAGES } from './pages.mjs'
  */
 
 /**
- * Beside the pages. A path that ends with / stands for all below it.
+ * Routes in addition to the pages. A path that ends with / matches all paths below it.
  * @type {Record<string, Route>}
  */
 const ROUTES = {
@@ -121,8 +121,8 @@ export class Site {
   }
 
   /**
-   * Keeps the answers for `path` back until `release()`; `requested` resolves when one was asked
-   * for.
+   * Holds the responses for `path` until `release()`. `requested` resolves when a request has
+   * arrived.
    * @param {string} path
    */
   hold(path) {

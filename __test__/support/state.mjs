@@ -73,7 +73,7 @@ export async function beMember(server, site, sessionId) {
 }
 
 /**
- * What a half-filled form holds.
+ * Returns the values of the half-filled form.
  * @param {import('./server.mjs').Server} server
  * @param {string} [sessionId]
  */
@@ -89,7 +89,7 @@ export const formOf = async (server, sessionId) =>
 export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
 
 /**
- * Kills a server as nothing else does, and waits until it is gone.
+ * Kills a server with SIGKILL and waits until it has exited.
  * @param {import('./server.mjs').Server} server
  */
 export async function kill(server) {

@@ -1,5 +1,4 @@
-// Waiting without guessing how long: for a promise with a limit, or for a state that only asking
-// again can tell.
+// Waits without fixed sleeps: for a promise with a time limit, or for a state that must be polled.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**

@@ -1,5 +1,5 @@
-// A WebSocket client of a few lines, since Node 20 has none: text frames, and whatever bytes a test
-// wants.
+// A minimal WebSocket client, because Node 20 has none. It sends text frames, and any bytes that a
+// test passes.
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'

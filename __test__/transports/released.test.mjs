@@ -1,5 +1,5 @@
-// Sessions that a client on a port has created: released with the client, resumed with its next
-// call, and what that call is told.
+// Sessions that a client on a port has created: they are released with the client and resumed by
+// its next call, whose result reports what was lost.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'

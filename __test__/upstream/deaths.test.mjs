@@ -1,6 +1,5 @@
-// Seed 002, resiliency, with another server behind the sessions: what is there after Troupe has
-// died, and how its clients go on. What happens when the server behind dies is in
-// supervision.test.mjs.
+// Seed 002, resiliency, with upstream servers: the record after Troupe was killed, and how its
+// clients continue. supervision.test.mjs covers crashes of the upstream server.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'

@@ -1,5 +1,4 @@
-// Another server behind Troupe: chrome-devtools-mcp, which names, shows and logs everything in a
-// way of its own.
+// Another upstream server: chrome-devtools-mcp, with its own tool names, snapshots and logs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSite } from '../support/site.mjs'

@@ -1,5 +1,5 @@
-// How an upstream server ends: asked first, then told, then made to, with everything that it has
-// started; and whatever becomes of the server that started it.
+// The end of an upstream server and its child processes: closed connection, then SIGTERM, then
+// SIGKILL, also if Troupe itself is killed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allEnded, descendants, readProcess } from '../support/processes.mjs'

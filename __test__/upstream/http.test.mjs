@@ -1,5 +1,5 @@
-// Seed 003: a server by HTTP for each conversation, at a port of its own. T-1, T-2 and T-3 are its
-// test plan.
+// Seed 003: an upstream server over HTTP for each conversation, with its own port. T-1, T-2 and T-3
+// are its test plan.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'

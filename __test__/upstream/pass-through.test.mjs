@@ -1,5 +1,5 @@
-// What an agent has of tools that are passed through: all that their server gives, beside Troupe's
-// sessions and record.
+// The tools of an upstream server: agents get its complete results, together with Troupe's sessions
+// and record.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'

@@ -59,8 +59,8 @@ export const startBehind = (t, words, args = [], options = {}) =>
 const AT_ONCE = 4
 
 /**
- * Seed 003, T-3, with real servers by HTTP: so many conversations, each with an @playwright/mcp and
- * a Chromium of its own, none of which sees another's cookie; afterwards no process is left.
+ * Seed 003, T-3, with real servers over HTTP: `count` conversations, each with its own
+ * @playwright/mcp and Chromium. None sees another's cookie, and no process remains.
  * @param {import('node:test').TestContext} t @param {number} count
  */
 export async function realConversations(t, count) {

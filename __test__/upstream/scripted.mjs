@@ -60,7 +60,7 @@ function page(content) {
 }
 
 /**
- * By name: what a tool does. `tell` sends a notification.
+ * The tools by name. `tell` sends a notification.
  * @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) =>
  *   void }) => any>}
  */

@@ -1,5 +1,5 @@
-// What a session lives through with its server: deaths, hangs, garbage and floods, and a server
-// that never comes.
+// Failures of an upstream server: crashes, hangs, invalid and excessive output, and a server that
+// does not start.
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

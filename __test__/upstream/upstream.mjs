@@ -27,8 +27,8 @@ export const quoted = (word) => `'${word}'`
 let made = ''
 
 /**
- * A folder that is gone with this process, not with its test: what that ends may write to its last
- * moment.
+ * Returns a folder that is removed when this process exits, not after the test, because servers may
+ * write until they exit.
  */
 export function outputFolder() {
   if (made === '') {

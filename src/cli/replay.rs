@@ -109,8 +109,8 @@ impl Replay {
         }
     }
 
-    /// Adds the call of `tool` with these parameters. `told` is its own answer, which describes the
-    /// element as it was then, `test_ids` has those of its elements by their refs.
+    /// Adds the call of `tool` with these parameters. `told` is its result, which describes the
+    /// element as it was then. `test_ids` has the test ids of its elements by their refs.
     pub fn add(
         &mut self,
         tool: &str,

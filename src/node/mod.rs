@@ -60,8 +60,9 @@ fn runtime() -> napi::Result<&'static Runtime> {
         .map_err(|error| napi::Error::from_reason(format!("no threads could be started: {error}")))
 }
 
-/// One for four processors: browsers need the others. Few are quicker, too: a call is handed on a
-/// dozen times, and each time that wakes another thread costs more than what is done there.
+/// Returns the number of worker threads: one for each four processors, because browsers need the
+/// others. Few threads are also faster: a call passes through a dozen tasks, and waking another
+/// thread takes longer than the work of a task.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }

@@ -5,7 +5,7 @@
 //!
 //! | folder | contents |
 //! |---|---|
-//! | `state` | what is known of the page, maintained from the engine's events |
+//! | `state` | the state of the page, updated from the engine's events |
 //! | `script` | calls into the page |
 //! | `query` | targets, frames, and waits for elements |
 //! | `read` | snapshots and their changes, texts, screenshots |

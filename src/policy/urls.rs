@@ -196,8 +196,8 @@ impl UrlRules {
         if allowed { Ok(()) } else { Err(Rule::AllowedDomains) }
     }
 
-    /// Whether a page may go to `address`, which a host is or has; `asked` tells whether the client
-    /// itself has asked for it.
+    /// Whether a page may connect to `address`, which is a host or the address of one. `asked`:
+    /// whether the client itself requested it.
     pub fn address(&self, address: IpAddr, asked: bool) -> Result<(), Rule> {
         let as_host = plain(match address {
             IpAddr::V4(address) => Host::Ipv4(address),

@@ -313,7 +313,7 @@ impl Store {
     }
 
     /// Returns the newest console messages of the call `ref_id` that fit into `room` characters,
-    /// whatever was read before.
+    /// independent of the cursor.
     pub async fn console_of_record(
         &self,
         ref_id: &str,

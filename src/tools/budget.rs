@@ -99,8 +99,8 @@ pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     )
 }
 
-/// The lines of a stored result from `offset` on that contain `wanted`, ignoring case; of a long
-/// line, the text around it.
+/// Returns the lines of a stored result from `offset` on that contain `wanted`, ignoring case. Of a
+/// long line, only the text around the match.
 pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget: usize) -> String {
     let mut found = String::new();
     let (mut used, mut left_out) = (0, 0);

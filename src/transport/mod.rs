@@ -47,7 +47,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Opens what the transport needs, such as the port.
+    /// Opens the resources of the transport, such as the port.
     pub async fn open(config: Config) -> Result<Self> {
         Ok(match config.transport {
             Transport::Stdio if config.connect.is_some() => Self::Proxy(Box::new(config)),

@@ -46,7 +46,7 @@ impl Kept {
     }
 }
 
-/// Descriptions of what was restored and what was not.
+/// The restored and the missing parts of a state, as descriptions for the client.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replayed {
     pub done: Vec<String>,

@@ -81,7 +81,7 @@ pub struct Upstream {
     memory: Mutex<Memory>,
 }
 
-/// What is known about the pages of a server.
+/// The last known pages and state of a server.
 #[derive(Default)]
 struct Memory {
     kept: Kept,

@@ -569,7 +569,7 @@ mod tests {
         upstreams.begin_trial();
         tokio::time::timeout(Duration::from_secs(10), is_started).await.unwrap().unwrap();
         upstreams.end_spare().await;
-        // Blocks the thread of all tasks: what a task has not done by now is too late.
+        // Blocks the only thread of the runtime: tasks that have not finished by now cannot run.
         let ended = told.recv_timeout(Duration::from_secs(5));
         assert!(ended.is_ok(), "the server is still running");
     }

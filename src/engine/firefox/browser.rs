@@ -128,7 +128,7 @@ impl FirefoxBrowser {
 fn connection_failed(reason: &str) -> EngineError {
     EngineError::Launch {
         reason: format!("Firefox does not answer over WebDriver BiDi: {reason}"),
-        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
+        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
     }
 }
 

@@ -152,6 +152,6 @@ fn launch_error(stderr: &Stderr, what: &str) -> EngineError {
     let reason = if tail.is_empty() { what.to_owned() } else { format!("{what}: {tail}") };
     EngineError::Launch {
         reason,
-        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
+        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
     }
 }

@@ -47,7 +47,7 @@ pub(super) trait DocumentUrls: Send + Sync {
 pub(super) struct FirefoxNetwork {
     rules: Mutex<NetworkRules>,
     egress: Option<Egress>,
-    /// Whether each request is put to the policy.
+    /// Whether the policy decides on each request.
     gated: AtomicBool,
     redirects: Mutex<Redirects>,
     pages: Mutex<Vec<Weak<dyn DocumentUrls>>>,
@@ -100,7 +100,7 @@ impl FirefoxNetwork {
         network
     }
 
-    /// Has each request put to the policy.
+    /// Lets the policy decide on each request.
     pub async fn intercept_requests(&self) {
         if let Some(Egress { gateway, .. }) = &self.egress {
             gateway.intercept_requests().await;

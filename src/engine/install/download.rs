@@ -20,8 +20,8 @@ pub(super) async fn install(
     headless: bool,
     progress: Progress<'_>,
 ) -> Result<(), String> {
-    // reqwest is built without a provider of TLS, because its own choice is a slow C build; it
-    // panics where none is installed. One that was installed before is as good.
+    // reqwest is built without a TLS provider, because its default is a slow C build. It panics if
+    // none is installed. The error of a provider that is already installed is ignored.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (kind, name) = if headless {
         (FetcherKind::ChromeHeadlessShell, "chrome-headless-shell")

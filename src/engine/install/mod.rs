@@ -149,7 +149,7 @@ fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
     line
 }
 
-/// The ways to a browser, best first: a package brings its libraries along, a download may miss
+/// The installation methods, best first: a package installs its libraries, and a download may lack
 /// some.
 #[derive(Clone, Copy)]
 enum Way {

@@ -21,8 +21,8 @@ impl Downloads {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// The files that have come since the last look, each in a folder of its own: the next one may
-    /// have the same name.
+    /// Returns the files that were downloaded since the last call. Each is in its own folder,
+    /// because the next one may have the same name.
     pub fn fresh(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let files =

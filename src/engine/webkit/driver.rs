@@ -31,8 +31,8 @@ use crate::engine::{EngineError, EngineResult};
 /// The longest that any command may take: a page whose script runs on and on answers nothing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How often it is asked whether the window of a command that is not answered is still there: the
-/// driver never answers where it has closed meanwhile.
+/// Interval of the checks whether the window of a pending command still exists: the driver never
+/// responds if it has closed.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The session with a driver.
@@ -240,8 +240,8 @@ impl Turn<'_> {
         self.at(window, frames).await
     }
 
-    /// Makes `window` what commands are for. Not to be asked for while a dialog is open: it would
-    /// not be answered.
+    /// Switches to `window`. Must not be called while a dialog is open: the driver would not
+    /// respond.
     pub async fn window(&mut self, window: &Arc<str>) -> Outcome<()> {
         if self.place.as_ref().is_none_or(|place| place.window != *window) {
             *self.place = None;

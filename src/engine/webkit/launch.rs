@@ -149,9 +149,9 @@ fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> ser
     serde_json::json!({"binary": SETPRIV, "args": arguments})
 }
 
-/// The browser's settings. It downloads without asking or telling: into its own folder, which goes
-/// with it, instead of the user's. And it takes presses for one double click that are at the same
-/// pixel only (`presses`).
+/// Writes the browser's settings. It downloads without a prompt into its own folder, which is
+/// removed with it. It combines presses into a double click only if they are at the same pixel
+/// (`presses`).
 fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()> {
     let downloads = folder.downloads();
     let toolkit = settings.join("gtk-3.0");

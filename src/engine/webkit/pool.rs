@@ -89,7 +89,7 @@ impl Pool {
         Ok(process)
     }
 
-    /// The parameters of a session without options of its own; `None` if such a session cannot be
+    /// Returns the parameters of a session without own options; `None` if such a session cannot be
     /// started in advance.
     fn usual(&self) -> Option<Wanted> {
         let config = self.config.context.clone();

@@ -25,8 +25,7 @@ impl Presses {
         self.0.lock()
     }
 
-    /// `events`, a pixel beside the last press where the first one of them would be counted with
-    /// that.
+    /// Returns `events`, moved by a pixel if their first press would be combined with the last one.
     pub fn apart(&self, events: &[MouseEvent]) -> Vec<MouseEvent> {
         let mut events = events.to_vec();
         let first = events.iter().find(|event| matches!(event, MouseEvent::Down { .. })).map(pixel);

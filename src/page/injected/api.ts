@@ -99,7 +99,7 @@ export interface SnapshotResult {
   frames: { ref: string; line: number; indent: number }[]
   /** Whether anything was folded. */
   folded: boolean
-  /** Whether the budget or the limit of a walk has cut the text, as its last line then tells. */
+  /** Whether the budget or the limit of a walk has cut the text. The last line then says so. */
   cut: boolean
   lines: number
   /** The change count when the snapshot was taken. */

@@ -1,4 +1,4 @@
-//! What is known of a page: its documents, requests, dialog and downloads.
+//! The state of a page: its documents, requests, dialog and downloads.
 
 use std::{
     collections::{HashMap, VecDeque},

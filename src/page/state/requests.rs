@@ -1,8 +1,8 @@
 //! The in-flight requests of a page, and how long to wait for each.
 //!
-//! The browser may never report the end of a fetch whose response nobody reads. Such a response
-//! counts as finished shortly after all of its bytes have arrived. If its length is unknown or the
-//! bytes do not arrive, it counts as finished when no data has arrived for a while.
+//! The browser may never report the end of a fetch whose response the page's script does not read.
+//! Such a response counts as finished shortly after all of its bytes have arrived. If its length is
+//! unknown or the bytes do not arrive, it counts as finished when no data has arrived for a while.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -125,7 +125,7 @@ impl Session {
     /// Saves the state for the last time, before the context is closed.
     pub(super) async fn save_at_end(&self) {
         if self.is_ready() {
-            // After the timeout, what was read by then is saved.
+            // After the timeout, the state that has been read is saved.
             let _ = tokio::time::timeout(
                 LAST_SAVE_TIMEOUT,
                 Box::pin(self.worker.save_state(self, true)),

@@ -342,7 +342,7 @@ impl Session {
                 tokio::select! {
                     biased;
                     outcome = work => outcome,
-                    // The session is restored in another browser, but not what the call was doing.
+                    // The session is restored in another browser, but the call is not repeated.
                     () = gone.cancelled() => Err(browser_died()),
                 }
             } => outcome,

@@ -431,8 +431,8 @@ impl Page for ChromiumPage {
     }
 
     async fn flush_events(&self) {
-        // The browser's own session and the page's are read apart there: one answer tells nothing
-        // of the other.
+        // The browser reads its own session and the page's separately: a response in one implies
+        // nothing about the other.
         let browser = self.cdp.browser();
         let _ = browser.run(GetVersionParams {}).await;
     }

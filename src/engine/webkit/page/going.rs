@@ -77,7 +77,7 @@ impl WebkitPage {
                         if moved || here.url == url && url.contains('#') {
                             return Ok(NavigationStart::SameDocument);
                         }
-                        // A download, or an answer without a document: WebDriver tells neither.
+                        // A download, or a response without a document: WebDriver reports neither.
                         // Where it goes to where it is, it is always there.
                         if here.url != url {
                             if shared.tell_downloads() > files {

@@ -42,8 +42,8 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// A look that comes just as one document is replaced by another is never answered: after this it is
-/// taken again.
+/// A look that comes just as one document is replaced by another is never answered: after this it
+/// is taken again.
 const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -176,8 +176,8 @@ impl WebkitPage {
 
     /// Polls the effects of input, which show after one or two event loop ticks.
     async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
-        // Without a document it has closed, or goes on in another one. Which windows are left
-        // tells.
+        // Without a document, the page has closed or has another document. The list of windows
+        // shows which.
         let mut closing = match self.note_focus(turn).await {
             Ok(()) => false,
             Err(EngineError::DocumentGone | EngineError::PageGone) => true,

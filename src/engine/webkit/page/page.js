@@ -139,8 +139,7 @@ const where = () => ({
   link: link(),
   blank: blank()
 })
-// What stands in a blank document: what the browser itself says of a document that it could not
-// have is in one.
+// The text of a blank document: the browser's own error page for a failed navigation is one.
 const blank = () =>
   location.href === 'about:blank' ? (document.body?.innerText ?? '').slice(0, 1000) : undefined
 // As JSON, told by hand: pages redefine how their objects are told.

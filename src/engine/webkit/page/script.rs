@@ -203,8 +203,8 @@ impl WebkitPage {
     /// Takes in where a script ran.
     async fn saw(&self, turn: &mut Turn<'_>, frame: &FrameId, place: &Where) -> EngineResult<()> {
         if *frame == self.handle {
-            // Where the page is going is known to the browser only; asked first, it is not mistaken
-            // for where it was.
+            // Only the browser knows the URL that the page is navigating to. It is read first, so
+            // that it is not confused with the former URL.
             let heading = match turn.send(Command::GetCurrentUrl).await {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,
