@@ -1,5 +1,6 @@
 // Makes the same calls on two servers alternately, and returns how much longer the second one
 // takes.
+import { quantile } from 'simple-statistics'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 /**
@@ -33,9 +34,7 @@ export async function alternate(one, other, page, calls, make) {
      * @param {number} share the quantile, 0 to 1
      */
     at: (share) => {
-      const [first, second] = times.map(
-        (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)]
-      )
+      const [first, second] = times.map((list) => quantile(list, share))
       return { more: second - first, times: second / first }
     }
   }

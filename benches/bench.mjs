@@ -1,7 +1,7 @@
 // `npm run bench` compares Troupe (release build) with @playwright/mcp from npm, alternately, on
 // the same browser binary and the same local pages. Prints a table of medians and ratios with the
-// project's bounds. A run of all rows also writes docs/benchmarks/results.json and results.svg,
-// from which `npm run generate` makes docs/benchmarks.md.
+// project's bounds. A run of all rows also writes docs/benchmarks.md, with the raw values in
+// docs/benchmarks/results.json and a plot in results.svg.
 //   --rounds N           number of rounds (10)
 //   --all                also measures chrome-devtools-mcp and agent-browser (downloaded from npm)
 //   --floor              also measures a bare client of the browser, the lower bound
@@ -13,6 +13,7 @@ import { basename, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
+import { benchmarkDocument } from '../scripts/docs/benchmarks.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
@@ -347,7 +348,8 @@ async function save(rows, compared, samples, run) {
   const caption = `${run.rounds} rounds on ${machine.cores} × ${machine.cpu}, ${results.browser}. Point: median; line: 10th to 90th percentile; left is faster`
   const servers = results.servers.filter(({ isBare }) => !isBare)
   writeFileSync(join(folder, 'results.svg'), await plot({ ...results, servers }, caption))
-  console.log(dim(`written to ${folder}; \`npm run generate\` updates docs/benchmarks.md`))
+  writeFileSync(`${folder}.md`, benchmarkDocument(results))
+  console.log(dim(`written to ${folder}.md and ${folder}`))
 }
 
 /**

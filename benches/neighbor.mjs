@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { quantile } from 'simple-statistics'
 import { untilIdle } from './idle.mjs'
 
 /** Megabytes in IndexedDB, below the limit of 16 that Troupe saves for an origin. */
@@ -77,14 +78,11 @@ export async function neighborTimes(start, url) {
         await neighbor
       }
     }
-    return Array.from(times, ([name, taken]) => {
-      const sorted = taken.toSorted((a, b) => a - b)
-      return {
-        name,
-        median: sorted[Math.floor(sorted.length * 0.5)],
-        p99: sorted[Math.floor(sorted.length * 0.99)]
-      }
-    })
+    return Array.from(times, ([name, taken]) => ({
+      name,
+      median: quantile(taken, 0.5),
+      p99: quantile(taken, 0.99)
+    }))
   } finally {
     await client.close()
     rmSync(folder, { recursive: true, force: true })

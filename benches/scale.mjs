@@ -5,6 +5,7 @@
 //   --only NAMES   measures only these: sessions, page, record, neighbor (comma-separated)
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
+import { quantile } from 'simple-statistics'
 import { StepFailed } from '../scripts/run.mjs'
 import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
@@ -52,11 +53,6 @@ await runScript(async () => {
     site.close()
   }
 })
-
-/** @param {number[]} times @param {number} part */
-function quantile(times, part) {
-  return times.sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))]
-}
 
 /**
  * Each worker makes the calls of `work` in rotation, without pauses. Returns the duration of each

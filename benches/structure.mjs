@@ -1,12 +1,10 @@
 // Measures what child frames, shadow hosts and blank elements cost: each page is compared with the
 // same page without them, on the same server, alternately.
+import { median } from 'simple-statistics'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
 const CLICK = /** @type {const} */ (['click', { selector: '#count' }])
-
-/** @param {number[]} times */
-const median = (times) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]
 
 /** @param {() => Promise<unknown>} work */
 async function timed(work) {

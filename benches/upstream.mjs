@@ -1,5 +1,7 @@
 // Measures what `--upstream` adds to a call: the same calls to @playwright/mcp, directly and behind
 // Troupe, alternately.
+import { quantile } from 'simple-statistics'
+
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
 const CALLS = 400
@@ -24,8 +26,7 @@ export async function passingCosts({ direct, through }, page) {
     }
   }
   await Promise.all(clients.map((client) => client.close()))
-  const at = (share) =>
-    times.map((list) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)])
+  const at = (share) => times.map((list) => quantile(list, share))
   const [[median, medianThrough], [late, lateThrough]] = [at(0.5), at(0.99)]
   return { upstreamMedian: medianThrough - median, upstreamLate: lateThrough - late }
 }

@@ -27,7 +27,7 @@ export function benchmarkDocument({ rounds, browser, date, machine, servers, row
   ].join('\n')
   return `# Benchmarks
 
-<!-- Generated from docs/benchmarks/results.json: \`npm run generate\` writes it. -->
+<!-- Generated from docs/benchmarks/results.json: \`npm run bench\` writes both. -->
 
 ![Medians and ranges of each server](benchmarks/results.svg)
 
