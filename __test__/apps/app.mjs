@@ -1,5 +1,5 @@
-// Apps that others wrote, on this machine alone, and an agent's view of them: it reads text, finds
-// refs in it, and acts.
+// Runs third-party apps on this machine, and a scripted agent that reads results, finds refs in
+// them, and acts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -51,7 +51,7 @@ export async function serveFiles(t, { folder = PACKAGES, pages = {} } = {}) {
 }
 
 /**
- * Programs that run now; none outlives this process, however it ends.
+ * Running programs. They are killed when this process exits.
  * @type {Set<import('node:child_process').ChildProcess>}
  */
 const running = new Set()
@@ -134,7 +134,7 @@ export class Agent {
   }
 
   /**
-   * The ref on the first line that has `pattern`, once there is one.
+   * Waits for a line with `pattern` and returns its ref.
    * @param {RegExp} pattern
    * @param {object} [args]
    */

@@ -1,4 +1,4 @@
-// An agent's jobs in apps that others wrote: it uses only what the results show.
+// An agent's jobs in third-party apps. The agent uses only the results of its calls.
 import { describe, test } from 'node:test'
 import { startServer } from '../support/server.mjs'
 import { OFFLINE } from './app.mjs'

@@ -1,5 +1,4 @@
-// Elements that cannot be acted on: the error says which element, why, and for how long it was
-// waited.
+// Elements that cannot be acted on: the error names the element, the reason and the waiting time.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 
 /**
- * Calls a tool that must refuse: with an error that an agent can act on, after which the next call
- * works.
+ * Makes a call that must fail with a specific error, and checks that the next call works.
  * @param {import('../support/server.mjs').Server} server
  * @param {string} tool @param {object} args
  * @param {{ errorCode: string, message?: RegExp, suggestion?: RegExp, retryable?: boolean, reason?:

@@ -51,11 +51,9 @@ export async function playMainJob(site, { list, call }) {
  *   progress: (tool: string, args: object) => Promise<{ progress: number, total?: number }[]>,
  *   cancel: (tool: string, args: object, when: Promise<void>) => Promise<void>,
  *   stateless?: boolean
- * }} client `read` returns the text of a resource, `prompt` that of a prompt's message, `progress`
- * the notifications of a
- * call; `cancel` begins a call, cancels it `when`, and returns when the call has failed as
- * canceled;
- *   `stateless`: the server cannot tell that requests are from the same client
+ * }} client `read` returns the text of a resource, `prompt` the text of its message, `progress` the
+ * notifications of a call. `cancel` starts a call, cancels it `when`, and returns when the call has
+ * failed. `stateless`: the server cannot attribute requests to a client
  */
 export async function playBesideTools(
   site,

@@ -28,7 +28,7 @@ const NOT_RUN = {
   'npm test': 'is what runs this test'
 }
 
-/** Replaces what needs a registry by what is installed. */
+/** Replaces packages of a registry by the installed ones. */
 const LOCAL = {
   'npx -y @playwright/mcp@latest': 'node node_modules/@playwright/mcp/cli.js',
   'npx -y chrome-devtools-mcp@latest':

@@ -1,5 +1,4 @@
-// Sessions that come and go leave nothing behind; `npm run test:soak` has twenty thousand calls of
-// it.
+// Short sessions leave no resources behind. `npm run test:soak` makes twenty thousand calls.
 import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 

@@ -233,7 +233,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
 })
 
 /**
- * Chromium's children show all their arguments as one.
+ * Chromium's child processes have all arguments in one string.
  * @param {import('../support/processes.mjs').Process} process
  */
 const isRenderer = ({ command }) =>

@@ -51,7 +51,7 @@ const MOMENTS = {
 }
 
 /**
- * Begins a call that the end of the server will cut off.
+ * Starts a call that is still running when the server stops.
  * @param {Server} server
  * @param {string} tool
  * @param {object} args

@@ -31,7 +31,7 @@ function windows(display) {
 }
 
 /**
- * Fills a form in a window, and in that of a second session; ends the server.
+ * Fills in a form in the windows of two sessions, then ends the server.
  * @param {import('../support/server.mjs').Server} server
  * @param {{ url: (path: string) => string }} site
  */

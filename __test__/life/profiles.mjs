@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { profileOf } from '../support/processes.mjs'
 
 /**
- * Those of these browsers, by their own arguments.
+ * Returns the profile folders of these browsers from their arguments.
  * @param {import('../support/processes.mjs').Process[]} browsers
  */
 export function profileFolders(browsers) {

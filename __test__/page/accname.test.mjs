@@ -1,7 +1,7 @@
 // Accessible names by the newer web-platform-tests, as data. No package contains these
 // (wpt.test.mjs has the older ones from one). They are the cases of the folder accname/name
-// (github.com/web-platform-tests/wpt), one comment for each file. What they vary (types of fields,
-// ways to hide, elements) is varied here by loops.
+// (github.com/web-platform-tests/wpt), one comment for each file. Loops generate their variations
+// (types of fields, ways to hide, elements).
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'

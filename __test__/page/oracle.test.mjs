@@ -4,8 +4,8 @@
 // Tolerated differences:
 // - Chromium's internal names of roles are translated (CHROMIUM_ROLES).
 // - Names are compared without white space and invisible characters (soft hyphens, zero-width
-//   spaces, private-use
-//   characters of icon fonts). Chromium separates boxes by their layout, accname by their `display`.
+//   spaces, private-use characters of icon fonts). Chromium separates boxes by their layout,
+//   accname by their `display`.
 // - A name is the computed accessible name. The line may show less if the children contain it,
 //   which is checked separately.
 // - A row without an explicit name has no name in the snapshot. Chromium names the rows of some

@@ -1,5 +1,5 @@
-// A page that tries to reach a forbidden host in every way that a page has: none does, and the log
-// names each.
+// A page that tries to reach a forbidden host by every method that pages have. No attempt succeeds,
+// and the log names each.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
@@ -45,7 +45,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
     NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
 
   /**
-   * Waits until the log names each of `ways`, and sees that none has come.
+   * Waits until the log names each of `ways`, and checks that none has reached its host.
    * @param {any} server
    * @param {string} domain
    * @param {string[]} ways
@@ -118,8 +118,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
         'a private page reaches private hosts'
       )
       await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
-      // Workers that pages share do not run at all there; connections ahead of any request say
-      // nothing to anybody.
+      // Shared workers do not run there, and early connections send no request.
       const silent = ['service-worker', 'shared-worker', 'preconnect']
       await nothingComes(
         server,

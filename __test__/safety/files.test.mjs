@@ -1,5 +1,4 @@
-// Names of files that would lead out of the folders in reach: none is written or read, by any tool
-// that takes one.
+// Names of files outside the accessible folders: no tool reads or writes one.
 import assert from 'node:assert/strict'
 import {
   existsSync,

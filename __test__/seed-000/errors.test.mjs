@@ -1,4 +1,4 @@
-// Properties of errors as a client gets them; one server with one browser for all runs.
+// Properties of the errors that a client receives, with one server and one browser for all runs.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import fc from 'fast-check'
@@ -52,8 +52,7 @@ describe('errors', { timeout: 60_000 }, () => {
   })
 
   /**
-   * Calls that fail, each with the code that it fails with; `inSession` are those that concern the
-   * session.
+   * Failing calls and their codes. `inSession`: the ones that use the session.
    * @type {Record<string, (word: string) => [string, object]>}
    */
   const inSession = {

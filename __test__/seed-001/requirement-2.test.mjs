@@ -78,8 +78,8 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     await within(page.closed, 'the end of the page', BRIEF + 3500)
     const { json } = await server.call('close_session', { sessionId })
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
-    // Its place is free again, in the same browser, which may answer that it has closed the session
-    // after the page has gone.
+    // Its place is free again in the same browser. The response that the session is closed may come
+    // after the page has closed.
     await until(async () => !(await server.call('create_session')).isError, 'its place')
     // WebKit's sessions have a browser each: there are as many as before.
     const after = browsers(server.child.pid).map(({ pid }) => pid)

@@ -95,8 +95,8 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     const script = site.hold('/held.js')
     const navigation = server.ok('navigate', { sessionId, url: site.url('/loading') })
     await within(script.requested, 'the script of the page')
-    // The document is there and its script is not: another call's way there and back takes nothing
-    // from that.
+    // The document has arrived and its script has not. The round trip of another call does not
+    // change that.
     await server.ok('list_sessions')
     assert.ok(await isPending(navigation), 'navigate returned before the page had loaded')
     script.release()

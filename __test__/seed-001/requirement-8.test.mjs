@@ -42,7 +42,7 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
   })
 
   /**
-   * Goes through the failures.
+   * Checks each failure.
    * @param {(failure: { json: any, result: any, sent: any, code: string, details: string[] }) =>
    *   void} check
    */

@@ -1,5 +1,5 @@
-// A hundred deaths of the server, a hundred of the browser. `npm run test:soak`; `npm test` has a
-// few of each.
+// Kills the server a hundred times, and the browser a hundred times (`npm run test:soak`). `npm
+// test` does it a few times.
 import { test } from 'node:test'
 import { killRounds } from '../support/kills.mjs'
 

@@ -1,5 +1,5 @@
-// How tests start the browser: without a window, and as root without the sandbox, which root cannot
-// have.
+// How tests start the browser: without a window, and as root without the sandbox, which is not
+// available to root.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -475,7 +475,7 @@ export const ALONE = [
 ]
 
 /**
- * Whether nothing of this file runs with this browser.
+ * Whether no test of this file runs with this browser.
  * @param {string} browser
  * @param {string} file
  */
@@ -484,7 +484,7 @@ export function nothingOf(browser, file) {
 }
 
 /**
- * Why this test does not run with this browser, if it does not.
+ * Returns the reason why this test does not run with this browser, if there is one.
  * @param {string} browser
  * @param {string} file
  * @param {string} name

@@ -119,7 +119,7 @@ function errorsOf({ name, group, inputSchema: { properties = {} } }) {
 }
 
 /**
- * Whether an answer's field is one that its schema has, or of a part that may hold anything.
+ * Whether a field of a result is in its schema, or in a part without a schema.
  * @param {any} schema
  * @param {string[]} path
  */
@@ -130,8 +130,8 @@ function isDeclared(schema, [name, ...rest]) {
 }
 
 /**
- * Fields that the result of any tool may have: the first one after a rest of its session names what
- * is lost.
+ * Fields that the result of any tool may have: the first result after a session was suspended lists
+ * what is lost.
  */
 const IN_ANY_RESULT = ['resumed']
 
@@ -143,7 +143,7 @@ export function begin(path) {
 }
 
 /**
- * What no test of the run has used or seen: a line for each.
+ * Returns a line for each part that no test of the run has used or received.
  * @param {string} path
  * @returns {string[]}
  */

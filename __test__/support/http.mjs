@@ -41,8 +41,8 @@ export class HttpServer extends Server {
   }
 
   /**
-   * The token that its clients send: the configured one, or that of the file that it names on
-   * stderr; '' for none.
+   * The token that its clients send: the configured one, or the one in the file whose path it
+   * prints to stderr. Empty if there is none.
    */
   get token() {
     const file = /clients must send the token in (.+?); `troupe/.exec(this.stderr())?.[1]
@@ -141,8 +141,8 @@ export class HttpClient extends RpcClient {
   }
 
   /**
-   * The whole answer, `{ id, result }` or `{ id, error }`; `error.status` where HTTP itself
-   * refused.
+   * Returns the whole response, `{ id, result }` or `{ id, error }`. `error.status` is set if the
+   * HTTP request was rejected.
    * @param {string} method
    * @param {object} [params]
    * @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options]

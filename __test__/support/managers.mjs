@@ -39,7 +39,7 @@ export function inMemoryManager(config = {}) {
 }
 
 /**
- * What `promise` is rejected with; an error where it is not.
+ * Returns the error of `promise`. Fails if it is fulfilled.
  * @param {Promise<unknown>} promise
  * @returns {Promise<any>}
  */

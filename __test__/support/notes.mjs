@@ -8,8 +8,8 @@ import { basename, dirname, join } from 'node:path'
 export const NOTES = 'TEST_NOTES'
 
 /**
- * By tool: `field` for one that was given, `field=value` for a choice, `-> field` for one of an
- * answer, `! CODE` for an error.
+ * Notes by tool: `field` for a parameter, `field=value` for a choice, `-> field` for a field of a
+ * result, `! CODE` for an error.
  * @type {Map<string, Set<string>>}
  */
 const noted = new Map()
@@ -51,7 +51,7 @@ export function note(tool, given, { isError, json }) {
 }
 
 /**
- * The fields of a value, and the words in them.
+ * Returns the fields of a value, and their choices.
  * @param {any} value
  * @param {string} path
  * @returns {string[]}

@@ -1,5 +1,5 @@
-// Loaded before a test file (`--import`) where another browser than Chromium is tested: skips the
-// tests that this browser has no answer for, by the table in `browsers.mjs`.
+// Loaded before a test file (`--import`) if the browser is not Chromium. Skips the tests that the
+// table in `browsers.mjs` lists for this browser.
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -59,7 +59,8 @@ export function threads(pid, name) {
 }
 
 /**
- * The profile that a browser has, by its command line, or WebKit's by its environment.
+ * Returns the profile folder of a browser from its command line, or from the environment of
+ * WebKit's.
  * @param {Process} process
  * @returns {string | undefined}
  */
@@ -87,7 +88,7 @@ function dataFolder(pid) {
 }
 
 /**
- * The browsers below `pid`: of a browser's many processes the one that is no part of another.
+ * Returns the main process of each browser below `pid`.
  * @param {number} pid
  */
 export function browsers(pid) {

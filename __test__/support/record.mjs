@@ -16,7 +16,7 @@ export function temporaryFolder(t) {
 }
 
 /**
- * The path of a record that is not there yet.
+ * Returns the path of a new record.
  * @param {{ after: (end: () => unknown) => void }} t
  */
 export function recordFile(t) {

@@ -1,10 +1,9 @@
-// What clients of every transport have in common: requests, the answers to them, tools that are
-// called by these.
+// The base class of the clients of all transports: requests, responses and calls of tools.
 import { note } from './notes.mjs'
 import { within } from './wait.mjs'
 
 /**
- * More than the server gives anything: where that is in vain, its own words are better than none.
+ * Longer than the server's own time limits, because its errors say more than a timeout here.
  */
 const PATIENCE = 35_000
 
@@ -87,8 +86,8 @@ export class RpcClient {
   }
 
   /**
-   * A tool's answer. `json` is its text as JSON (of a success or an error), `text` all its text
-   * parts, `meta` its `_meta`,
+   * Returns the result of a tool. `json` is its text as JSON (of a success or an error), `text` all
+   * its text parts, `meta` its `_meta`,
    * `ms` how long it took.
    * @param {string} tool
    * @param {object} [args]
@@ -120,7 +119,7 @@ export class RpcClient {
   }
 
   /**
-   * As `call`, for one that must succeed: its JSON, or its text.
+   * Makes a call that must succeed. Returns its JSON, or its text.
    * @param {string} tool
    * @param {object} [args]
    * @returns {Promise<any>}

@@ -24,8 +24,8 @@ export function shared() {
 }
 
 /**
- * A server and a site that the tests of a `describe` share: to be called in its body. They run from
- * its `before` on, and end after its last test.
+ * Creates a server and a site that the tests of a `describe` share. Call it in the body of the
+ * `describe`. They start in a `before` and end after the last test.
  * @param {{ args?: string[], routes?: Record<string, string | import('./site.mjs').Route>, scope?:
  *   ReturnType<typeof shared> } & import('./server.mjs').ServerOptions} [options]
  */

@@ -1,4 +1,4 @@
-// The product as a client has it: its bin entry as a child process, JSON-RPC in lines on its stdin
+// Runs the server as clients do: the bin entry as a child process, and JSON-RPC lines on its stdin
 // and stdout.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { until, within } from './wait.mjs'
 export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url))
 
 /**
- * Servers that run now; none outlives this process, however it ends.
+ * Running servers. They are killed when this process exits.
  * @type {Set<import('node:child_process').ChildProcess>}
  */
 const running = new Set()
@@ -169,7 +169,7 @@ export class Server extends RpcClient {
   }
 
   /**
-   * Notifications of a kind that have come.
+   * Returns the received notifications of a kind.
    * @param {string} method
    * @returns {any[]} their parameters
    */

@@ -6,7 +6,7 @@ import { until } from './wait.mjs'
 export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
 
 /**
- * A server, and the id of a session of it that has expired.
+ * Starts a server and returns it with the id of an expired session.
  * @param {{ after: (end: () => unknown) => void }} t
  */
 export async function startWithExpiredSession(t) {

@@ -172,7 +172,7 @@ export class Site {
 }
 
 /**
- * A page whose connection stays open until the page itself ends: `closed` resolves then. For one
+ * Creates a page whose connection stays open until the page closes, when `closed` resolves. For one
  * visit.
  * @returns {{ route: Route, opened: Promise<void>, closed: Promise<void> }}
  */

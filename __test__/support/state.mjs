@@ -1,5 +1,5 @@
-// What sessions are resumed with: a site to be logged in to, storage of every kind, and a record of
-// a test's own.
+// Helpers for tests of resumed sessions: a site with a log-in, every kind of storage, and a
+// separate record.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,8 +32,7 @@ const MEMBERS = page(
 )
 
 /**
- * A site whose `/members` shows itself only to who holds the cookie that `/log-in` sets, for the
- * server's eyes only.
+ * A site whose page `/members` requires the HttpOnly cookie that `/log-in` sets.
  * @param {{ after: (end: () => unknown) => void }} t @param {Record<string, any>} [routes]
  */
 export const memberSite = (t, routes = {}) =>
@@ -143,8 +142,7 @@ export const FILL_STORAGE = `async () => {
 }`
 
 /**
- * Runs in a page: all that its storage holds, as one text in which every kind of value looks
- * different.
+ * Runs in a page: returns its whole storage as a text in which every type of value is distinct.
  */
 export const DESCRIBE_STORAGE = `async () => {
   const told = (value, above = []) => {

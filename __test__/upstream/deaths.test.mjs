@@ -13,7 +13,7 @@ import { QUICK, scripted } from './upstream.mjs'
 const LINES = Array.from({ length: 30 }, (_, line) => `- text: line ${line}`).join('\n')
 
 /**
- * A record, and how a server on it is started, once more after each death.
+ * Returns a function that starts a server on the same record after each crash.
  * @param {any} t
  * @param {string[]} [options] of the scripted server
  */

@@ -1,5 +1,4 @@
-// Real servers behind Troupe, on a Chromium of this machine: how each is started, without a window
-// and isolated.
+// The commands of real upstream servers with the Chromium of this machine, headless and isolated.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

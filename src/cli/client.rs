@@ -1,8 +1,7 @@
 //! `troupe config CLIENT`: prints a client's configuration to stdout, so that it can be piped, and
 //! the path of the client's configuration file to stderr. With `--http` or `--transport http`, the
 //! client connects to a running server. The configuration contains no token: the client takes it
-//! from the environment, or starts `troupe
-//! --connect`, which finds the token file.
+//! from the environment, or starts `troupe --connect`, which finds the token file.
 
 use serde_json::{Map, Value, json};
 

@@ -32,8 +32,8 @@ const SECRET: &str = "<secret>";
 pub(super) struct TestId {
     attribute: String,
     value: String,
-    /// The ref of what contains it and no other element with this test id, if it is not unique in
-    /// the page.
+    /// The ref of a container in which it is the only element with this test id, if it is not
+    /// unique in the page.
     within: Option<String>,
 }
 
@@ -149,8 +149,7 @@ impl Replay {
         }
     }
 
-    /// `target` with a target for each of its parts that is a ref, and whether one of them has
-    /// none.
+    /// Returns `target` with a target in place of each ref, and whether a ref has no target.
     fn without_refs(&self, target: &str, acted_on: &ActedOn<'_>) -> (String, bool) {
         let mut is_unnamed = false;
         let parts = target.split(" >> ").map(|part| match part.trim() {
@@ -188,8 +187,8 @@ impl Replay {
             .or_else(|| shown?.unnamed.clone())
     }
 
-    /// A target for the element of `reference` by this role and name, unless the last page had
-    /// others with them.
+    /// Returns a target for the element of `reference` by role and name, unless they are not unique
+    /// in the last page.
     fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
         let is_other = |line: &Line| {
             line.reference.as_deref() != Some(reference)
@@ -217,8 +216,8 @@ impl Replay {
         self.in_frame(reference, target)
     }
 
-    /// A target for what contains the element of `reference`, and is in the element of `outermost`
-    /// or is that.
+    /// Returns a target for a container of the element of `reference`, up to and including the
+    /// element of `outermost`.
     fn scope(&self, reference: &str, outermost: &str) -> Option<String> {
         let position = |reference: &str| {
             self.page.iter().position(|line| line.reference.as_deref() == Some(reference))
@@ -500,7 +499,7 @@ impl<'a> Tree<'a> {
         Shown { name, named, unnamed }
     }
 
-    /// The target `own` of the line `at`, in the nearest container that can be named and has no
+    /// Returns the target `own` of the line `at`, in the nearest container that has a target and no
     /// other such line.
     fn scoped(&self, at: usize, own: &str) -> Option<String> {
         let is_alone = |container: &usize| {
@@ -518,8 +517,8 @@ impl<'a> Tree<'a> {
         std::iter::successors(parent(at), move |at| parent(*at))
     }
 
-    /// A target for the line `container` by its name, or by a text in it other than that of the
-    /// line `at`.
+    /// Returns a target for the line `container` by its name, or by a text in it other than the
+    /// text of the line `at`.
     fn scope(&self, container: usize, at: usize) -> Option<String> {
         let line = &self.lines[container];
         if !line.name.is_empty() {

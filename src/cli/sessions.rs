@@ -422,8 +422,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
             "Edit step {number}: the record has no role and name and no test id for its element."
         ));
     }
-    // On stdin: an argument is limited to 128 KiB on Linux. JSON has no line that is the word at
-    // the end.
+    // On stdin: an argument is limited to 128 KiB on Linux. No line of JSON equals the end marker.
     format!(
         "#!/bin/sh\n\
          # The calls of session {}, made again in a new one. Calls that failed are left out.\n\

@@ -2,7 +2,7 @@
 // it has read, and counts its turns and the bytes of the results.
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long an app may take to render what a result does not contain yet. */
+/** Maximum time for an app to render content that a result does not contain yet. */
 const RENDERED = 90_000
 
 /**
@@ -47,8 +47,8 @@ export class JobAgent {
   }
 
   /**
-   * Looks at the page, unless the latest result shows `pattern`. The time that a model takes to
-   * answer lets the page render; here the look is repeated instead, and counts once.
+   * Takes a snapshot, unless the latest result contains `pattern`. A page can render while a model
+   * thinks. Here the snapshot is repeated instead, and counts once.
    * @param {RegExp} pattern @param {object} [args]
    */
   async see(pattern, args = {}) {
@@ -63,7 +63,7 @@ export class JobAgent {
   }
 
   /**
-   * Looks at the page whatever the latest result shows.
+   * Takes a snapshot in any case.
    * @param {RegExp} pattern
    * @param {object} [args]
    */

@@ -229,8 +229,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives the focus to a frame. It goes with each step into a frame, but not with the way back
-    /// to the top.
+    /// Focuses a frame. Switching into a frame moves the focus, switching back to the main frame
+    /// does not.
     pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
         if frames.is_empty() {
             *self.place = None;

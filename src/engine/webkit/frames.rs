@@ -50,9 +50,9 @@ struct Link {
 }
 
 impl Where {
-    /// Why the document failed to load, if this is an error page; its own text if there is no name
-    /// for it. Another page can have written into a window that has just opened: there, text alone
-    /// is not an error.
+    /// The reason why the document failed to load, if this is an error page; its text if the reason
+    /// is unknown. In a new window, text alone is no error, because another page may have written
+    /// it.
     fn reason(&self, is_first: bool) -> Option<String> {
         let told = self.blank.as_deref().filter(|_| self.ready == Ready::Complete)?.trim();
         let words = (!is_first && !told.is_empty()).then(|| told.to_owned());
@@ -68,11 +68,10 @@ enum Ready {
     Complete,
 }
 
-/// What browsers call the page that they show for what could not be had; WebKit's has no name of
-/// its own.
+/// The URL that browsers give to error pages. WebKit's error page has none.
 pub(super) const ERROR_PAGE: &str = "about:neterror";
-/// A link that was clicked leads to a file, or nowhere, where the browser is not on its way after
-/// this time. A file may have come before the next look.
+/// If no navigation has started this long after a click on a link, the link is a download or does
+/// nothing. A download may be complete before the next poll.
 const SETTING_OUT: Duration = Duration::from_millis(100);
 /// What takes longer than this is not looked for so often: a page may wait for news for ever.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -88,16 +87,15 @@ struct Frame {
     ready: Option<Ready>,
     /// Where it is on its way to.
     target: Option<String>,
-    /// What could not be had, where the browser shows its own word for that. It says that it is
-    /// there.
+    /// The reason of an error page that the browser shows. The browser reports the failed URL as
+    /// loaded.
     failed: Option<Failure>,
     /// What its scripts have asked for that is not over, and when they last did.
     requests: BTreeSet<u64>,
     asked: Option<Instant>,
     /// The number of the last click on a link that is known.
     link: u64,
-    /// When a click was seen that is to lead elsewhere, while the browser has not been seen to go
-    /// there.
+    /// The time of a click on a link whose navigation has not been observed yet.
     setting_out: Option<Instant>,
 }
 
@@ -211,8 +209,7 @@ impl Frames {
         self.known.get(&self.main).is_some_and(|main| main.target.is_some())
     }
 
-    /// Whether a navigation of the page is under way, its document still loads, or it waits for
-    /// something.
+    /// Whether the page navigates, loads its document, or waits for a response.
     pub fn is_busy(&self) -> bool {
         let loads = self.known.get(&self.main).is_some_and(|main| {
             main.target.is_some() || main.ready.is_none_or(|ready| ready < Ready::Complete)
@@ -245,8 +242,8 @@ impl Frames {
             frame.failed = match failed {
                 None => None,
                 Some((url, Some(reason))) => Some(Failure { url, reason }),
-                // A window begins with a blank document, on its way to another one; one that loads
-                // has yet to say why.
+                // A window begins with a blank document while it loads another one. An error page
+                // that is still loading has no text yet.
                 Some(_) if !known || seen.ready < Ready::Complete => return events,
                 // It says nothing where the browser itself has refused it.
                 Some((url, None)) => {

@@ -48,8 +48,8 @@ pub(super) struct Shared {
     viewport: Mutex<Viewport>,
     windows: Mutex<Windows>,
     wake: Notify,
-    /// The page that a dialog holds up, and every other with it: the driver does not go to another
-    /// window then.
+    /// The page that an open dialog blocks. It blocks all other pages too, because the driver
+    /// cannot switch windows then.
     dialog: watch::Sender<Option<Arc<str>>>,
 }
 

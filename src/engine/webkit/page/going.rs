@@ -31,8 +31,8 @@ struct Here {
 }
 
 impl WebkitPage {
-    /// Goes to `url`, by an entry of its history or in place of the present one; returns when it
-    /// has another document, or has none.
+    /// Navigates to `url`, with a new history entry or in place of the current one. Returns when
+    /// the page has another document, or none.
     pub(super) async fn go(&self, url: &str, by_entry: bool) -> EngineResult<NavigationStart> {
         let shared = self.shared()?;
         shared.used(&self.handle);
@@ -78,7 +78,7 @@ impl WebkitPage {
                             return Ok(NavigationStart::SameDocument);
                         }
                         // A download, or a response without a document: WebDriver reports neither.
-                        // Where it goes to where it is, it is always there.
+                        // A navigation to the current URL cannot be recognized by the URL.
                         if here.url != url {
                             if shared.tell_downloads() > files {
                                 return Ok(NavigationStart::Download);

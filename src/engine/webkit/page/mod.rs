@@ -42,8 +42,8 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// A look that comes just as one document is replaced by another is never answered: after this it
-/// is taken again.
+/// The driver never answers a poll that arrives while one document replaces another. After this
+/// time, the poll is repeated.
 const LOST: Duration = Duration::from_secs(1);
 /// A window that says that it is closed, and whose document has gone, is gone within this time.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -392,8 +392,8 @@ impl Page for WebkitPage {
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
         let other = |event: &MouseEvent| matches!(event, MouseEvent::Down { button, .. } if *button != MouseButton::Left);
         if events.iter().any(other) {
-            // The driver lets the left one go instead: from then on the other is held, and no
-            // capital can be typed.
+            // The driver releases the left button instead. From then on, the other one stays
+            // pressed, and capital letters cannot be typed.
             return Err(unsupported("pressing another button than the left one"));
         }
         let shared = self.shared()?;

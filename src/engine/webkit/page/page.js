@@ -38,8 +38,8 @@ function follow() {
   const fetching = (target, self, given) => {
     const [begun, end] = [performance.now(), begins()]
     const answer = Reflect.apply(target, self, given)
-    // The head of the answer is there; all of it is when the browser has timed it. A stream may
-    // never be.
+    // The head of the response has arrived. It is complete when the browser reports its timing,
+    // which never happens for some streams.
     const begins_to_come = () => {
       let url = ''
       try {

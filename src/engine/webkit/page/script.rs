@@ -98,8 +98,8 @@ impl WebkitPage {
         Ok(self.run_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
-    /// Runs the function `made`, in which `__given()` is `expression`; our own names are known to
-    /// it alone.
+    /// Runs the function `made`, in which `__given()` is `expression`. Only this function can
+    /// access Troupe's names.
     async fn run_in(&self, frame: &FrameId, expression: &str, made: &str) -> EngineResult<Value> {
         let slot = self.slots.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
