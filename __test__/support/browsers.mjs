@@ -24,6 +24,9 @@ const IN_MEMORY = 'the test uses no browser'
 /** Reason for tests of messages, protocol versions, prompts and guards. */
 const SERVER_ALONE = 'the test covers the server only'
 
+/** Reason for tests that run the page script without the server, always in Chromium. */
+const PAGE_SCRIPT = 'the page script runs in Chromium'
+
 const IS_CHROMIUM = 'the test uses its own Chromium'
 
 const NO_SOCKETS = 'BiDi does not report WebSocket requests as such'
@@ -54,22 +57,41 @@ const WITHOUT_STATUS = 'WebDriver does not report the HTTP status'
 
 /** Tests that run with Chromium only. @type {Row['unsupported']} */
 const ABOUT_CHROMIUM = {
+  'bad-input/details.test.mjs': { '*': SERVER_ALONE },
+  'bad-input/parameters.test.mjs': { '*': SERVER_ALONE },
+  'bad-input/sessions.test.mjs': { '*': SERVER_ALONE },
+  'extraction/budget.test.mjs': { '*': SERVER_ALONE },
+  'library/': { '*': SERVER_ALONE },
+  'page/accname.test.mjs': { '*': PAGE_SCRIPT },
+  'page/actions.test.mjs': { '*': PAGE_SCRIPT },
+  'page/large.test.mjs': { '*': PAGE_SCRIPT },
+  'page/line-cache.test.mjs': { '*': PAGE_SCRIPT },
+  'page/rules.test.mjs': { '*': PAGE_SCRIPT },
+  'page/targets.test.mjs': { '*': PAGE_SCRIPT },
+  'playwright/': { '*': 'the pages are compared once, with Chromium' },
+  'page/wpt.test.mjs': { '*': PAGE_SCRIPT },
+  'protocol/calls.test.mjs': { '*': SERVER_ALONE },
+  'protocol/eras.test.mjs': { '*': SERVER_ALONE },
+  'protocol/large-messages.test.mjs': { '*': SERVER_ALONE },
+  'protocol/order.test.mjs': { '*': SERVER_ALONE },
+  'protocol/prompts.test.mjs': { '*': SERVER_ALONE },
+  'protocol/refusals.test.mjs': { '*': SERVER_ALONE },
+  'record/command.test.mjs': { '*': SERVER_ALONE },
+  'record/growth.test.mjs': { '*': SERVER_ALONE },
+  'record/places.test.mjs': { '*': SERVER_ALONE },
+  'record/replay.test.mjs': { '*': SERVER_ALONE },
+  'safety/boundaries.test.mjs': { '*': SERVER_ALONE },
+  'safety/files.test.mjs': { '*': SERVER_ALONE },
+  'state/events.test.mjs': { '*': SERVER_ALONE },
+  'tools/sessions.test.mjs': { '*': SERVER_ALONE },
+  'transports/': { '*': SERVER_ALONE },
   'package.test.mjs': { '*': IN_MEMORY },
   'docs/': { '*': 'the documents are checked once, with Chromium' },
   'bad-input/lines.test.mjs': { 'a line': SERVER_ALONE },
-  'library/arguments.test.mjs': { 'methods called with invalid arguments': IN_MEMORY },
   'life/environment.test.mjs': { '*': SERVER_ALONE },
   'life/sessions.test.mjs': { '*': IN_MEMORY },
   'life/websocket.test.mjs': { '*': 'this browser is always reached over a WebSocket' },
-  'protocol/eras.test.mjs': { '*': SERVER_ALONE },
-  'protocol/prompts.test.mjs': { '*': SERVER_ALONE },
-  'protocol/refusals.test.mjs': { '*': SERVER_ALONE },
-  'record/growth.test.mjs': { '*': SERVER_ALONE },
   'seed-000/lifetime.test.mjs': { '*': IN_MEMORY },
-  'transports/fuzz.test.mjs': { '*': SERVER_ALONE },
-  'transports/guard.test.mjs': { '*': SERVER_ALONE },
-  'transports/openapi.test.mjs': { '*': SERVER_ALONE },
-  'transports/reverse-proxy.test.mjs': { '*': SERVER_ALONE },
   'life/binaries.test.mjs': { '*': 'the test selects a browser itself' },
   'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
@@ -111,10 +133,8 @@ export const BROWSERS = {
     patience: 4,
     chosen: [
       'bad-input/elements.test.mjs',
-      'page/actions.test.mjs',
       'page/frames.test.mjs',
       'page/same-everywhere.test.mjs',
-      'page/targets.test.mjs',
       'record/content.test.mjs',
       'safety/attacks.test.mjs',
       'seed-000/isolation.test.mjs',
@@ -163,10 +183,6 @@ export const BROWSERS = {
         'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS
       },
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
-      'protocol/order.test.mjs': {
-        'a script that never yields stops at once, and the next call works':
-          'Firefox tells only after two seconds that a script runs for too long'
-      },
       'waiting/leaving.test.mjs': {
         'reports the dialog to go_back; dismissed it stays, accepted it leaves':
           'in Firefox the empty tab is no entry of the history',
@@ -224,14 +240,10 @@ export const BROWSERS = {
         'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
         'away from a page that asks whether to leave answers with that question': UNASKED
       },
-      'bad-input/parameters.test.mjs': {
-        'a locale that the browser does not know is named in the error': NO_LANGUAGE
-      },
       'extraction/many.test.mjs': {
         'closed shadow roots are found beside 1,500 blank elements':
           'WebDriver hands over no closed shadow roots'
       },
-      'extraction/budget.test.mjs': { 'the library returns complete results': SCROLLBAR },
       'extraction/pictures.test.mjs': {
         'annotate of a full page includes elements below the viewport': SCROLLBAR,
         'compare_screenshots compares an element, a full page, a JPEG and another size': SCROLLBAR,
@@ -267,10 +279,6 @@ export const BROWSERS = {
         'shortcuts select, copy, cut, paste and undo': KEYS,
         '`modifiers` are held around the key, alone and combined': KEYS
       },
-      'library/arguments.test.mjs': {
-        ...ABOUT_CHROMIUM['library/arguments.test.mjs'],
-        'mockResponse accepts a response, and removes the mock without one': NO_REQUESTS
-      },
       'life/ends.test.mjs': {
         'at the end of stdin, while the browser starts': IS_CHROMIUM,
         'at SIGTERM, while the browser starts': IS_CHROMIUM,
@@ -281,22 +289,12 @@ export const BROWSERS = {
         'one that does not start is reported with its stderr': 'the test starts its driver instead',
         'one that is no program is reported as such': 'the test starts its driver instead'
       },
-      'protocol/order.test.mjs': {
-        'a script that never yields stops at once, and the next call works': RUNS_ON
-      },
       'protocol/resources.test.mjs': {
         'the network log of a page is listed and read': NO_REQUESTS
       },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
         'the browser starts before the first call': NOT_SHARED
-      },
-      'record/command.test.mjs': {
-        'lists sessions, and exports readable scripts that can be run': NO_CONSOLE
-      },
-      'record/replay.test.mjs': {
-        'repeats all user actions: forms, choices, drags, files, dialogs, frames, shadow roots, tabs, keys':
-          'WebDriver has no drags of the browser’s own'
       },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
@@ -419,16 +417,6 @@ export const BROWSERS = {
         'holds the cookies that a frame of another site has inside a page':
           'WebDriver does not report the partition of such a cookie'
       },
-      'state/events.test.mjs': {
-        'are console, request, response, dialog, download, page and close': NO_CONSOLE
-      },
-      'transports/json-api.test.mjs': {
-        'returns the console messages of a call later': NO_CONSOLE,
-        'writes the times of the request log as ISO 8601, and durations as numbers': NO_REQUESTS
-      },
-      'transports/released.test.mjs': {
-        'has lost its mocks after a suspension, as the result reports': NO_REQUESTS
-      },
       'waiting/afterwards.test.mjs': {
         'a response of unknown length is awaited while data arrives, and reported as open':
           NO_REQUESTS,
@@ -460,6 +448,7 @@ export const ALONE = [
   'life/ends.test.mjs',
   'navigation/navigation.test.mjs',
   'network/conditions.test.mjs',
+  'playwright/differential.test.mjs',
   'protocol/large-messages.test.mjs',
   'protocol/order.test.mjs',
   'record/places.test.mjs',
