@@ -13,7 +13,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     let status = esbuild()
-        .args(["src/page/injected/index.ts", "src/page/injected/prelude.ts"])
+        .args(
+            ["index", "playwright", "prelude"].map(|entry| format!("src/page/injected/{entry}.ts")),
+        )
         .args(["--bundle", "--format=iife", "--target=es2020", "--minify", "--charset=utf8"])
         .args(["--legal-comments=none", "--log-level=warning"])
         .arg(format!("--outdir={out}/injected"))
@@ -38,17 +40,20 @@ fn esbuild() -> Command {
     Command::new("node_modules/.bin/esbuild")
 }
 
-/// Puts the whole script behind a getter at the end of the one that runs in each document.
+/// Puts each whole script behind a getter at the end of the one that runs in each document.
 fn join(folder: &Path) -> std::io::Result<()> {
-    let whole = fs::read_to_string(folder.join("index.js"))?;
-    let prelude = folder.join("prelude.js");
-    let first = fs::read_to_string(&prelude)?;
-    let getter =
-        format!("get() {{ delete globalThis.__troupe;\n{whole}\nreturn globalThis.__troupe; }}");
-    fs::write(
-        &prelude,
-        format!(
-            "{first}Object.defineProperty(globalThis, '__troupe', {{configurable: true, {getter}}});\n"
-        ),
-    )
+    let first = fs::read_to_string(folder.join("prelude.js"))?;
+    for (entry, joined) in [("index", "prelude"), ("playwright", "playwright-prelude")] {
+        let whole = fs::read_to_string(folder.join(format!("{entry}.js")))?;
+        let getter = format!(
+            "get() {{ delete globalThis.__troupe;\n{whole}\nreturn globalThis.__troupe; }}"
+        );
+        fs::write(
+            folder.join(format!("{joined}.js")),
+            format!(
+                "{first}Object.defineProperty(globalThis, '__troupe', {{configurable: true, {getter}}});\n"
+            ),
+        )?;
+    }
+    Ok(())
 }

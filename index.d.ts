@@ -161,6 +161,22 @@ export interface Config {
   noTools?: string[]
   /** Offer only tools that do not change pages. Default: false */
   readOnly?: boolean
+  /** Capabilities of the Playwright set, such as vision,pdf */
+  caps?: ('config' | 'core' | 'core-input' | 'core-install' | 'core-navigation' | 'core-tabs' | 'devtools' | 'network' | 'pdf' | 'storage' | 'testing' | 'tracing' | 'vision')[]
+  /** Language of the code in results of the Playwright set. Default: typescript */
+  codegen?: 'typescript' | 'none'
+  /** Least severe console messages in results of the Playwright set. Default: info */
+  consoleLevel?: 'error' | 'warning' | 'info' | 'debug'
+  /** How results of the Playwright set name files. Default: relative */
+  filePaths?: 'relative' | 'absolute'
+  /** Whether results of the Playwright set contain images. Default: allow */
+  imageResponses?: 'allow' | 'omit' | 'only'
+  /** Whether actions of the Playwright set write a snapshot. Default: full */
+  snapshotMode?: 'full' | 'none'
+  /** Include boxes in snapshots of the Playwright set. Default: false */
+  snapshotBoxes?: boolean
+  /** Test id attribute of locators of the Playwright set (default: data-testid) */
+  testIdAttribute?: string
   /** Folder with additional prompts */
   prompts?: string
   /** What the answer of an action shows of the page. Default: changes */

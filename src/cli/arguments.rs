@@ -269,7 +269,7 @@ fn with_options(mut command: Clap, hidden: bool) -> Clap {
         }
         // The help lists only options that have an effect. A switch that is on by default is listed
         // as `--no-NAME`.
-        let hidden = hidden || !option.is_built;
+        let hidden = hidden || option.refusal.is_some();
         let name = option.name.to_owned();
         command =
             command.arg(argument(option, name, hidden || option.negatable).help(help.clone()));

@@ -6,6 +6,8 @@ use super::options::{self, ConfigOption};
 use super::value::Medium;
 
 const PREFIX: &str = "TROUPE_";
+/// The prefix of the variables of @playwright/mcp.
+const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
 /// Variables for the process of an upstream server: the folder for its files, its session, and its
 /// port. They are not options: an upstream server that is a Troupe ignores them.
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
@@ -64,6 +66,34 @@ pub(super) fn settings(
     }
     Ok(found)
 }
+
+/// Adds the variables of @playwright/mcp to `found`, unless Troupe's own variables set the same.
+/// Variables that name no option are ignored, as @playwright/mcp does.
+pub(super) fn add_playwright_settings(
+    found: &mut EnvironmentSettings,
+    variables: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), ConfigError> {
+    let mut named: Vec<_> = variables
+        .into_iter()
+        .filter(|(name, text)| name.starts_with(PLAYWRIGHT_PREFIX) && !text.is_empty())
+        .collect();
+    named.sort();
+    for (name, text) in named {
+        let own = format!("{PREFIX}{}", &name[PLAYWRIGHT_PREFIX.len()..]);
+        let own = if own == SECRETS_FILE { "TROUPE_SECRETS" } else { &own };
+        let Some((option, negated)) = options::by_variable(own) else { continue };
+        let is_set = found.settings.iter().any(|setting| std::ptr::eq(setting.option, option));
+        if !is_set {
+            let origin = Origin::Variable(name);
+            let setting = Setting::from_text(option, negated, &text, Medium::Environment, origin)?;
+            found.settings.push(setting);
+        }
+    }
+    Ok(())
+}
+
+/// @playwright/mcp calls the variable of `--secrets` so.
+const SECRETS_FILE: &str = "TROUPE_SECRETS_FILE";
 
 /// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with
 /// `troupe`

@@ -21,8 +21,8 @@ pub enum ConfigError {
     Contradiction { first: Origin, second: Origin, why: &'static str },
     #[error("{origin} needs `--{needed}`: {why}")]
     Needs { origin: Origin, needed: &'static str, why: &'static str },
-    #[error("{origin} is not built yet in this version")]
-    NotBuilt { origin: Origin },
+    #[error("{origin} is an option of @playwright/mcp that this server does not have: {reason}")]
+    Refused { origin: Origin, reason: &'static str },
     #[error("the configuration file cannot be read ({source}): `{}`", path.display())]
     FileUnreadable { path: PathBuf, source: std::io::Error },
     #[error("not valid JSON{} ({why})", in_file(file.as_ref()))]

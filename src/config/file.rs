@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::error::ConfigError;
 use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
+use super::playwright_keys::{self, PlaywrightKey};
 
 /// The settings of a file.
 #[derive(Debug, Default)]
@@ -25,13 +26,18 @@ pub(super) const LABELS: &[(&str, &str)] = &[
     ("$schema", "URL of a schema, for editors"),
 ];
 
-pub(super) fn read(path: &Path) -> Result<FileSettings, ConfigError> {
+/// Reads a file. `is_playwright`: the file can also have the keys of @playwright/mcp.
+pub(super) fn read(path: &Path, is_playwright: bool) -> Result<FileSettings, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::FileUnreadable { path: path.to_owned(), source })?;
-    parse(&text, Some(path.to_owned()))
+    parse(&text, Some(path.to_owned()), is_playwright)
 }
 
-pub(super) fn parse(text: &str, file: Option<PathBuf>) -> Result<FileSettings, ConfigError> {
+pub(super) fn parse(
+    text: &str,
+    file: Option<PathBuf>,
+    is_playwright: bool,
+) -> Result<FileSettings, ConfigError> {
     // Editors on Windows write a byte order mark, which JSON does not allow.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text)
@@ -39,8 +45,18 @@ pub(super) fn parse(text: &str, file: Option<PathBuf>) -> Result<FileSettings, C
     let Value::Object(object) = value else {
         return Err(ConfigError::NotAnObject { file });
     };
+    let offers = |word: &Value| word == "playwright";
+    let is_playwright = is_playwright
+        || object.get("tools").is_some_and(|tools| match tools.as_array() {
+            Some(words) => words.iter().any(offers),
+            None => offers(tools),
+        });
     let mut reader = Reader { file, found: FileSettings::default() };
-    reader.object(&object)?;
+    if is_playwright {
+        reader.playwright_object("", &object)?;
+    } else {
+        reader.object(&object)?;
+    }
     Ok(reader.found)
 }
 
@@ -64,6 +80,37 @@ impl Reader {
                 return Err(self.invalid(key, value, "an object"));
             } else {
                 return Err(self.unknown(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an object with keys of @playwright/mcp; other keys of the file are Troupe's own.
+    fn playwright_object(
+        &mut self,
+        path: &str,
+        object: &Map<String, Value>,
+    ) -> Result<(), ConfigError> {
+        for (name, value) in object {
+            let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match (playwright_keys::meaning(&key), value) {
+                (Some(PlaywrightKey::Option(option)), value) => {
+                    let Some((option, negated)) = options::by_flag(option) else {
+                        return Err(self.unknown(&key));
+                    };
+                    self.set(option, negated, &key, value)?;
+                }
+                (Some(PlaywrightKey::Refused(reason)), value) if !value.is_null() => {
+                    return Err(ConfigError::Refused { origin: self.origin(&key), reason });
+                }
+                (Some(PlaywrightKey::Refused(_)), _) => {}
+                (None, Value::Object(inner)) if playwright_keys::is_section(&key) => {
+                    self.playwright_object(&key, inner)?;
+                }
+                (None, value) if path.is_empty() => {
+                    self.object(&Map::from_iter([(key, value.clone())]))?;
+                }
+                (None, _) => return Err(self.unknown(&key)),
             }
         }
         Ok(())

@@ -3,12 +3,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+#[cfg(test)]
 use serde_json::Value;
 
 use super::error::ConfigError;
 use super::layer::{Origin, Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
-use super::{BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy};
+use super::{
+    AfterAction, BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy,
+};
 
 /// The origin of each option's value.
 type Origins = BTreeMap<&'static str, Origin>;
@@ -37,7 +40,8 @@ pub(super) fn finish(
             "{origin} shows the token in the process list; --auth-token-file or TROUPE_AUTH_TOKEN do not"
         ));
     }
-    refuse_what_is_not_built(&mut config, &origins)?;
+    config.keeps_request_details = config.offers_playwright_tools();
+    use_playwright_defaults(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
     reject_options_without_effect(&mut config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
@@ -45,6 +49,36 @@ pub(super) fn finish(
     resolve_log_destination(&mut config, &origins)?;
     device::apply(&mut config.context, origins.get("device"))?;
     Ok(config)
+}
+
+/// The output directory of @playwright/mcp.
+const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
+/// The navigation timeout of @playwright/mcp.
+const PLAYWRIGHT_NAVIGATION: Duration = Duration::from_secs(60);
+
+/// Uses the defaults of @playwright/mcp if only its tools are offered.
+fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
+    if !config.offers_playwright_tools() || config.offers_native_tools() {
+        return Ok(());
+    }
+    if let Some(origin) = origins.get("allowed-origins") {
+        // It must not have another meaning silently, because it restricts requests there.
+        return Err(ConfigError::Refused {
+            origin: origin.clone(),
+            reason: "pass the hosts in `--allowed-domains`, which also applies to redirects",
+        });
+    }
+    config.output_dir.get_or_insert_with(|| PLAYWRIGHT_OUTPUT.into());
+    if !origins.contains_key("timeout-navigation") {
+        config.timeout_navigation = PLAYWRIGHT_NAVIGATION;
+    }
+    // `--port` starts an HTTP server.
+    if origins.contains_key("port") && !origins.contains_key("transport") {
+        config.transport = Transport::Http;
+    }
+    // No result contains the changes.
+    config.after_action = AfterAction::None;
+    Ok(())
 }
 
 /// Returns a timeout, where 0 means no limit, as in Playwright.
@@ -67,34 +101,8 @@ pub(super) fn merge(layers: &[&[Setting]]) -> Result<Config, ConfigError> {
     serde_json::from_value(merged).map_err(wrong)
 }
 
-fn refuse_what_is_not_built(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
-    let json = |config: &Config| {
-        serde_json::to_value(config).map_err(|error| ConfigError::Inconsistent(error.to_string()))
-    };
-    let (now, default) = (json(config)?, json(&Config::default())?);
-    let mut tolerated = Vec::new();
-    for option in OPTIONS.iter().filter(|option| !option.is_built) {
-        let Some(origin) = origins.get(option.name) else { continue };
-        if at(&now, option.at) == at(&default, option.at) {
-            continue;
-        }
-        match origin {
-            Origin::Key { key, .. } if option.nested == Some(key) => {
-                tolerated.push(format!("`{key}`"))
-            }
-            _ => return Err(ConfigError::NotBuilt { origin: origin.clone() }),
-        }
-    }
-    if !tolerated.is_empty() {
-        config.warnings.push(format!(
-            "read, but without effect yet in this version: {}",
-            tolerated.join(", ")
-        ));
-    }
-    Ok(())
-}
-
 /// The value at a dotted path.
+#[cfg(test)]
 pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, key| value.get(key))
 }
@@ -247,12 +255,17 @@ fn without_effect(
     let (has_port, connects) = (config.transport != Transport::Stdio, config.connect.is_some());
     let has_upstream = config.upstream.command.is_some();
     match option.has_effect_in() {
-        Scope::Sessions | Scope::Engine | Scope::Port | Scope::Upstream | Scope::Record
+        Scope::Sessions
+        | Scope::Engine
+        | Scope::Port
+        | Scope::Upstream
+        | Scope::Record
+        | Scope::Playwright
             if connects =>
         {
             Some(contradicts("connect", "give this option to the server there"))
         }
-        Scope::Engine if has_upstream => Some(contradicts(
+        Scope::Engine | Scope::Playwright if has_upstream => Some(contradicts(
             "upstream",
             "set options of the browser in the command of the upstream server",
         )),
@@ -263,6 +276,9 @@ fn without_effect(
             Some(needs("transport http", "on stdio the server needs no token"))
         }
         Scope::Upstream if !has_upstream => Some(needs("upstream", "there is no upstream server")),
+        Scope::Playwright if !config.offers_playwright_tools() => {
+            Some(needs("tools playwright", "it is an option of the Playwright set"))
+        }
         Scope::Record if !config.records() => Some(contradicts("store", "nothing is recorded")),
         _ => None,
     }

@@ -62,6 +62,18 @@ impl Setting {
         Self::from_text(option, negated, text, Medium::Flag, Origin::Flag(format!("--{name}")))
     }
 
+    /// Rejects an option that this server does not have, unless it is turned off.
+    fn new(
+        option: &'static ConfigOption,
+        value: Value,
+        origin: Origin,
+    ) -> Result<Self, ConfigError> {
+        match option.refusal.filter(|_| value != false) {
+            Some(reason) => Err(ConfigError::Refused { origin, reason }),
+            None => Ok(Self { option, value, origin }),
+        }
+    }
+
     pub(super) fn from_text(
         option: &'static ConfigOption,
         negated: bool,
@@ -70,7 +82,7 @@ impl Setting {
         origin: Origin,
     ) -> Result<Self, ConfigError> {
         match option.kind.parse(text, medium) {
-            Some(value) => Ok(Self { option, value: negate(value, negated), origin }),
+            Some(value) => Self::new(option, negate(value, negated), origin),
             None => Err(ConfigError::InvalidValue {
                 origin,
                 // Only an empty token is rejected, so the message contains no part of a token.
@@ -87,7 +99,7 @@ impl Setting {
         origin: Origin,
     ) -> Result<Self, ConfigError> {
         match option.kind.check(value) {
-            Some(value) => Ok(Self { option, value: negate(value, negated), origin }),
+            Some(value) => Self::new(option, negate(value, negated), origin),
             None => Err(ConfigError::InvalidValue {
                 origin,
                 value: value.to_string(),
@@ -127,10 +139,16 @@ pub(super) fn config_file(settings: &[Setting]) -> Option<PathBuf> {
     settings
         .iter()
         .rev()
-        .find(|setting| setting.option.at.is_empty())?
+        .find(|setting| setting.option.name == options::CONFIG)?
         .value
         .as_str()
         .map(PathBuf::from)
+}
+
+/// Whether a layer offers the Playwright set.
+pub(super) fn is_playwright(settings: &[Setting]) -> bool {
+    let tools = settings.iter().filter(|setting| setting.option.name == "tools");
+    tools.filter_map(|setting| setting.value.as_array()).flatten().any(|word| word == "playwright")
 }
 
 /// Joins the values of a list option that occurs several times on a command line.

@@ -14,6 +14,7 @@ mod finish;
 mod folders;
 mod layer;
 mod options;
+mod playwright_keys;
 mod schema;
 mod spelling;
 #[cfg(test)]
@@ -34,8 +35,9 @@ pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::schema::{option_rows, schema};
 pub use self::spelling::{near, nearest};
 pub use self::types::{
-    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel, Masked,
-    Responses, Retention, Transport, UpstreamTransport, Viewport,
+    AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
+    ImageResponses, LogDestination, LogFormat, LogLevel, Masked, Responses, Retention,
+    SnapshotMode, Transport, UpstreamTransport, Viewport,
 };
 pub use self::value::{Kind, network};
 
@@ -128,7 +130,16 @@ pub struct Config {
     pub no_tools: Vec<String>,
     /// Whether only tools that do not change pages are offered.
     pub read_only: bool,
+    /// The capabilities of the Playwright set that are offered beside `core`.
     pub caps: Vec<String>,
+    pub codegen: Codegen,
+    pub console_level: ConsoleThreshold,
+    pub file_paths: FilePaths,
+    pub image_responses: ImageResponses,
+    pub snapshot_mode: SnapshotMode,
+    pub snapshot_boxes: bool,
+    /// The attribute that locators of the Playwright set use as test id.
+    pub test_id_attribute: Option<String>,
     pub prompts: Option<PathBuf>,
     pub after_action: AfterAction,
     /// `None`: a snapshot over MCP, nothing for programs (the Node library, the JSON API).
@@ -156,6 +167,9 @@ pub struct Config {
     /// Where `max_sessions` was set, for messages; `None` for the default.
     #[serde(skip)]
     pub max_sessions_origin: Option<Origin>,
+    /// Whether pages keep the headers and bodies of their requests, for a tool that shows them.
+    #[serde(skip)]
+    pub keeps_request_details: bool,
     /// Warnings about the settings. The code that starts the server logs each as one line.
     #[serde(skip)]
     pub warnings: Vec<String>,
@@ -366,6 +380,13 @@ impl Default for Config {
             no_tools: Vec::new(),
             read_only: false,
             caps: Vec::new(),
+            codegen: Codegen::Typescript,
+            console_level: ConsoleThreshold::Info,
+            file_paths: FilePaths::Relative,
+            image_responses: ImageResponses::Allow,
+            snapshot_mode: SnapshotMode::Full,
+            snapshot_boxes: false,
+            test_id_attribute: None,
             prompts: None,
             after_action: AfterAction::Changes,
             after_navigation: None,
@@ -395,6 +416,7 @@ impl Default for Config {
             },
             working_directory: folders::working_directory(),
             max_sessions_origin: None,
+            keeps_request_details: false,
             warnings: Vec::new(),
         }
     }
@@ -405,6 +427,18 @@ impl Config {
     /// the user's proxy has credentials, which browsers do not accept.
     pub fn holds_pages(&self) -> bool {
         self.security.restricts_pages() || self.context.has_proxy_credentials()
+    }
+
+    /// Whether tools of the Playwright set are offered.
+    pub fn offers_playwright_tools(&self) -> bool {
+        self.tools
+            .iter()
+            .any(|word| matches!(&**word, "playwright" | "all") || word.starts_with("browser_"))
+    }
+
+    /// Whether tools other than those of the Playwright set are offered.
+    pub fn offers_native_tools(&self) -> bool {
+        self.tools.iter().any(|word| word != "playwright" && !word.starts_with("browser_"))
     }
 
     /// Whether calls are recorded.
@@ -418,12 +452,18 @@ impl Config {
         flags: Vec<Setting>,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let environment = environment::settings(environment)?;
+        let variables: Vec<(String, String)> = environment.into_iter().collect();
+        let mut environment = environment::settings(variables.clone())?;
+        let is_playwright =
+            [&flags, &environment.settings].into_iter().any(|layer| layer::is_playwright(layer));
+        if is_playwright {
+            environment::add_playwright_settings(&mut environment, variables)?;
+        }
         let file = match [&flags, &environment.settings]
             .into_iter()
             .find_map(|layer| layer::config_file(layer))
         {
-            Some(path) => file::read(&path)?,
+            Some(path) => file::read(&path, is_playwright)?,
             None => file::FileSettings::default(),
         };
         let warnings = file.warnings.into_iter().chain(environment.warnings).collect();
@@ -451,7 +491,7 @@ impl Config {
     /// Reads the same shapes as a file, for the Node library. It records nothing unless `store` is
     /// set: a program does not expect a library to write to the user's home directory.
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
-        let file = file::parse(text, None)?;
+        let file = file::parse(text, None, false)?;
         let store = layer::default_store("none")?;
         let settings = [vec![store], file.settings].concat();
         let config = finish::finish(&settings, &[], Vec::new(), file.warnings)?;

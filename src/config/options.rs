@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::spelling::{camel, environment};
 use super::types::{
-    AfterAction, AfterNavigation, BrowserKind, Expiry, LogDestination, LogFormat, LogLevel,
-    Responses, Transport, UpstreamTransport,
+    AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
+    ImageResponses, LogDestination, LogFormat, LogLevel, Responses, SnapshotMode, Transport,
+    UpstreamTransport,
 };
 use super::value::{Item, Kind};
 
@@ -32,10 +33,9 @@ pub struct ConfigOption {
     pub negatable: bool,
     /// Whether the value is a secret, which is not written into a client's configuration.
     pub is_secret: bool,
-    /// Whether it has an effect in this version. An option without effect is parsed and checked,
-    /// and a value other than the default is rejected. In the nested file of seed 004 it is a
-    /// warning.
-    pub is_built: bool,
+    /// Why this server rejects it: an option of @playwright/mcp without a counterpart. It is not in
+    /// `--help`.
+    pub refusal: Option<&'static str>,
     /// The kind of server in which it has an effect, if it differs from that of its group.
     scope: Option<Scope>,
 }
@@ -56,6 +56,8 @@ pub enum Scope {
     Upstream,
     /// Servers that record calls: not with `--store none`.
     Record,
+    /// Servers that offer tools of the Playwright set.
+    Playwright,
 }
 
 /// Groups whose options have an effect in one kind of server only.
@@ -88,7 +90,7 @@ impl ConfigOption {
             aliases: &[],
             negatable: false,
             is_secret: false,
-            is_built: true,
+            refusal: None,
             scope: None,
         }
     }
@@ -113,9 +115,12 @@ impl ConfigOption {
         self
     }
 
-    const fn not_built(mut self) -> Self {
-        self.is_built = false;
-        self
+    /// An option of @playwright/mcp that is rejected with `reason`.
+    const fn refused(name: &'static str, kind: Kind, reason: &'static str) -> Self {
+        let mut option = Self::new(TOOLS, name, "", kind, "");
+        option.refusal = Some(reason);
+        option.scope = Some(Scope::Any);
+        option
     }
 
     const fn scope(mut self, scope: Scope) -> Self {
@@ -182,6 +187,9 @@ const RECORD: &str = "Record";
 const SAFETY: &str = "Safety";
 const LOG: &str = "Logging";
 
+/// The option that names the configuration file.
+pub(super) const CONFIG: &str = "config";
+
 const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: Item::Text };
 const FILES: Kind = Kind::List { flag: None, environment: ',', item: Item::File };
 const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: Item::Text };
@@ -193,6 +201,7 @@ const CAPS: Kind = Kind::List {
         "config",
         "core",
         "core-input",
+        "core-install",
         "core-navigation",
         "core-tabs",
         "devtools",
@@ -200,6 +209,7 @@ const CAPS: Kind = Kind::List {
         "pdf",
         "storage",
         "testing",
+        "tracing",
         "vision",
     ]),
 };
@@ -669,7 +679,63 @@ pub static OPTIONS: &[ConfigOption] = &[
     row(TOOLS, "read-only", "readOnly", Kind::Switch, "Offer only tools that do not change pages")
         .scope(Scope::Engine),
     row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, such as vision,pdf")
-        .not_built(),
+        .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "codegen",
+        "codegen",
+        Kind::Choice(Codegen::NAMES),
+        "Language of the code in results of the Playwright set",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "console-level",
+        "consoleLevel",
+        Kind::Choice(ConsoleThreshold::NAMES),
+        "Least severe console messages in results of the Playwright set",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "file-paths",
+        "filePaths",
+        Kind::Choice(FilePaths::NAMES),
+        "How results of the Playwright set name files",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "image-responses",
+        "imageResponses",
+        Kind::Choice(ImageResponses::NAMES),
+        "Whether results of the Playwright set contain images",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "snapshot-mode",
+        "snapshotMode",
+        Kind::Choice(SnapshotMode::NAMES),
+        "Whether actions of the Playwright set write a snapshot",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "snapshot-boxes",
+        "snapshotBoxes",
+        Kind::Switch,
+        "Include boxes in snapshots of the Playwright set",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
+        "test-id-attribute",
+        "testIdAttribute",
+        Kind::Text,
+        "Test id attribute of locators of the Playwright set (default: data-testid)",
+    )
+    .scope(Scope::Playwright),
     row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with additional prompts"),
     row(
         TOOLS,
@@ -789,7 +855,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Omit the marks around untrusted page content",
     )
     .negatable(),
-    row(LOG, "config", "", Kind::Path, "JSON file with any of these options"),
+    row(LOG, CONFIG, "", Kind::Path, "JSON file with any of these options"),
     row(
         LOG,
         "log-level",
@@ -810,6 +876,64 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("logging.destination"),
     row(LOG, "log-file", "log.file", Kind::Path, "File for the log, instead of stderr")
         .nested("logging.file"),
+    ConfigOption::refused(
+        "block-service-workers",
+        Kind::Switch,
+        "service workers cannot be blocked",
+    ),
+    ConfigOption::refused(
+        "blocked-origins",
+        Kind::Text,
+        "pass the hosts in `--blocked-domains`, which also applies to redirects",
+    ),
+    ConfigOption::refused("cdp-header", Kind::Text, "`--browser-endpoint` sends no headers")
+        .aliases(&["cdp-headers"]),
+    ConfigOption::refused(
+        "cdp-timeout",
+        Kind::Text,
+        "the limit for connecting to a browser is fixed",
+    ),
+    ConfigOption::refused(
+        "endpoint",
+        Kind::Text,
+        "it needs a Playwright process: use `--upstream`",
+    ),
+    ConfigOption::refused(
+        "extension",
+        Kind::Switch,
+        "it needs the Playwright extension: attach to a browser with `--browser-endpoint`",
+    ),
+    ConfigOption::refused(
+        "init-page",
+        Kind::Text,
+        "it needs a Playwright process: pass a script for pages in `--init-script`",
+    ),
+    ConfigOption::refused("mobile", Kind::Switch, "pass the name of a device in `--device`"),
+    ConfigOption::refused(
+        "output-max-size",
+        Kind::Text,
+        "files in the output directory are not deleted",
+    ),
+    ConfigOption::refused("profile-dir-name", Kind::Text, "it belongs to `--extension`"),
+    ConfigOption::refused(
+        "remote-header",
+        Kind::Text,
+        "it needs a Playwright process: use `--upstream`",
+    )
+    .aliases(&["remote-headers"]),
+    ConfigOption::refused(
+        "save-session",
+        Kind::Switch,
+        "the record has every call already: `troupe sessions` lists and exports it",
+    ),
+    ConfigOption::refused(
+        "shared-browser-context",
+        Kind::Switch,
+        "each client has its own session",
+    ),
+    ConfigOption::refused("vision", Kind::Switch, "pass `--caps vision`"),
+    ConfigOption::refused("webmcp", Kind::Switch, "tools of pages (WebMCP) are not offered")
+        .negatable(),
 ];
 
 /// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.
@@ -824,7 +948,7 @@ pub fn by_variable(name: &str) -> Option<(&'static ConfigOption, bool)> {
 
 /// The option of a file's flat key, and whether the name negates it.
 pub fn by_key(key: &str) -> Option<(&'static ConfigOption, bool)> {
-    by_spelling(|kebab| camel(kebab) == key).filter(|(option, _)| !option.at.is_empty())
+    by_spelling(|kebab| camel(kebab) == key).filter(|(option, _)| option.name != CONFIG)
 }
 
 /// The option of a nested file's dotted key.

@@ -11,11 +11,11 @@ use super::{
     value::{Item, Kind},
 };
 
-/// Flat keys of the implemented options, and the sections of the nested file.
+/// Flat keys of the options, and the sections of the nested file.
 pub fn schema() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut properties = Map::new();
-    for option in OPTIONS.iter().filter(|option| option.is_built && !option.at.is_empty()) {
+    for option in OPTIONS.iter().filter(|option| !option.at.is_empty()) {
         properties.insert(option.key(), described(option, &defaults));
         for alias in option.aliases {
             let same = format!("The same as `{}`", option.key());
@@ -51,13 +51,13 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// Returns a row for each implemented option, in the order of `--help`. Absent fields have no
+/// Returns a row for each option, in the order of `--help`. Absent fields have no
 /// value: `{group, flag, variable, key, nested?, aliases, help, choices?, default?}`.
 pub fn option_rows() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     OPTIONS
         .iter()
-        .filter(|option| option.is_built)
+        .filter(|option| option.refusal.is_none())
         .map(|option| {
             let name =
                 if option.negatable { format!("no-{}", option.name) } else { option.name.into() };

@@ -505,7 +505,7 @@ fn for_every_option_the_command_line_beats_the_environment_and_that_the_file() {
                         None => text[option.key()] = in_file(option, value),
                     }
                 }
-                let from_file = file::parse(&text.to_string(), None).unwrap().settings;
+                let from_file = file::parse(&text.to_string(), None, false).unwrap().settings;
                 let variables = variable.iter().map(|text| (option.variable(), text.clone()));
                 let from_environment = environment::settings(variables).unwrap().settings;
                 let from_flags: Vec<_> = flag

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! named_values {
     ($($(#[$about:meta])* $name:ident { $($value:ident = $text:literal,)* })*) => {$(
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum $name {
             $(#[serde(rename = $text)] $value,)*
         }
@@ -71,6 +71,39 @@ named_values! {
     Responses {
         Full = "full",
         Ref = "ref",
+    }
+
+    /// The language of generated code in results of the Playwright set.
+    Codegen {
+        Typescript = "typescript",
+        None = "none",
+    }
+
+    /// The least severe level of console messages in results of the Playwright set.
+    ConsoleThreshold {
+        Error = "error",
+        Warning = "warning",
+        Info = "info",
+        Debug = "debug",
+    }
+
+    /// How results of the Playwright set name files.
+    FilePaths {
+        Relative = "relative",
+        Absolute = "absolute",
+    }
+
+    /// Whether results of the Playwright set contain images.
+    ImageResponses {
+        Allow = "allow",
+        Omit = "omit",
+        Only = "only",
+    }
+
+    /// Whether actions of the Playwright set write a snapshot.
+    SnapshotMode {
+        Full = "full",
+        None = "none",
     }
 
     LogLevel {

@@ -57,14 +57,6 @@ pub(super) fn button(button: MouseButton) -> u8 {
     }
 }
 
-/// Returns the coordinates of an event.
-pub(super) fn position(event: &MouseEvent) -> (f64, f64) {
-    let (MouseEvent::Move { x, y, .. }
-    | MouseEvent::Down { x, y, .. }
-    | MouseEvent::Up { x, y, .. }) = *event;
-    (x, y)
-}
-
 /// Returns the actions for `events` in a frame whose top left corner is at `corner` of the page's
 /// viewport.
 pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {

@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Browser, Capabilities, Context, ContextObserver, ContextOptions, Engine, EngineError,
-    EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page, PageEvent,
-    PageObserver, ScreenshotOptions, World,
+    Browser, Capabilities, Context, ContextObserver, ContextOptions, EmulatedMedia, Engine,
+    EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
+    PageEvent, PageObserver, ScreenshotOptions, World,
     network::{Cookie, NetworkRules},
 };
 use crate::config::Viewport;
@@ -175,6 +175,15 @@ impl Page for MemoryPage {
         Self::unsupported()
     }
 
+    async fn call_on_element(
+        &self,
+        _frame: &FrameId,
+        _reference: &str,
+        _function: &str,
+    ) -> EngineResult<Value> {
+        Self::unsupported()
+    }
+
     async fn content_frame(
         &self,
         _frame: &FrameId,
@@ -198,11 +207,11 @@ impl Page for MemoryPage {
     async fn flush_events(&self) {}
 
     async fn mouse(&self, _events: &[MouseEvent]) -> EngineResult<()> {
-        Self::unsupported()
+        Ok(())
     }
 
     async fn wheel(&self, _at: (f64, f64), _by: (f64, f64)) -> EngineResult<()> {
-        Self::unsupported()
+        Ok(())
     }
 
     async fn keyboard(&self, _events: &[KeyEvent]) -> EngineResult<()> {
@@ -210,7 +219,7 @@ impl Page for MemoryPage {
     }
 
     async fn intercept_drags(&self, _on: bool) -> EngineResult<()> {
-        Self::unsupported()
+        Ok(())
     }
 
     async fn drag_over(&self, _x: f64, _y: f64, _enters: bool) -> EngineResult<()> {
@@ -234,6 +243,18 @@ impl Page for MemoryPage {
 
     async fn choose_files(&self, _chooser: &FileChooser, _files: &[PathBuf]) -> EngineResult<()> {
         Self::unsupported()
+    }
+
+    async fn emulate_media(&self, _media: &EmulatedMedia) -> EngineResult<()> {
+        Ok(())
+    }
+
+    async fn response_body(
+        &self,
+        _frame: Option<&FrameId>,
+        _request: &str,
+    ) -> EngineResult<Option<Vec<u8>>> {
+        Ok(None)
     }
 
     async fn reload(&self, _ignore_cache: bool) -> EngineResult<()> {

@@ -13,6 +13,7 @@ pub mod firefox;
 pub mod install;
 #[cfg(windows)]
 pub mod job;
+mod media;
 #[cfg(feature = "testing")]
 pub mod memory;
 pub mod network;
@@ -34,7 +35,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::console::{ConsoleLevel, ConsoleMessage};
+pub use self::{
+    console::{ConsoleKind, ConsoleLevel, ConsoleMessage, ConsoleSource},
+    media::EmulatedMedia,
+};
 use self::{
     network::{Cookie, NetworkRules, RequestEvent},
     network_policy::NetworkPolicy,
@@ -216,7 +220,11 @@ pub enum PageEvent {
     },
     /// A step of a request for the log; waits use the events above.
     Request(RequestEvent),
-    Console(ConsoleMessage),
+    Console {
+        message: ConsoleMessage,
+        /// `None` if it is never reported before the commit of its document.
+        source: Option<ConsoleSource>,
+    },
     DialogOpened(Dialog),
     DialogClosed,
     FileChooserOpened(FileChooser),
@@ -250,6 +258,12 @@ pub struct ScriptCall {
 }
 
 impl MouseEvent {
+    /// Returns its coordinates.
+    pub fn position(&self) -> (f64, f64) {
+        let (Self::Move { x, y, .. } | Self::Down { x, y, .. } | Self::Up { x, y, .. }) = *self;
+        (x, y)
+    }
+
     /// Returns the events that move to a point and click there `times` times.
     pub fn clicks(
         (x, y): (f64, f64),
@@ -395,7 +409,7 @@ impl ContextOptions {
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "any combination is possible")]
 pub struct Capabilities {
-    /// Requests can be mocked ([`NetworkRules::mocks`]).
+    /// Requests can be mocked and changed ([`NetworkRules::routes`]).
     pub mocks: bool,
     /// The content of closed shadow roots is available ([`Page::pass_closed_roots`]).
     pub closed_shadow_roots: bool,
@@ -481,6 +495,14 @@ pub trait Page: Send + Sync {
         let call = format!("globalThis.__troupe && __troupe.{name}({arguments})");
         self.evaluate(frame, World::Isolated, &call).await
     }
+    /// Calls `function`, the source text of a function, with the element that has this ref, in the
+    /// page's own world. Returns the same as [`Self::evaluate`].
+    async fn call_on_element(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        function: &str,
+    ) -> EngineResult<Value>;
     /// Returns the frame inside the element with this ref.
     async fn content_frame(
         &self,
@@ -554,6 +576,8 @@ pub trait Page: Send + Sync {
     async fn set_viewport(&self, _size: Viewport) -> EngineResult<()> {
         Ok(())
     }
+    /// Overrides the media type and the media features in its present and future documents.
+    async fn emulate_media(&self, media: &EmulatedMedia) -> EngineResult<()>;
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()>;
     /// Moves by the given number of entries in the page's history. Returns false if there is no
     /// such entry.
@@ -562,6 +586,22 @@ pub trait Page: Send + Sync {
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String>;
     /// Prints the page. Returns a PDF in base64.
     async fn pdf(&self) -> EngineResult<String>;
+    /// Returns the data of a request whose event does not have it. `None` if there is none.
+    async fn request_data(&self, _request: &str) -> EngineResult<Option<Vec<u8>>> {
+        Ok(None)
+    }
+    /// Returns the body of the response to a request that `frame` has sent. `None` if the browser
+    /// has no body of it, or has removed it. `request` is the id in [`RequestEvent::Sent`].
+    async fn response_body(
+        &self,
+        _frame: Option<&FrameId>,
+        _request: &str,
+    ) -> EngineResult<Option<Vec<u8>>> {
+        Err(EngineError::Unsupported {
+            what: "reading the body of a response",
+            instead: "use --browser chromium or firefox",
+        })
+    }
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()>;
     async fn close(&self) -> EngineResult<()>;
 }

@@ -62,6 +62,58 @@ impl ResourceType {
             Self::Other => "other",
         }
     }
+
+    /// Returns Playwright's name of the type.
+    pub fn playwright_name(self) -> &'static str {
+        match self {
+            Self::Ping | Self::Prefetch | Self::Preflight => Self::Other.as_str(),
+            known => known.as_str(),
+        }
+    }
+}
+
+/// Maximum bytes of the data of a request that are kept.
+pub const MAX_POST_DATA: usize = 1024 * 1024;
+
+/// The headers and the data of a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestDetails {
+    pub headers: Vec<(String, String)>,
+    /// `None` also if it is larger than [`MAX_POST_DATA`].
+    pub post_data: Option<Vec<u8>>,
+}
+
+impl RequestDetails {
+    /// Returns about how many bytes it has.
+    pub fn size(&self) -> usize {
+        headers_size(&self.headers) + self.post_data.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// The status text and the headers of a response.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResponseDetails {
+    pub status_text: String,
+    pub headers: Vec<(String, String)>,
+}
+
+impl ResponseDetails {
+    /// Returns about how many bytes it has.
+    pub fn size(&self) -> usize {
+        headers_size(&self.headers)
+    }
+}
+
+fn headers_size(headers: &[(String, String)]) -> usize {
+    headers.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+/// The details of a request that was sent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SentDetails {
+    pub request: RequestDetails,
+    /// The redirect under the same id that led to the request.
+    pub redirect: Option<ResponseDetails>,
 }
 
 /// A mocked response.
@@ -82,6 +134,68 @@ impl Mock {
     }
 }
 
+/// A request that continues to its server with other headers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeaderChanges {
+    pub url: UrlPattern,
+    /// Replace the headers with the same names.
+    pub add: Vec<(String, String)>,
+    pub remove: Vec<String>,
+}
+
+impl HeaderChanges {
+    /// Returns the changed `headers`. Names are compared without their case.
+    pub fn apply<'a>(
+        &'a self,
+        headers: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Vec<(&'a str, &'a str)> {
+        let is_changed = |name: &str| {
+            let added = self.add.iter().map(|(name, _)| name);
+            self.remove.iter().chain(added).any(|changed| changed.eq_ignore_ascii_case(name))
+        };
+        let kept = headers.filter(|(name, _)| !is_changed(name));
+        kept.chain(self.add.iter().map(|(name, value)| (name.as_str(), value.as_str()))).collect()
+    }
+}
+
+/// The rule for requests that match its URL pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Route {
+    /// Responds in place of the server.
+    Fulfill(Arc<Mock>),
+    /// Sends the request with other headers.
+    Continue(Arc<HeaderChanges>),
+}
+
+impl Route {
+    pub fn url(&self) -> &UrlPattern {
+        match self {
+            Self::Fulfill(mock) => &mock.url,
+            Self::Continue(changes) => &changes.url,
+        }
+    }
+
+    /// Returns the mock, if the rule is one.
+    pub fn mock(&self) -> Option<&Arc<Mock>> {
+        match self {
+            Self::Fulfill(mock) => Some(mock),
+            Self::Continue(_) => None,
+        }
+    }
+}
+
+impl From<Mock> for Route {
+    fn from(mock: Mock) -> Self {
+        Self::Fulfill(Arc::new(mock))
+    }
+}
+
+impl From<HeaderChanges> for Route {
+    fn from(changes: HeaderChanges) -> Self {
+        Self::Continue(Arc::new(changes))
+    }
+}
+
 /// The speed of the network. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Throttling {
@@ -97,16 +211,27 @@ pub struct Throttling {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NetworkRules {
     pub blocked: Vec<ResourceType>,
-    /// The first matching mock applies, also to requests that are blocked.
-    pub mocks: Vec<Arc<Mock>>,
+    /// The newest first; the first that matches applies. A mock also applies to requests that are
+    /// blocked.
+    pub routes: Vec<Route>,
     pub offline: bool,
     pub throttling: Throttling,
 }
 
 impl NetworkRules {
-    /// Returns the mock for `url`, if one matches.
-    pub fn mock_for(&self, url: &str) -> Option<&Arc<Mock>> {
-        self.mocks.iter().find(|mock| mock.url.fits(url))
+    /// Adds `route`, which applies before all others. Replaces the one of the same kind for the
+    /// same URL pattern.
+    pub fn add_route(&mut self, route: Route) {
+        let is_mock = route.mock().is_some();
+        let is_same =
+            |other: &Route| other.mock().is_some() == is_mock && other.url() == route.url();
+        self.routes.retain(|other| !is_same(other));
+        self.routes.insert(0, route);
+    }
+
+    /// Returns the first route that matches `url`.
+    pub fn route_for(&self, url: &str) -> Option<&Route> {
+        self.routes.iter().find(|route| route.url().fits(url))
     }
 }
 
@@ -137,6 +262,8 @@ pub enum RequestEvent {
         worker: Option<WorkerKind>,
         /// Status of the redirect under the same id that led here.
         redirected: Option<u16>,
+        /// `None` unless the configuration keeps them.
+        details: Option<Box<SentDetails>>,
     },
     /// The times of a request that was reported before they were known.
     Begun {
@@ -147,6 +274,8 @@ pub enum RequestEvent {
     Answered {
         id: Arc<str>,
         status: u16,
+        /// `None` unless the configuration keeps them.
+        details: Option<Box<ResponseDetails>>,
     },
     /// A mock responds to the request. May be reported before `Sent`.
     Mocked {
@@ -231,6 +360,41 @@ mod tests {
             assert_eq!(ResourceType::named(name).as_str(), name.to_ascii_lowercase());
         }
         assert_eq!(ResourceType::named("CSPViolationReport"), ResourceType::Other);
+        assert_eq!(ResourceType::Preflight.playwright_name(), "other");
+        assert_eq!(ResourceType::EventSource.playwright_name(), "eventsource");
+    }
+
+    #[test]
+    fn the_newest_route_applies_first() {
+        let pattern = |text| UrlPattern::parse(text).unwrap();
+        let mut rules = NetworkRules::default();
+        rules.add_route(Mock::new(pattern("**/api/*"), 200, Vec::new(), b"").into());
+        let changes = |value: &str| HeaderChanges {
+            url: pattern("**/api/x"),
+            add: vec![("a".into(), value.into())],
+            remove: Vec::new(),
+        };
+        rules.add_route(changes("1").into());
+        rules.add_route(changes("2").into());
+        assert_eq!(rules.routes.len(), 2);
+        let route = rules.route_for("http://a/api/x").unwrap();
+        assert_eq!(*route, changes("2").into());
+        assert!(rules.route_for("http://a/api/y").unwrap().mock().is_some());
+        assert_eq!(rules.route_for("http://a/"), None);
+    }
+
+    #[test]
+    fn header_changes_replace_add_and_remove_headers() {
+        let changes = HeaderChanges {
+            url: UrlPattern::parse("**").unwrap(),
+            add: vec![("X-Token".into(), "new".into()), ("b".into(), "2".into())],
+            remove: vec!["cookie".into()],
+        };
+        let headers = [("a", "1"), ("x-token", "old"), ("Cookie", "c")];
+        assert_eq!(
+            changes.apply(headers.into_iter()),
+            [("a", "1"), ("X-Token", "new"), ("b", "2")]
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! URL patterns, for mocks and for waits.
+//! URL patterns, for routes and for waits.
 
 use globset::{GlobBuilder, GlobMatcher};
 

@@ -24,25 +24,27 @@ mod state;
 
 use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
+use parking_lot::Mutex;
+
 use crate::{
     config::Config,
-    engine::{self, FrameId},
+    engine::{self, EmulatedMedia, FrameId},
 };
 
 pub use act::{
-    ActionOutcome, ClickOptions, Entered, Navigation, OtherValue, Point, PointerTarget,
-    ScrollOptions, Settled, TypeOptions, WaitUntil, normalize_url,
+    ActionOutcome, ClickOptions, Entered, MediaEmulation, Navigation, OtherValue, Point,
+    PointerTarget, ScrollOptions, Settled, TypeOptions, WaitUntil, normalize_url,
 };
-pub use query::{Element, ElementState, Patience};
+pub use query::{Element, ElementState, Patience, PlaywrightTarget};
 pub use read::{
-    Described, Elements, FieldValue, Found, Html, Links, Listed, MOST_MATCHES, Metadata, Query,
-    SnapshotOptions, Table, markdown, pictures,
+    AriaSnapshotOptions, Described, Elements, FieldValue, Found, Html, Links, Listed, MOST_MATCHES,
+    Metadata, Query, SnapshotOptions, Table, markdown, pictures,
 };
 pub use resume::{
     DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage,
     LOOK_TIMEOUT, OriginStorage, Scroll,
 };
-pub use script::{PRELUDE, check_log, unsupported};
+pub use script::{check_log, prelude, unsupported};
 pub use state::{
     ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest, OpenDialog,
     PageState, RefCounter, Revision, SessionContext, SessionEvent, SessionNetworkPolicy,
@@ -68,6 +70,8 @@ pub struct Page {
     snapshot_cache: state::SnapshotCache,
     frame_states: resume::FrameStateCache,
     typed_secrets: resume::TypedSecrets,
+    pointer: Mutex<act::PointerState>,
+    media: Mutex<EmulatedMedia>,
     test_ids: script::TestIds,
     config: Arc<Config>,
     network_policy: Option<Arc<SessionNetworkPolicy>>,
@@ -98,6 +102,8 @@ impl Page {
             snapshot_cache: state::SnapshotCache::default(),
             frame_states: resume::FrameStateCache::default(),
             typed_secrets: resume::TypedSecrets::default(),
+            pointer: Mutex::default(),
+            media: Mutex::default(),
             test_ids: script::TestIds::default(),
             config: shared.config.clone(),
             network_policy: shared.network_policy.clone(),

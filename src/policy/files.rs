@@ -123,6 +123,65 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     if below(&parent, &roots) { Ok(parent.join(file)) } else { Err(refused(name, config)) }
 }
 
+/// Returns the path for a file that a client names relative to the working directory, and creates
+/// its folder. Over HTTP, the output directory takes the place of the working directory.
+pub fn resolve_in_workspace(config: &Config, name: &str) -> Result<PathBuf> {
+    if !config.shares_working_directory() {
+        return resolve_output(config, name);
+    }
+    let path = plain(&config.working_directory.join(name));
+    if config.security.allow_file_access {
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        return Ok(path);
+    }
+    if !below(&path, &roots(config)) {
+        return Err(denied(&path, config));
+    }
+    resolve_output(config, &path.display().to_string()).map_err(|_| denied(&path, config))
+}
+
+/// Returns the absolute path that a name relative to the working directory means.
+pub fn in_workspace(config: &Config, name: &str) -> PathBuf {
+    plain(&config.working_directory.join(name))
+}
+
+/// Returns the real path of a file that a client names for reading, relative to the working
+/// directory.
+pub fn resolve_workspace_input(config: &Config, name: &str) -> Result<PathBuf> {
+    let path = in_workspace(config, name);
+    // As Node words it.
+    let missing = || {
+        let message = format!("ENOENT: no such file or directory, stat '{}'", path.display());
+        TroupeError::new(ErrorCode::InvalidParameters, message)
+    };
+    if config.shares_working_directory() && config.security.allow_file_access {
+        return path.canonicalize().map_err(|_| missing());
+    }
+    resolve_input(config, name).map_err(|error| match error.code {
+        ErrorCode::BlockedByPolicy => denied(&path, config),
+        _ => missing(),
+    })
+}
+
+/// The error for a path outside of the accessible directories, as @playwright/mcp words it.
+fn denied(path: &Path, config: &Config) -> TroupeError {
+    let roots = match config.shares_working_directory() {
+        true => {
+            format!("{}, {}", output_folder(config).display(), config.working_directory.display())
+        }
+        false => output_folder(config).display().to_string(),
+    };
+    TroupeError::new(
+        ErrorCode::BlockedByPolicy,
+        format!(
+            "File access denied: {} is outside allowed roots. Allowed roots: {roots}",
+            path.display()
+        ),
+    )
+    .detail("rule", "files")
+}
+
 /// Returns the real path of a file that a client names for reading.
 ///
 /// A relative name is looked up in the working directory (stdio only), then in the output

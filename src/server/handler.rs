@@ -185,8 +185,14 @@ impl Handler {
         };
         // Sends the notifications of a call before its answer.
         let (outcome, ()) = tokio::join!(calling, notifying);
-        let outcome =
-            outcome.map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            // As @playwright/mcp does.
+            Err(unknown) if !self.manager().config().offers_native_tools() => {
+                return Ok(render::unknown_playwright_tool(&unknown.name).into());
+            }
+            Err(unknown) => return Err(ErrorData::invalid_params(unknown.to_string(), None)),
+        };
         if let Some(needed) = person.needed() {
             return Ok(needed.into());
         }

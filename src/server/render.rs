@@ -132,6 +132,12 @@ pub(super) fn result(outcome: CallOutcome, boundaries: bool) -> CallToolResult {
     rendered
 }
 
+/// Returns the result of a call to a tool that is not in the Playwright set.
+pub(super) fn unknown_playwright_tool(name: &str) -> CallToolResult {
+    let text = format!("### Error\nTool \"{name}\" not found");
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
 /// Encloses `text` in marks that no page can forge: they contain a part of the call's id, which is
 /// new and random. JSON needs no marks, because text from pages is quoted there.
 fn bounded(text: &str, ref_id: &str) -> String {

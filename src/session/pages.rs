@@ -265,7 +265,7 @@ mod tests {
             memory::MemoryEngine,
             network::{Cookie, NetworkRules},
         },
-        page::PRELUDE,
+        page::prelude,
         session::clock::SystemClock,
     };
 
@@ -314,7 +314,8 @@ mod tests {
     async fn pages() -> (Arc<Pages>, SlowAtFirst) {
         let pages =
             Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), Revision::default()));
-        let options = ContextOptions::read(Default::default(), PRELUDE).await.unwrap();
+        let options =
+            ContextOptions::read(Default::default(), prelude(&Config::default())).await.unwrap();
         let browser = MemoryEngine::default().launch().await.unwrap();
         let context = browser.new_context(&options, pages.clone()).await.unwrap();
         (pages, SlowAtFirst { context, slow: AtomicBool::new(true) })

@@ -23,7 +23,7 @@ use crate::{
     policy::{files, vault::TypedSecret},
 };
 
-const UPLOADS: Switch = Switch {
+pub(super) const UPLOADS: Switch = Switch {
     option: "enable-file-upload",
     is_on: |security| security.enable_file_upload,
     suggestion: "start the server with --enable-file-upload true",

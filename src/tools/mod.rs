@@ -19,6 +19,7 @@ mod network;
 mod parameters;
 mod passed;
 mod person;
+mod playwright;
 mod progress;
 mod raw_json;
 mod record;

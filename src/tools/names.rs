@@ -35,7 +35,11 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
     let about_tools = line.contains("tool") || line.contains("name ==");
     let words = line.split(['"', '\'']).skip(1).step_by(2);
-    words.filter_map(Registry::row).filter(move |tool| tool.name.contains('_') || about_tools)
+    words
+        .filter_map(Registry::row)
+        // The rows of the Playwright set are in one table, by their names.
+        .filter(|tool| !tool.is_playwright())
+        .filter(move |tool| tool.name.contains('_') || about_tools)
 }
 
 /// Whether this is where the row of `tool` begins: `tool("click", …)`, or a name on a line of its

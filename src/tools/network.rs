@@ -1,7 +1,5 @@
 //! Tools for the network of a session: all of its pages, their frames and workers.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,7 +10,7 @@ use super::{
 };
 use crate::{
     engine::{
-        network::{Mock, ResourceType, Throttling, WorkerKind},
+        network::{Mock, NetworkRules, ResourceType, Route, Throttling, WorkerKind},
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
@@ -103,7 +101,8 @@ async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed>
         .suggestion("pass a complete URL, or a glob such as **/api/users*")
     })?;
     let Some(response) = given.response else {
-        let known = call.session.network_rules().await.mocks.iter().any(|mock| mock.url == url);
+        let known =
+            call.session.network_rules().await.routes.iter().any(|route| is_mock_for(route, &url));
         if !known {
             let problem = format!(
                 "`response` is missing, and there is no mock for `{}` to remove",
@@ -114,19 +113,21 @@ async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed>
                 .detail("violations", json!([{"parameter": "response", "problem": problem}]))
                 .suggestion("pass `response`, such as {json: []} or {status: 404}"));
         }
-        call.session.change_network(|rules| rules.mocks.retain(|mock| mock.url != url)).await?;
+        let remove = |rules: &mut NetworkRules| {
+            rules.routes.retain(|route| !is_mock_for(route, &url));
+        };
+        call.session.change_network(remove).await?;
         return Ok(changed(format!("Removed the mock for {}.", url.as_str())));
     };
     let mock = response.mock(url.clone())?;
     let message =
         format!("Requests to {} get a mock response with status {}.", url.as_str(), mock.status);
-    let set = call.session.change_network(|rules| {
-        rules.mocks.retain(|mock| mock.url != url);
-        // The newest rule applies.
-        rules.mocks.insert(0, Arc::new(mock));
-    });
-    set.await?;
+    call.session.change_network(|rules| rules.add_route(mock.into())).await?;
     Ok(changed(message))
+}
+
+fn is_mock_for(route: &Route, url: &UrlPattern) -> bool {
+    route.mock().is_some_and(|mock| mock.url == *url)
 }
 
 impl MockResponse {

@@ -13,6 +13,7 @@ use super::{
     calls::Calls,
     element, extraction, interaction, navigation, network, parameters, passed,
     person::{self, Person},
+    playwright::{self, PlaywrightCall, PlaywrightRun},
     progress::Progress,
     record,
     recorder::{self, Recording, redact},
@@ -34,7 +35,7 @@ use crate::{
         SystemClock,
     },
     store::Store,
-    upstream::{Offered, Upstreams},
+    upstream::{Found, Offered, Upstreams},
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -50,6 +51,14 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(batch::tools());
     tools
 });
+
+/// The tools of the Playwright set.
+static PLAYWRIGHT_TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(playwright::tools);
+
+/// Returns the rows of both sets.
+fn rows() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().chain(PLAYWRIGHT_TOOLS.iter())
+}
 
 /// No tool has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -268,7 +277,7 @@ impl Registry {
 
     /// The native tool with this name or alias, listed or not.
     pub fn row(name: &str) -> Option<&'static Tool> {
-        TOOLS.iter().find(|tool| tool.is_named(name))
+        rows().find(|tool| tool.is_named(name))
     }
 
     fn native(&self, name: &str) -> Option<&'static Tool> {
@@ -351,12 +360,20 @@ impl Registry {
                     ref_id = outcome.ref_id,
                     "call"
                 );
-                return Ok(CallOutcome { result: Err(self.with_offered_tools(error)), ..outcome });
+                let error = self.with_offered_tools(error);
+                let is_playwright = Self::row(&invocation.tool).is_some_and(Tool::is_playwright);
+                let result = if is_playwright {
+                    Ok(Answer::Passed(playwright::failure(&playwright::error_text(&error))))
+                } else {
+                    Err(error)
+                };
+                return Ok(CallOutcome { result, ..outcome });
             }
         };
         let mut running = self.calls.begin(tool.name.clone(), outcome);
         let outcome = running.outcome();
-        let budget = if invocation.whole { usize::MAX } else { config.result_budget };
+        let is_uncut = invocation.whole || tool.is_playwright();
+        let budget = if is_uncut { usize::MAX } else { config.result_budget };
         // StoredTexts of tools that concern the server itself are always complete.
         let by_reference = config.responses == Responses::Ref
             && !invocation.whole
@@ -377,6 +394,12 @@ impl Registry {
         // server.
         let is_agent = !invocation.whole;
         let result = match self.run(&tool, invocation, outcome, &mut recording).await {
+            Err(error) if tool.is_playwright() => {
+                let error = self.with_offered_tools(self.manager.add_resume_hint(error).await);
+                let result = playwright::failure(&playwright::error_text(&error));
+                recording.passed(Found::default(), result.to_string().into());
+                Ok(Answer::Passed(result))
+            }
             Err(error) => Err(self.manager.add_resume_hint(error).await),
             done => done,
         };
@@ -467,6 +490,11 @@ impl Registry {
             recording.passed(passed.found, passed.text);
             return Ok(Answer::Passed(passed.result));
         }
+        if let Run::Playwright(run) = &tool.run {
+            let server = ServerCall { manager: self.manager.clone(), connection, person };
+            let call = PlaywrightInvocation { arguments, server, turn, held };
+            return self.run_playwright(tool, run, call, outcome, recording).await;
+        }
         let bytes = json_size(&arguments);
         let checked = offload::in_place(bytes, || {
             let given = parameters::check(&tool.name, &tool.input, arguments)?;
@@ -542,7 +570,7 @@ impl Registry {
                     })
                     .await
             }
-            Run::Upstream { .. } => {
+            Run::Upstream { .. } | Run::Playwright(_) => {
                 Err(TroupeError::new(ErrorCode::InternalError, "the call was passed through"))
             }
             Run::Page(run) => {
@@ -596,6 +624,63 @@ impl Registry {
         }
     }
 
+    /// Runs a tool of the Playwright set.
+    async fn run_playwright(
+        &self,
+        tool: &Tool,
+        run: &PlaywrightRun,
+        call: PlaywrightInvocation,
+        outcome: &mut CallOutcome,
+        recording: &mut Recording,
+    ) -> Result<Answer> {
+        let PlaywrightInvocation { arguments, server, turn, held } = call;
+        let connection = server.connection.clone();
+        let mut given = match playwright::check(tool, arguments) {
+            Ok(given) => given,
+            Err(message) => {
+                connection.wait_turn(turn).await;
+                let result = playwright::failure(&message);
+                recording.passed(Found::default(), result.to_string().into());
+                return Ok(Answer::Passed(result));
+            }
+        };
+        recording.called_with(&given);
+        let page_id = given.remove("pageId").and_then(|id| id.as_str().map(str::to_owned));
+        let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
+        recording.begin(Some(session.clone())).await;
+        let entered = Arc::<OnceLock<Entered>>::default();
+        let named_page = page_id.clone();
+        let call = PlaywrightCall {
+            session: session.clone(),
+            page_id,
+            config: self.manager.config().clone(),
+            server,
+            entered: entered.clone(),
+        };
+        let _change = mark_change(tool, &session);
+        let result = if tool.properties.lifecycle == Some(LifecycleEffect::Close) {
+            // The end of the session would cancel a call that runs in it.
+            run.run(&tool.name, call, given).await?
+        } else {
+            Box::pin(session.run(run.run(&tool.name, call, given))).await?
+        };
+        if let Some(entered) = entered.get() {
+            recording.entered(entered.clone());
+        }
+        if session.end_reason().is_none() {
+            let page = match named_page {
+                Some(id) => session.page(Some(&id)).await.ok(),
+                None => session.current_page(),
+            };
+            outcome.page_id = page.as_ref().map(|page| page.id.clone());
+            if let Some(page) = page {
+                recording.look_at(&page).await;
+            }
+        }
+        recording.passed(Found::default(), result.to_string().into());
+        Ok(Answer::Passed(result))
+    }
+
     /// Finds the session of a call and waits for the call's turn in it, unless the call's batch was
     /// admitted there.
     async fn admit(
@@ -627,6 +712,14 @@ impl Registry {
         }
         Ok((session, admitted))
     }
+}
+
+/// A call of a tool of the Playwright set, before it is admitted to its session.
+struct PlaywrightInvocation {
+    arguments: Value,
+    server: ServerCall,
+    turn: Option<CallTurn>,
+    held: Arc<[Arc<Session>]>,
 }
 
 /// Marks the session as changed, now and when the result is dropped, if the call may change the
@@ -686,15 +779,35 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
         ),
         (is_in(&config.no_tools), Removal { option: "no-tools", suggestion: OFFER_MORE }),
         (!is_in(&config.tools), Removal { option: "tools", suggestion: OFFER_MORE }),
+        (
+            !has_capability(config, tool),
+            Removal {
+                option: "caps",
+                suggestion: "use the tools that this server lists, or add the capability to --caps",
+            },
+        ),
     ];
     reasons.into_iter().find_map(|(applies, removal)| applies.then_some(removal))
 }
 
-/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), `native`,
-/// `all`.
+/// Whether `--caps` enables a tool of the Playwright set, or `--tools` names it.
+fn has_capability(config: &Config, tool: &Tool) -> bool {
+    let Group::Playwright(capability) = tool.group else { return true };
+    // The tools of `tracing` belong to the capability `devtools`.
+    let enables =
+        |cap: &String| cap == capability || (cap == "devtools" && capability == "tracing");
+    capability == "core"
+        || config.caps.iter().any(enables)
+        || config.tools.iter().any(|word| *word == tool.name)
+}
+
+/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), its set
+/// (`native`, `playwright`), or `all`.
 fn means(word: &str, tool: &Tool) -> bool {
     match word {
-        "native" | "all" => true,
+        "all" => true,
+        "native" => !tool.is_playwright(),
+        "playwright" => tool.is_playwright(),
         _ => word
             .strip_prefix("group:")
             .map_or(word == tool.name, |group| group == tool.group.as_str()),
@@ -715,13 +828,12 @@ fn is_beside_upstream(tool: &Tool) -> bool {
 /// server, which are not known yet.
 fn select(config: &Config) -> Result<Vec<&'static Tool>> {
     if config.upstream.command.is_some() {
-        let chosen =
-            TOOLS.iter().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
+        let chosen = rows().filter(|tool| is_beside_upstream(tool) && is_chosen(config, tool));
         return Ok(chosen.collect());
     }
     for word in config.tools.iter().chain(&config.no_tools) {
-        if !TOOLS.iter().any(|tool| means(word, tool)) {
-            let near = crate::config::nearest(word, TOOLS.iter().map(|tool| &*tool.name));
+        if !rows().any(|tool| means(word, tool)) {
+            let near = crate::config::nearest(word, rows().map(|tool| &*tool.name));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
@@ -729,8 +841,8 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
             ));
         }
     }
-    let named = |tool: &&Tool| config.tools.iter().any(|word| *word == tool.name);
-    for tool in TOOLS.iter().filter(named) {
+    let named = |tool: &&'static Tool| config.tools.iter().any(|word| *word == tool.name);
+    for tool in rows().filter(named) {
         if let Some(switch) =
             tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security))
         {
@@ -744,7 +856,7 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
         }
     }
     if config.read_only
-        && let Some(tool) = TOOLS.iter().find(|tool| tool.changes_pages() && named(tool))
+        && let Some(tool) = rows().find(|tool| tool.changes_pages() && named(tool))
     {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
@@ -754,7 +866,7 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
             ),
         ));
     }
-    Ok(TOOLS.iter().filter(|tool| is_chosen(config, tool)).collect())
+    Ok(rows().filter(|tool| is_chosen(config, tool)).collect())
 }
 
 #[cfg(test)]

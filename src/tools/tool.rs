@@ -17,6 +17,7 @@ use super::{
     answer::{Answer, AnswerKind, IntoAnswer},
     parameters, passed,
     person::Person,
+    playwright::PlaywrightRun,
     typed::{self, TypedPath},
 };
 use crate::{
@@ -42,6 +43,8 @@ pub enum Group {
     Person,
     /// Those of the upstream server.
     Upstream,
+    /// Those of the Playwright set, by the capability that enables them.
+    Playwright(&'static str),
 }
 
 impl Group {
@@ -58,6 +61,7 @@ impl Group {
             Self::Record => "record",
             Self::Person => "person",
             Self::Upstream => "upstream",
+            Self::Playwright(_) => "playwright",
         }
     }
 }
@@ -130,6 +134,8 @@ pub(super) enum Run {
     Server(Box<dyn Fn(ServerCall, Value) -> Result<ToolFuture> + Send + Sync>),
     Session(Box<dyn Fn(SessionCall, Value) -> Result<ToolFuture> + Send + Sync>),
     Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
+    /// A tool of the Playwright set.
+    Playwright(PlaywrightRun),
     /// The registry runs the steps as separate calls.
     Batch,
     /// Run by the upstream server of the session. `session`: the parameters that can name the
@@ -237,13 +243,21 @@ impl Tool {
 
     /// Whether it may change the content of the page.
     pub fn acts_on_page(&self) -> bool {
-        matches!(self.group, Group::Navigation | Group::Interaction)
+        matches!(self.group, Group::Navigation | Group::Interaction | Group::Playwright(_))
             && !self.properties.hints.read_only
+    }
+
+    /// Whether it belongs to the Playwright set.
+    pub fn is_playwright(&self) -> bool {
+        matches!(self.group, Group::Playwright(_))
     }
 
     /// Whether it works in a session.
     pub fn is_in_session(&self) -> bool {
-        matches!(self.run, Run::Session(_) | Run::Page(_) | Run::Upstream { .. })
+        matches!(
+            self.run,
+            Run::Session(_) | Run::Page(_) | Run::Playwright(_) | Run::Upstream { .. }
+        )
     }
 
     /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one
@@ -319,6 +333,24 @@ impl Default for Properties {
             switch: None,
             alias: None,
             alias_fields: &[],
+        }
+    }
+}
+
+impl Properties {
+    /// The properties of a tool of the Playwright set.
+    pub(super) fn of_playwright(
+        hints: Hints,
+        switch: Option<Switch>,
+        lifecycle: Option<LifecycleEffect>,
+    ) -> Self {
+        Self {
+            hints,
+            switch,
+            lifecycle,
+            is_replayed: false,
+            works_in_dialog: true,
+            ..Self::default()
         }
     }
 }

@@ -396,7 +396,16 @@ fn level(name: &str) -> Option<ConsoleLevel> {
 fn message(level: ConsoleLevel, text: String) -> ConsoleMessage {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    ConsoleMessage { level, text, at, url: None, line: None, column: None }
+    ConsoleMessage {
+        level,
+        kind: level.into(),
+        text,
+        at,
+        url: None,
+        line: None,
+        column: None,
+        stack: None,
+    }
 }
 
 /// Splits `text @ http://place:12`.

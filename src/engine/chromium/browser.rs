@@ -224,7 +224,7 @@ impl Browser for ChromiumBrowser {
             grant.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
             state.cdp.run(grant).await?;
         }
-        let network = CdpContextNetwork::new(egress);
+        let network = CdpContextNetwork::new(egress, state.config.keeps_request_details);
         let context =
             Arc::new(ContextState { options: Mutex::new(options.clone()), observer, network });
         state.targets().contexts.insert(id.clone().unwrap_or_default(), context.clone());

@@ -1,11 +1,16 @@
 //! Converts console calls, uncaught exceptions and the browser's own messages into console
 //! messages.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::session::parse_event;
-use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
+use crate::engine::{
+    ConsoleKind, ConsoleLevel, ConsoleMessage, ConsoleSource,
+    console::{ASSERTION, StackTrace, stack_in},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -76,47 +81,57 @@ struct LogEntry {
     timestamp: f64,
     url: Option<String>,
     line_number: Option<u64>,
+    network_request_id: Option<Arc<str>>,
 }
 
-/// Converts the event `method` into a console message, if it is one.
-pub(super) fn translate(method: &str, params: &RawValue) -> Option<ConsoleMessage> {
+/// Converts the event `method` into a console message and its source, if it is one.
+pub(super) fn translate(
+    method: &str,
+    params: &RawValue,
+) -> Option<(ConsoleMessage, Option<ConsoleSource>)> {
     match method {
-        "Runtime.consoleAPICalled" => console_call(parse_event(method, params)?),
-        "Runtime.exceptionThrown" => Some(thrown(parse_event(method, params)?)),
+        "Runtime.consoleAPICalled" => Some((console_call(parse_event(method, params)?), None)),
+        "Runtime.exceptionThrown" => Some((thrown(parse_event(method, params)?), None)),
         "Log.entryAdded" => {
             let LogEntryAdded { entry } = parse_event(method, params)?;
-            Some(ConsoleMessage {
-                level: level(&entry.level),
+            let level = level(&entry.level);
+            // A failed response of a document is logged before the document is committed.
+            let source = entry.network_request_id.map(ConsoleSource::Request);
+            let message = ConsoleMessage {
+                level,
+                kind: level.into(),
                 text: entry.text,
                 at: millis(entry.timestamp),
                 url: entry.url,
                 line: entry.line_number.map(|line| line + 1),
                 column: None,
-            })
+                stack: None,
+            };
+            Some((message, source))
         }
         _ => None,
     }
 }
 
-fn console_call(call: ConsoleApiCalled) -> Option<ConsoleMessage> {
-    // Console calls that print nothing.
-    if matches!(call.kind.as_str(), "clear" | "endGroup" | "profile" | "profileEnd") {
-        return None;
-    }
+fn console_call(call: ConsoleApiCalled) -> ConsoleMessage {
+    let kind = ConsoleKind::named(&call.kind);
     let text = call.args.iter().map(display_text).collect::<Vec<_>>().join(" ");
-    let text = if call.kind == "assert" { format!("Assertion failed: {text}") } else { text };
-    Some(call.stack_trace.message(level(&call.kind), text, millis(call.timestamp)))
+    let text = if kind == ConsoleKind::Assert { format!("{ASSERTION}{text}") } else { text };
+    call.stack_trace.message(level(&call.kind), kind, text, millis(call.timestamp))
 }
 
 fn thrown(
     ExceptionThrown { timestamp, exception_details: details }: ExceptionThrown,
 ) -> ConsoleMessage {
     let what = details.exception.as_ref().map(display_text).unwrap_or_default();
+    let stack = stack_in(&what);
     // The stack follows the message line by line; the location is in its own fields.
     let what = what.lines().next().unwrap_or_default();
     let text =
         if what.is_empty() { details.text.clone() } else { format!("{} {what}", details.text) };
-    let mut message = details.stack_trace.message(ConsoleLevel::Error, text, millis(timestamp));
+    let (level, kind) = (ConsoleLevel::Error, ConsoleKind::PageError);
+    let mut message = details.stack_trace.message(level, kind, text, millis(timestamp));
+    message.stack = stack;
     if message.url.is_none() {
         message.url = details.url;
         message.line = Some(details.line_number + 1);
@@ -142,6 +157,10 @@ fn display_text(argument: &RemoteArgument) -> String {
         (None, Some(text), _) => text.clone(),
         (None, None, Some(preview)) if preview.subtype.as_deref() != Some("error") => {
             preview_text(preview)
+        }
+        // The protocol sends no value for `null`.
+        (None, None, None) if argument.kind == "object" && argument.description.is_none() => {
+            "null".to_owned()
         }
         _ => argument.description.clone().unwrap_or_else(|| argument.kind.clone()),
     }
@@ -178,7 +197,8 @@ mod tests {
     use super::*;
 
     fn message(method: &str, params: Value) -> Option<ConsoleMessage> {
-        translate(method, &serde_json::value::to_raw_value(&params).unwrap())
+        let params = serde_json::value::to_raw_value(&params).unwrap();
+        translate(method, &params).map(|(message, _)| message)
     }
 
     #[test]
@@ -197,11 +217,13 @@ mod tests {
         );
         let expected = ConsoleMessage {
             level: ConsoleLevel::Warn,
+            kind: ConsoleKind::Warning,
             text: "left 3 {a: 1} undefined".into(),
             at: 1234,
             url: Some("http://a/x.js".into()),
             line: Some(5),
             column: Some(1),
+            stack: None,
         };
         assert_eq!(converted, Some(expected));
     }
@@ -220,16 +242,29 @@ mod tests {
             (converted.level, converted.text.as_str(), converted.line),
             (ConsoleLevel::Error, "Uncaught Error: no", Some(2))
         );
+        assert_eq!(converted.stack.as_deref(), Some("Error: no\n    at http://a/:2:3"));
+        let passed = converted.as_passed();
+        assert_eq!((passed.kind, passed.text.as_str()), (ConsoleKind::PageError, "Error: no"));
     }
 
     #[test]
-    fn the_end_of_a_group_is_no_message() {
-        assert_eq!(
-            message(
-                "Runtime.consoleAPICalled",
-                json!({"type": "endGroup", "args": [], "timestamp": 1})
-            ),
-            None
-        );
+    fn the_end_of_a_group_has_no_text() {
+        let end = json!({"type": "endGroup", "args": [], "timestamp": 1});
+        let converted = message("Runtime.consoleAPICalled", end).unwrap();
+        assert_eq!(converted.kind, ConsoleKind::EndGroup);
+        assert!(!converted.kind.has_text());
+    }
+
+    #[test]
+    fn a_failed_response_is_logged_with_its_request() {
+        let params = json!({"entry": {
+            "source": "network", "level": "error", "timestamp": 1.0, "url": "http://a/x.png", "lineNumber": 0,
+            "text": "Failed to load resource: net::ERR_FAILED", "networkRequestId": "1.2",
+        }});
+        let params = serde_json::value::to_raw_value(&params).unwrap();
+        let (message, source) = translate("Log.entryAdded", &params).unwrap();
+        assert_eq!((message.kind, message.line), (ConsoleKind::Error, Some(1)));
+        assert_eq!(message.url.as_deref(), Some("http://a/x.png"));
+        assert_eq!(source, Some(ConsoleSource::Request("1.2".into())));
     }
 }

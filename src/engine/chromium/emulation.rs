@@ -2,8 +2,9 @@
 
 use chromiumoxide::cdp::browser_protocol::{
     emulation::{
-        SetDeviceMetricsOverrideParams, SetFocusEmulationEnabledParams, SetLocaleOverrideParams,
-        SetTimezoneOverrideParams, SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
+        MediaFeature, SetDeviceMetricsOverrideParams, SetEmulatedMediaParams,
+        SetFocusEmulationEnabledParams, SetLocaleOverrideParams, SetTimezoneOverrideParams,
+        SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
     },
     security::SetIgnoreCertificateErrorsParams,
 };
@@ -11,7 +12,9 @@ use chromiumoxide::cdp::browser_protocol::{
 use super::session::CommandBatch;
 use crate::{
     config::{ContextConfig, Viewport},
-    engine::{ContextOptions, EngineError, EngineResult, connection::ConnectionError},
+    engine::{
+        ContextOptions, EmulatedMedia, EngineError, EngineResult, connection::ConnectionError,
+    },
 };
 
 /// Whether pages have windows.
@@ -102,7 +105,11 @@ pub(super) fn metrics(
 pub(super) fn apply_to_frames(
     batch: &mut CommandBatch<'_>,
     options: &ContextOptions,
+    emulated: &EmulatedMedia,
 ) -> EngineResult<()> {
+    if *emulated != EmulatedMedia::default() {
+        batch.add(media(emulated))?;
+    }
     let options = &options.config;
     if options.has_touch {
         batch.add(SetTouchEmulationEnabledParams::new(true))?;
@@ -124,6 +131,16 @@ pub(super) fn apply_to_frames(
     Ok(())
 }
 
+/// Returns the command that overrides the media type and the media features. An empty value removes
+/// an override.
+pub(super) fn media(emulated: &EmulatedMedia) -> SetEmulatedMediaParams {
+    let feature = |(name, value): (_, Option<&str>)| MediaFeature::new(name, value.unwrap_or(""));
+    SetEmulatedMediaParams {
+        media: Some(emulated.media.clone().unwrap_or_default()),
+        features: Some(emulated.features().into_iter().map(feature).collect()),
+    }
+}
+
 /// Converts the error of one of these commands.
 pub(super) fn rejected_setting(error: ConnectionError, config: &ContextConfig) -> EngineError {
     let ConnectionError::Refused { method, .. } = &error else { return error.into() };
@@ -133,4 +150,23 @@ pub(super) fn rejected_setting(error: ConnectionError, config: &ContextConfig) -
         _ => return error.into(),
     };
     EngineError::UnknownSetting { name, value: value.clone().unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn media_that_are_not_emulated_have_empty_values() {
+        let dark = EmulatedMedia { color_scheme: Some("dark".into()), ..Default::default() };
+        let expected = json!({"media": "", "features": [
+            {"name": "prefers-color-scheme", "value": "dark"},
+            {"name": "prefers-reduced-motion", "value": ""},
+            {"name": "forced-colors", "value": ""},
+            {"name": "prefers-contrast", "value": ""},
+        ]});
+        assert_eq!(serde_json::to_value(media(&dark)).unwrap(), expected);
+    }
 }

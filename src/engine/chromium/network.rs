@@ -45,7 +45,9 @@ use crate::{
     engine::{
         EngineResult, FrameId, PageEvent,
         connection::PendingCall,
-        network::{Mock, NetworkRules, RequestEvent, ResourceType, Throttling},
+        network::{
+            HeaderChanges, Mock, NetworkRules, RequestEvent, ResourceType, Route, Throttling,
+        },
         network_policy::{
             Egress, InterceptedRequest, Redirects, RequestInitiator, RequestInterceptor,
             RequestTarget,
@@ -78,6 +80,8 @@ pub(super) trait NetworkPage: Send + Sync {
 pub(super) struct CdpContextNetwork {
     state: Mutex<NetworkState>,
     egress: Option<Egress>,
+    /// Whether the headers and bodies of requests are kept.
+    pub keeps_details: bool,
 }
 
 #[derive(Default)]
@@ -174,8 +178,8 @@ impl RequestInterceptor for CdpContextNetwork {
 }
 
 impl CdpContextNetwork {
-    pub fn new(egress: Option<Egress>) -> Arc<Self> {
-        let network = Arc::new(Self { state: Mutex::default(), egress });
+    pub fn new(egress: Option<Egress>, keeps_details: bool) -> Arc<Self> {
+        let network = Arc::new(Self { state: Mutex::default(), egress, keeps_details });
         if let Some(Egress { gateway, .. }) = &network.egress {
             let interceptor: Weak<Self> = Arc::downgrade(&network);
             gateway.set_interceptor(interceptor);
@@ -294,7 +298,7 @@ impl CdpContextNetwork {
         }
     }
 
-    /// Continues, mocks or blocks the intercepted request in `params`. `initiator` finds its
+    /// Continues, changes, mocks or blocks the intercepted request in `params`. `initiator` finds its
     /// initiator, and `log` receives events for the request log.
     pub fn paused(
         self: &Arc<Self>,
@@ -308,14 +312,22 @@ impl CdpContextNetwork {
         };
         let id: Option<Arc<str>> = paused.network_id.as_deref().map(Into::into);
         let mut state = self.state();
-        if let Some(mock) = state.rules.mock_for(&paused.request.url).cloned() {
-            drop(state);
-            if let Some(id) = id {
-                log(RequestEvent::Mocked { id });
+        let changes = match state.rules.route_for(&paused.request.url).cloned() {
+            Some(Route::Fulfill(mock)) => {
+                drop(state);
+                if let Some(id) = id {
+                    log(RequestEvent::Mocked { id });
+                }
+                let fulfill = || cdp.post(mock_response(&paused, &mock));
+                drop(offload::in_place(mock.body.len(), fulfill));
+                return;
             }
-            drop(offload::in_place(mock.body.len(), || cdp.post(mock_response(&paused, &mock))));
-            return;
-        }
+            Some(Route::Continue(changes)) => Some(changes),
+            None => None,
+        };
+        let decide = move |cdp: &CdpSession, paused: PausedRequest, blocked: bool| {
+            if blocked { block(cdp, paused) } else { resume(cdp, paused, changes.as_deref()) }
+        };
         if state.intercepts_all
             && let Some(Egress { policy, .. }) = &self.egress
         {
@@ -325,14 +337,13 @@ impl CdpContextNetwork {
             // first request.
             let initiator = former.map_or_else(|| initiator(&paused), RequestInitiator::Document);
             if !initiator.is_allowed(&**policy, &paused.request.url, || self.document_urls()) {
-                return resume(cdp, paused, true);
+                return block(cdp, paused);
             }
             state = self.state();
         }
         if state.rules.blocked.is_empty() {
             drop(state);
-            resume(cdp, paused, false);
-            return;
+            return decide(cdp, paused, false);
         }
         let intercepted_kind = paused.request.kind(&paused.resource_type);
         let announced = id.as_ref().and_then(|id| state.kinds.get(id).copied());
@@ -357,13 +368,13 @@ impl CdpContextNetwork {
                         _ => possible_kinds(intercepted_kind).iter().any(is_blocked),
                     };
                     drop(state);
-                    resume(&cdp, paused, blocked);
+                    decide(&cdp, paused, blocked);
                 });
             }
             (announced, _) => {
                 let blocked = state.rules.blocked.contains(&announced.unwrap_or(intercepted_kind));
                 drop(state);
-                resume(cdp, paused, blocked);
+                decide(cdp, paused, blocked);
             }
         }
     }
@@ -381,14 +392,21 @@ fn possible_kinds(kind: ResourceType) -> Vec<ResourceType> {
     }
 }
 
-/// Continues or blocks an intercepted request. Errors are ignored: they mean that the page has
-/// gone.
-fn resume(cdp: &CdpSession, paused: PausedRequest, blocked: bool) {
-    if blocked {
-        drop(cdp.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
-    } else {
-        drop(cdp.post(ContinueRequestParams::new(paused.request_id)));
-    }
+/// Blocks an intercepted request. Errors are ignored: they mean that the page has gone.
+fn block(cdp: &CdpSession, paused: PausedRequest) {
+    drop(cdp.post(FailRequestParams::new(paused.request_id, ErrorReason::BlockedByClient)));
+}
+
+/// Continues an intercepted request with `changes` of its headers. Errors are ignored: they mean
+/// that the page has gone.
+fn resume(cdp: &CdpSession, paused: PausedRequest, changes: Option<&HeaderChanges>) {
+    let PausedRequest { request_id, request, .. } = paused;
+    let mut params = ContinueRequestParams::new(request_id);
+    params.headers = changes.map(|changes| {
+        let headers = changes.apply(request.headers()).into_iter();
+        headers.map(|(name, value)| HeaderEntry::new(name, value)).collect()
+    });
+    drop(cdp.post(params));
 }
 
 /// Sends the commands that replace `former` rules with `rules` in one session.
@@ -401,7 +419,8 @@ fn apply_rules(
 ) -> EngineResult<Vec<PendingCall>> {
     let mut batch = member.cdp.batch();
     let intercepts = |rules: &NetworkRules| {
-        !rules.mocks.is_empty() || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
+        !rules.routes.is_empty()
+            || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
     if intercepts(rules) != intercepts(former) {
         if member.always_intercepts() || intercepts_all {

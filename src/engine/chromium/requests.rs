@@ -6,6 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chromiumoxide::cdp::browser_protocol::network::EnableParams;
 use serde::{
     Deserialize, Deserializer,
@@ -16,7 +17,10 @@ use serde_json::{Map, Value, value::RawValue};
 use super::session::parse_event;
 use crate::engine::{
     PageEvent, ResourceKind,
-    network::{RequestEvent, ResourceType, WorkerKind},
+    network::{
+        MAX_POST_DATA, RequestDetails, RequestEvent, ResourceType, ResponseDetails, SentDetails,
+        WorkerKind,
+    },
 };
 
 #[derive(Deserialize)]
@@ -40,6 +44,76 @@ struct ResponseStatus {
     status: u16,
 }
 
+/// The parts of `Network.requestWillBeSent` that are parsed only if details are kept.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SentRequestDetails {
+    request: CdpRequestDetails,
+    redirect_response: Option<CdpResponseDetails>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CdpRequestDetails {
+    #[serde(default)]
+    headers: Map<String, Value>,
+    post_data: Option<String>,
+    #[serde(default)]
+    post_data_entries: Vec<PostDataEntry>,
+}
+
+/// A part of the data of a request, in base64.
+#[derive(Deserialize)]
+struct PostDataEntry {
+    bytes: Option<String>,
+}
+
+/// The parts of `Network.responseReceived` that are parsed only if details are kept.
+#[derive(Deserialize)]
+struct ReceivedResponseDetails {
+    response: CdpResponseDetails,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CdpResponseDetails {
+    #[serde(default)]
+    status_text: String,
+    #[serde(default)]
+    headers: Map<String, Value>,
+}
+
+/// Converts CDP's headers. It joins the values of a repeated header with newlines.
+fn header_list(headers: Map<String, Value>) -> Vec<(String, String)> {
+    let text = |value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    headers.into_iter().map(|(name, value)| (name, text(value))).collect()
+}
+
+impl From<CdpRequestDetails> for RequestDetails {
+    fn from(details: CdpRequestDetails) -> Self {
+        let CdpRequestDetails { headers, post_data, post_data_entries } = details;
+        let decode = |entry: &PostDataEntry| STANDARD.decode(entry.bytes.as_ref()?).ok();
+        // The text has replacement characters in place of bytes that are not UTF-8. The entries of
+        // files have no bytes.
+        let exact: Option<Vec<Vec<u8>>> = post_data_entries.iter().map(decode).collect();
+        let exact = exact.filter(|entries| !entries.is_empty()).map(|entries| entries.concat());
+        let post_data = exact.or_else(|| post_data.map(String::into_bytes));
+        Self {
+            headers: header_list(headers),
+            post_data: post_data.filter(|data| data.len() <= MAX_POST_DATA),
+        }
+    }
+}
+
+impl From<CdpResponseDetails> for ResponseDetails {
+    fn from(details: CdpResponseDetails) -> Self {
+        Self { status_text: details.status_text, headers: header_list(details.headers) }
+    }
+}
+
 /// A request in `Network` and in `Fetch` events.
 #[derive(Deserialize)]
 pub(super) struct CdpRequest {
@@ -50,6 +124,10 @@ pub(super) struct CdpRequest {
 }
 
 impl CdpRequest {
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.and_then(|(_, value)| value.as_str())
@@ -209,12 +287,19 @@ struct WebSocketFailed {
     error_message: String,
 }
 
-/// Returns the command that turns network events on. The browser does not buffer response bodies,
-/// which are not read.
-pub(super) fn enable() -> EnableParams {
+/// Maximum bytes of all response bodies that the browser buffers for a session of a page.
+const MAX_BODIES: i64 = 64 * 1024 * 1024;
+/// Maximum bytes of a response body that the browser buffers.
+const MAX_BODY: i64 = 10 * 1024 * 1024;
+
+/// Returns the command that turns network events on. The browser buffers response bodies only if
+/// details are kept.
+pub(super) fn enable(keeps_details: bool) -> EnableParams {
+    let (bodies, body) = if keeps_details { (MAX_BODIES, MAX_BODY) } else { (0, 0) };
     EnableParams {
-        max_total_buffer_size: Some(0),
-        max_resource_buffer_size: Some(0),
+        max_total_buffer_size: Some(bodies),
+        max_resource_buffer_size: Some(body),
+        max_post_data_size: keeps_details.then_some(MAX_POST_DATA as i64),
         ..EnableParams::default()
     }
 }
@@ -238,13 +323,37 @@ impl NetworkUpdate {
     }
 }
 
-/// Converts a network event. The result is empty if the event is not used.
+/// Converts a network event. The result is empty if the event is not used. With `keeps_details`, it
+/// has the headers and the data of the request.
 pub(super) fn translate(
     method: &str,
     params: &RawValue,
     worker: Option<WorkerKind>,
+    keeps_details: bool,
 ) -> NetworkUpdate {
-    parse_update(method, params, worker).unwrap_or_default()
+    let mut update = parse_update(method, params, worker).unwrap_or_default();
+    if keeps_details && let Some(event) = &mut update.logged {
+        add_details(event, method, params);
+    }
+    update
+}
+
+/// Parses the details of a request or a response, and adds them to its event.
+fn add_details(event: &mut RequestEvent, method: &str, params: &RawValue) {
+    match event {
+        RequestEvent::Sent { details, .. } if method == "Network.requestWillBeSent" => {
+            let parsed = parse_event::<SentRequestDetails>(method, params);
+            *details = parsed.map(|parsed| {
+                let redirect = parsed.redirect_response.map(Into::into);
+                Box::new(SentDetails { request: parsed.request.into(), redirect })
+            });
+        }
+        RequestEvent::Answered { details, .. } => {
+            let parsed = parse_event::<ReceivedResponseDetails>(method, params);
+            *details = parsed.map(|parsed| Box::new(parsed.response.into()));
+        }
+        _ => {}
+    }
 }
 
 /// Milliseconds since 1970.
@@ -282,6 +391,7 @@ fn parse_update(
                 redirected: event.redirect_response.map(|response| response.status),
                 url: event.request.url,
                 method: event.request.method,
+                details: None,
             });
             NetworkUpdate { logged, page: Some(page) }
         }
@@ -289,7 +399,7 @@ fn parse_update(
             let event: ResponseReceived = parse_event(method, params)?;
             let (id, status) = (event.request_id.clone(), event.response.status);
             NetworkUpdate {
-                logged: Some(RequestEvent::Answered { id, status }),
+                logged: Some(RequestEvent::Answered { id, status, details: None }),
                 page: event.into_page_event(),
             }
         }
@@ -337,6 +447,7 @@ fn parse_update(
                 frame: None,
                 worker,
                 redirected: None,
+                details: None,
             })
         }
         "Network.webSocketWillSendHandshakeRequest" => {
@@ -349,6 +460,7 @@ fn parse_update(
             NetworkUpdate::logged(RequestEvent::Answered {
                 id: event.request_id,
                 status: event.response.status,
+                details: None,
             })
         }
         "Network.webSocketClosed" => {
@@ -371,4 +483,64 @@ fn parse_update(
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn logged(method: &str, params: Value, keeps_details: bool) -> RequestEvent {
+        let params = serde_json::value::to_raw_value(&params).unwrap();
+        translate(method, &params, None, keeps_details).logged.unwrap()
+    }
+
+    fn sent(redirected: bool) -> Value {
+        let mut params = json!({
+            "requestId": "1", "timestamp": 1.0, "wallTime": 1.0, "type": "Fetch",
+            "request": {
+                "url": "http://a/", "method": "POST", "headers": {"Accept": "*/*"}, "postData": "\u{fffd}",
+                "postDataEntries": [{"bytes": "/w=="}, {"bytes": "QQ=="}],
+            },
+        });
+        if redirected {
+            params["redirectResponse"] =
+                json!({"status": 302, "statusText": "Found", "headers": {"Location": "/"}});
+        }
+        params
+    }
+
+    #[test]
+    fn a_request_has_its_headers_and_exact_data_if_details_are_kept() {
+        let event = logged("Network.requestWillBeSent", sent(true), true);
+        let RequestEvent::Sent { details: Some(details), redirected, .. } = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(details.request.headers, [("Accept".to_owned(), "*/*".to_owned())]);
+        assert_eq!(details.request.post_data.as_deref(), Some(&[0xff, b'A'][..]));
+        assert_eq!(redirected, Some(302));
+        let redirect = details.redirect.unwrap();
+        assert_eq!(redirect.status_text, "Found");
+        assert_eq!(redirect.headers, [("Location".to_owned(), "/".to_owned())]);
+    }
+
+    #[test]
+    fn a_request_has_no_details_if_they_are_not_kept() {
+        let event = logged("Network.requestWillBeSent", sent(false), false);
+        assert!(matches!(event, RequestEvent::Sent { details: None, .. }), "{event:?}");
+    }
+
+    #[test]
+    fn a_response_has_its_status_text_and_headers_if_details_are_kept() {
+        let params = json!({"requestId": "1", "type": "Fetch", "response": {
+            "status": 201, "statusText": "Created", "url": "http://a/", "headers": {"Content-Length": "3"},
+        }});
+        let event = logged("Network.responseReceived", params, true);
+        let RequestEvent::Answered { status: 201, details: Some(details), .. } = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(details.status_text, "Created");
+        assert_eq!(details.headers, [("Content-Length".to_owned(), "3".to_owned())]);
+    }
 }

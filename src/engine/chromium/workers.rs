@@ -54,12 +54,12 @@ pub(super) fn attach(
         return;
     }
     // Errors are ignored: they mean that the worker has ended.
-    drop(initialize(&cdp));
+    drop(initialize(&cdp, network.keeps_details));
 }
 
-fn initialize(cdp: &CdpSession) -> EngineResult<()> {
+fn initialize(cdp: &CdpSession, keeps_details: bool) -> EngineResult<()> {
     let mut batch = cdp.batch();
-    batch.add(requests::enable())?;
+    batch.add(requests::enable(keeps_details))?;
     batch.add(auto_attach(&["worker"]))?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
     batch.send().map(drop)
@@ -118,10 +118,9 @@ impl Listener for WorkerListener {
                 }
             }
             _ => {
-                let Some(event) = requests::translate(method, params, Some(self.kind)).logged
-                else {
-                    return;
-                };
+                let keeps_details = self.network.keeps_details;
+                let update = requests::translate(method, params, Some(self.kind), keeps_details);
+                let Some(event) = update.logged else { return };
                 self.network.record_kind(&event);
                 // The page requested the worker's script and waits for the end of that request.
                 if let RequestEvent::Finished { id, .. } | RequestEvent::Failed { id, .. } = &event

@@ -30,6 +30,9 @@ use crate::{
 
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(45);
 
+/// Maximum bytes of the data of a request or a response that the browser keeps.
+const MAX_BODY: u32 = 10 * 1024 * 1024;
+
 /// The events to subscribe to.
 const EVENTS: &[&str] = &[
     "browsingContext",
@@ -107,6 +110,11 @@ impl FirefoxBrowser {
         let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
         bidi.connection.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
         bidi.run("session.subscribe", json!({"events": EVENTS})).await?;
+        if config.keeps_request_details {
+            let bodies =
+                json!({"dataTypes": ["request", "response"], "maxEncodedDataSize": MAX_BODY});
+            bidi.run("network.addDataCollector", bodies).await?;
+        }
         let name = capabilities.browser_name;
         let (first, rest) = name.split_at(name.len().min(1));
         let version = format!("{}{rest}/{}", first.to_uppercase(), capabilities.browser_version);
@@ -190,7 +198,8 @@ impl Browser for FirefoxBrowser {
         for sent in [downloads, prelude] {
             sent.raw().await.map_err(super::convert_error)?;
         }
-        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress);
+        let keeps_details = self.config.keeps_request_details;
+        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress, keeps_details);
         let tabs: Arc<PendingTabs> = Arc::default();
         shared.add_context(
             &id,

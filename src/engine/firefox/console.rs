@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{navigation_events::parse, remote_value::RemoteValue};
-use crate::engine::{ConsoleLevel, ConsoleMessage, console::StackTrace};
+use crate::engine::{
+    ConsoleKind, ConsoleLevel, ConsoleSource, PageEvent,
+    console::{ASSERTION, StackTrace},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,19 +27,25 @@ struct LogEntry {
 
 #[derive(Deserialize)]
 struct EntrySource {
+    realm: Option<Arc<str>>,
     context: Option<Arc<str>>,
 }
 
-/// Converts a `log.entryAdded` into its frame and message.
-pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, ConsoleMessage)> {
+/// Converts a `log.entryAdded` into its frame and the event of its page.
+pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, PageEvent)> {
     let entry: LogEntry = parse(method, params)?;
-    let text = match entry.method.as_deref() {
-        // Console calls that print nothing.
-        Some("clear" | "groupEnd" | "profile" | "profileEnd") => return None,
-        Some(method) => {
+    let kind = entry.method.as_deref().map_or(ConsoleKind::PageError, call_kind);
+    let stack = match kind {
+        ConsoleKind::PageError => {
+            entry.text.as_deref().and_then(|text| entry.stack_trace.of_error(text))
+        }
+        _ => None,
+    };
+    let text = match entry.method {
+        Some(_) => {
             let words: Option<Vec<String>> = entry.args.iter().map(argument_text).collect();
             let text = words.map(|words| words.join(" ")).or(entry.text).unwrap_or_default();
-            if method == "assert" { format!("Assertion failed: {text}") } else { text }
+            if kind == ConsoleKind::Assert { format!("{ASSERTION}{text}") } else { text }
         }
         None => format!("Uncaught {}", entry.text.unwrap_or_default()),
     };
@@ -46,8 +55,21 @@ pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, Co
         "debug" => ConsoleLevel::Debug,
         _ => ConsoleLevel::Info,
     };
-    let message = entry.stack_trace.message(level, text, entry.timestamp);
-    Some((entry.source.context?, message))
+    let mut message = entry.stack_trace.message(level, kind, text, entry.timestamp);
+    message.stack = stack;
+    let source = entry.source.realm.map(ConsoleSource::Realm);
+    Some((entry.source.context?, PageEvent::Console { message, source }))
+}
+
+/// Converts the name of a console method.
+fn call_kind(method: &str) -> ConsoleKind {
+    match method {
+        "warn" => ConsoleKind::Warning,
+        "group" => ConsoleKind::StartGroup,
+        "groupCollapsed" => ConsoleKind::StartGroupCollapsed,
+        "groupEnd" => ConsoleKind::EndGroup,
+        other => ConsoleKind::named(other),
+    }
 }
 
 /// Formats an argument as the console does. Returns `None` for types where the browser's own text
@@ -82,9 +104,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::engine::ConsoleMessage;
 
     fn message(params: &Value) -> Option<(Arc<str>, ConsoleMessage)> {
-        translate("log.entryAdded", &serde_json::value::to_raw_value(params).unwrap())
+        let params = serde_json::value::to_raw_value(params).unwrap();
+        match translate("log.entryAdded", &params)? {
+            (frame, PageEvent::Console { message, .. }) => Some((frame, message)),
+            (_, other) => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -100,11 +127,13 @@ mod tests {
         }));
         let expected = ConsoleMessage {
             level: ConsoleLevel::Warn,
+            kind: ConsoleKind::Warning,
             text: "left 3 {a: 1} undefined".into(),
             at: 1234,
             url: Some("http://a/x.js".into()),
             line: Some(5),
             column: Some(1),
+            stack: None,
         };
         assert_eq!(messages, Some(("c".into(), expected)));
     }
@@ -113,11 +142,13 @@ mod tests {
     fn an_uncaught_exception_is_an_error() {
         let (_, messages) = message(&json!({
             "type": "javascript", "level": "error", "timestamp": 1, "source": {"context": "c"}, "text": "Error: no",
+            "stackTrace": {"callFrames": [{"url": "http://a/", "lineNumber": 1, "columnNumber": 2, "functionName": "f"}]},
         }))
         .unwrap();
         assert_eq!(
             (messages.level, messages.text.as_str()),
             (ConsoleLevel::Error, "Uncaught Error: no")
         );
+        assert_eq!(messages.stack.as_deref(), Some("Error: no\n    at f (http://a/:2:3)"));
     }
 }

@@ -159,7 +159,7 @@ mod tests {
         let (bidi, commands) = browser(&["network.removeIntercept"]);
         let privileged = PrivilegedScript::open(&bidi, true).await.unwrap();
         let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
-        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, None);
+        let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, None, false);
         let context =
             FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);
         let blocked = [ResourceType::Image].into_iter().collect();

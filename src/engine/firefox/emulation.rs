@@ -6,7 +6,7 @@ use super::Bidi;
 use crate::{
     config::{ContextConfig, Viewport},
     engine::{
-        ContextOptions, EngineError, EngineResult,
+        ContextOptions, EmulatedMedia, EngineError, EngineResult,
         connection::{ConnectionError, PendingCall},
         network_policy::Gateway,
         proxy,
@@ -90,6 +90,33 @@ pub(super) fn apply(
         )?;
     }
     Ok(sent)
+}
+
+/// Returns the properties of a browsing context that override the media type and the media features,
+/// for `privileged.js`. Firefox has no override of `prefers-contrast` so far.
+pub(super) fn media(emulated: &EmulatedMedia) -> Value {
+    let [scheme, motion, colors, contrast] =
+        emulated.features().map(|(_, value)| value.unwrap_or("none"));
+    json!({
+        "mediumOverride": emulated.media.as_deref().unwrap_or_default(),
+        "prefersColorSchemeOverride": scheme,
+        "prefersReducedMotionOverride": motion,
+        "forcedColorsOverride": colors,
+        "prefersContrastOverride": contrast,
+    })
+}
+
+/// Returns the error for a property of [`media`] that Firefox does not have, or whose value it does
+/// not support.
+pub(super) fn unsupported_media(property: &str) -> EngineError {
+    let what = match property {
+        "mediumOverride" => "emulating this media type",
+        "prefersColorSchemeOverride" => "emulating this value of prefers-color-scheme",
+        "prefersReducedMotionOverride" => "emulating this value of prefers-reduced-motion",
+        "forcedColorsOverride" => "emulating this value of forced-colors",
+        _ => "emulating prefers-contrast",
+    };
+    EngineError::Unsupported { what, instead: "use --browser chromium" }
 }
 
 /// A setting whose value the browser may reject.

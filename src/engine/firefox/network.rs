@@ -21,7 +21,7 @@ use super::{
 use crate::{
     engine::{
         EngineResult,
-        network::{Mock, NetworkRules, RequestEvent, Throttling},
+        network::{HeaderChanges, Mock, NetworkRules, RequestEvent, Route, Throttling},
         network_policy::{
             Egress, Initiator, NetworkPolicy, Redirects, RequestInitiator, RequestInterceptor,
         },
@@ -47,6 +47,8 @@ pub(super) trait DocumentUrls: Send + Sync {
 pub(super) struct FirefoxNetwork {
     rules: Mutex<NetworkRules>,
     egress: Option<Egress>,
+    /// Whether the headers and bodies of requests are kept.
+    pub keeps_details: bool,
     /// Whether the policy decides on each request.
     gated: AtomicBool,
     redirects: Mutex<Redirects>,
@@ -81,10 +83,12 @@ impl FirefoxNetwork {
         bidi: Bidi,
         intercept: &Arc<RequestInterception>,
         egress: Option<Egress>,
+        keeps_details: bool,
     ) -> Arc<Self> {
         let network = Arc::new(Self {
             rules: Mutex::default(),
             egress,
+            keeps_details,
             gated: AtomicBool::new(false),
             redirects: Mutex::default(),
             pages: Mutex::default(),
@@ -138,7 +142,7 @@ impl FirefoxNetwork {
     fn stops(&self) -> bool {
         let rules = lock(&self.rules);
         let gated = self.gated.load(Ordering::Acquire);
-        let has_rules = gated || !rules.mocks.is_empty() || !rules.blocked.is_empty();
+        let has_rules = gated || !rules.routes.is_empty() || !rules.blocked.is_empty();
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
@@ -152,16 +156,20 @@ impl FirefoxNetwork {
         tell: impl Fn(RequestEvent),
     ) {
         let request = &step.request;
-        let mock = lock(&self.rules).mock_for(&request.url).cloned();
-        let answer = if let Some(mock) = mock {
+        let route = lock(&self.rules).route_for(&request.url).cloned();
+        let answer = if let Some(Route::Fulfill(mock)) = &route {
             tell(RequestEvent::Mocked { id: request.request.clone() });
             offload::in_place(mock.body.len(), || {
-                bidi.post("network.provideResponse", mock_response(step, &mock))
+                bidi.post("network.provideResponse", mock_response(step, mock))
             })
         } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
-            return continue_request(bidi, step);
+            let changes = match &route {
+                Some(Route::Continue(changes)) => Some(&**changes),
+                _ => None,
+            };
+            return continue_request(bidi, step, changes);
         };
         // A request of a closed page needs no answer.
         drop(answer);
@@ -173,9 +181,20 @@ fn refuse(bidi: &Bidi, step: &NetworkEvent) {
     drop(bidi.post("network.failRequest", json!({"request": step.request.request})));
 }
 
-/// Continues an intercepted request.
-fn continue_request(bidi: &Bidi, step: &NetworkEvent) {
-    drop(bidi.post("network.continueRequest", json!({"request": step.request.request})));
+/// Continues an intercepted request with `changes` of its headers.
+fn continue_request(bidi: &Bidi, step: &NetworkEvent, changes: Option<&HeaderChanges>) {
+    let mut params = json!({"request": step.request.request});
+    if let Some(changes) = changes {
+        let headers = changes.apply(step.request.headers());
+        let headers = headers.into_iter().map(|(name, value)| header(name, value));
+        params["headers"] = headers.collect();
+    }
+    drop(bidi.post("network.continueRequest", params));
+}
+
+/// Returns BiDi's form of a header.
+fn header(name: &str, value: &str) -> Value {
+    json!({"name": name, "value": {"type": "string", "value": value}})
 }
 
 impl RequestInterception {
@@ -185,7 +204,7 @@ impl RequestInterception {
         let url = &step.request.url;
         let mut policies = contexts.iter().filter_map(|context| context.policy());
         if policies.all(|policy| policy.allows_request(Initiator::Unknown, url)) {
-            continue_request(bidi, step);
+            continue_request(bidi, step, None);
         } else {
             refuse(bidi, step);
         }
@@ -255,7 +274,6 @@ impl RequestInterception {
 
 fn mock_response(step: &NetworkEvent, mock: &Mock) -> Value {
     let request = &step.request;
-    let header = |name: &str, value: &str| json!({"name": name, "value": {"type": "string", "value": value}});
     let mut headers: Vec<Value> = Vec::new();
     let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     // The page can read a mocked response even if it is cross-origin.

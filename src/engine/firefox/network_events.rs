@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{navigation_events::parse, network_errors};
 use crate::engine::{
     PageEvent, ResourceKind,
-    network::{RequestEvent, ResourceType},
+    network::{RequestDetails, RequestEvent, ResourceType, ResponseDetails, SentDetails},
 };
 
 /// The parameters of `network` events.
@@ -56,8 +56,25 @@ pub(super) struct HeaderValue {
 struct BidiResponse {
     status: u16,
     #[serde(default)]
+    status_text: String,
+    #[serde(default)]
     headers: Vec<Header>,
     bytes_received: Option<u64>,
+}
+
+impl BidiResponse {
+    fn details(&self) -> ResponseDetails {
+        ResponseDetails {
+            status_text: self.status_text.clone(),
+            headers: header_list(&self.headers),
+        }
+    }
+}
+
+/// Returns names and values.
+fn header_list(headers: &[Header]) -> Vec<(String, String)> {
+    let pair = |header: &Header| (header.name.clone(), header.value.value.clone());
+    headers.iter().map(pair).collect()
 }
 
 fn header<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
@@ -65,7 +82,17 @@ fn header<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
     found.map(|header| header.value.value.as_str())
 }
 
+/// A response that redirects to another request with the same id.
+pub(super) struct Redirect {
+    status: u16,
+    details: ResponseDetails,
+}
+
 impl BidiRequest {
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().map(|header| (header.name.as_str(), header.value.value.as_str()))
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
@@ -151,14 +178,21 @@ impl NetworkEvent {
         })
     }
 
-    /// Converts the event for the log. `redirected` is the status of the redirect that led to it.
-    pub fn log_event(&self, method: &str, redirected: Option<u16>) -> Option<RequestEvent> {
+    /// Converts the event for the log. `redirect` is the redirect that led to it. With
+    /// `keeps_details`, it has the headers.
+    pub fn log_event(
+        &self,
+        method: &str,
+        redirect: Option<Redirect>,
+        keeps_details: bool,
+    ) -> Option<RequestEvent> {
         if !self.request.url.starts_with("http") {
             return None;
         }
         let id = self.request.request.clone();
         let clock = self.timestamp;
         let url = self.request.url.clone();
+        let redirect = redirect.filter(|_| self.redirect_count > 0);
         Some(match method {
             "network.beforeRequestSent" => RequestEvent::Sent {
                 id,
@@ -172,10 +206,19 @@ impl NetworkEvent {
                 clock: Some(clock),
                 frame: self.context.clone(),
                 worker: None,
-                redirected: redirected.filter(|_| self.redirect_count > 0),
+                redirected: redirect.as_ref().map(|redirect| redirect.status),
+                details: keeps_details.then(|| {
+                    let headers = header_list(&self.request.headers);
+                    Box::new(SentDetails {
+                        request: RequestDetails { headers, post_data: None },
+                        redirect: redirect.map(|redirect| redirect.details),
+                    })
+                }),
             },
             "network.responseStarted" => {
-                RequestEvent::Answered { id, status: self.response.as_ref()?.status }
+                let response = self.response.as_ref()?;
+                let details = keeps_details.then(|| Box::new(response.details()));
+                RequestEvent::Answered { id, status: response.status, details }
             }
             "network.responseCompleted" if self.is_redirected() => return None,
             "network.responseCompleted" => {
@@ -191,11 +234,11 @@ impl NetworkEvent {
         })
     }
 
-    /// Returns the status, if the response is a redirect.
-    pub fn redirect_status(&self, method: &str) -> Option<u16> {
+    /// Returns the redirect, if the response is one.
+    pub fn redirect(&self, method: &str) -> Option<Redirect> {
+        let response = self.response.as_ref()?;
         (method == "network.responseCompleted" && self.is_redirected())
-            .then(|| self.response.as_ref().map(|response| response.status))
-            .flatten()
+            .then(|| Redirect { status: response.status, details: response.details() })
     }
 
     /// Returns whether the request was aborted, which ends its navigation.

@@ -295,6 +295,18 @@ function connect(frameScript, headless) {
     },
     touch: (id) => {
       page(id).touchEventsOverride = 'enabled'
+    },
+    // Sets the properties that override media features. Returns the name of one that this Firefox does not have, or
+    // whose value it does not support; else null.
+    media(id, overrides) {
+      const context = page(id)
+      let refused = null
+      for (const [name, value] of Object.entries(overrides)) {
+        const isCleared = value === '' || value === 'none'
+        if (name in context) context[name] = value
+        if (context[name] !== value && !(isCleared && !(name in context))) refused = name
+      }
+      return refused
     }
   }
 }

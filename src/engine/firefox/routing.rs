@@ -171,9 +171,9 @@ impl Listener for FirefoxListener {
                 }
             }
             "log.entryAdded" => {
-                let Some((frame, message)) = console::translate(method, params) else { return };
+                let Some((frame, event)) = console::translate(method, params) else { return };
                 if let Some(page) = shared.page_of(&frame) {
-                    page.emit(PageEvent::Console(message));
+                    page.emit(event);
                 }
             }
             MESSAGE_EVENT => {

@@ -413,6 +413,7 @@ fn request_failed(
         frame: Some(frame.clone()),
         worker: None,
         redirected: None,
+        details: None,
     };
     let failed = RequestEvent::Failed { id, clock: now, reason: reason.to_owned() };
     [sent, failed].map(PageEvent::Request)

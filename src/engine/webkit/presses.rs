@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::engine::{MouseEvent, actions};
+use crate::engine::MouseEvent;
 
 /// That time, and some more.
 const TOGETHER: Duration = Duration::from_millis(800);
@@ -16,7 +16,7 @@ const TOGETHER: Duration = Duration::from_millis(800);
 pub(super) struct Presses(Mutex<Option<((i64, i64), Instant)>>);
 
 fn pixel(event: &MouseEvent) -> (i64, i64) {
-    let (x, y) = actions::position(event);
+    let (x, y) = event.position();
     (x.floor() as i64, y.floor() as i64)
 }
 

@@ -118,6 +118,14 @@ impl Page {
         Ok(done)
     }
 
+    /// Runs `work`, and waits for its effects on the page.
+    pub async fn settled_after<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mark = self.state.mark();
+        let done = work.await?;
+        self.settle(mark, self.main_frame(), None, None).await?;
+        Ok(done)
+    }
+
     /// Awaits input. A dialog that it opens, or a page that it closes, is a result and not a
     /// failure.
     pub(in crate::page) async fn input(

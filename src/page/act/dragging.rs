@@ -10,7 +10,10 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{ActionOutcome, Point, PointerTarget},
+        act::{
+            ActionOutcome, Point, PointerTarget,
+            mouse::{HAS_DRAG, WATCH_DRAG},
+        },
         query::ActionPoint,
         state::EventSequence,
     },
@@ -61,9 +64,9 @@ impl Page {
                 // If the drag fails or the call is canceled, the button is released where it was
                 // pressed.
                 let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
-                let started = self.watch_drag(&from).await?;
+                self.watch_drag(&from).await?;
                 self.alive(self.engine.intercept_drags(true)).await?;
-                dropped = self.drag_from(&from, target, timeout, mark, started).await?;
+                dropped = self.drag_from(&from, target, timeout, mark).await?;
                 self.alive(self.engine.intercept_drags(false)).await?;
                 ScopeGuard::into_inner(give_up);
                 Ok(())
@@ -108,7 +111,7 @@ impl Page {
                         MouseEvent::Move { x, y, modifiers: 0 }
                     })
                     .collect();
-                self.input(mark, self.engine.mouse(&moves)).await?;
+                self.input(mark, self.dispatch_mouse(&moves)).await?;
                 self.frame_shown().await?;
             }
             self.release_at(points.last().copied().unwrap_or((from.x, from.y)), mark).await?;
@@ -123,22 +126,17 @@ impl Page {
             MouseEvent::Move { x, y, modifiers: 0 },
             MouseEvent::Down { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 },
         ];
-        self.input(mark, self.engine.mouse(&press)).await
+        self.input(mark, self.dispatch_mouse(&press)).await
     }
 
     async fn release_at(&self, (x, y): (f64, f64), mark: EventSequence) -> Result<()> {
         let release = [MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 }];
-        self.input(mark, self.engine.mouse(&release)).await
+        self.input(mark, self.dispatch_mouse(&release)).await
     }
 
-    /// Makes the frame of `spot` record whether a native drag begins. Returns the expression that
-    /// reads the record.
-    async fn watch_drag(&self, spot: &ActionPoint) -> Result<String> {
-        let watch = "(() => { globalThis.__troupeDrag = false; addEventListener('dragstart', event => \
-                     Promise.resolve().then(() => { globalThis.__troupeDrag = !event.defaultPrevented; }), \
-                     {capture: true, once: true}); })()";
-        self.alive(self.engine.evaluate(&spot.frame, World::Isolated, watch)).await?;
-        Ok("globalThis.__troupeDrag".to_owned())
+    /// Makes the frame of `spot` record whether a native drag begins.
+    async fn watch_drag(&self, spot: &ActionPoint) -> Result<()> {
+        self.alive(self.engine.evaluate(&spot.frame, World::Isolated, WATCH_DRAG)).await.map(drop)
     }
 
     /// Returns the point of the drop.
@@ -148,7 +146,6 @@ impl Page {
         target: &PointerTarget,
         timeout: Duration,
         mark: EventSequence,
-        started: String,
     ) -> Result<(f64, f64)> {
         let (x, y) = (from.x, from.y);
         self.press_at((x, y), mark).await?;
@@ -156,10 +153,10 @@ impl Page {
         for step in 1..=2 {
             let nudge = f64::from(step) * 4.0;
             let event = [MouseEvent::Move { x: x + nudge, y: y + nudge, modifiers: 0 }];
-            self.input(mark, self.engine.mouse(&event)).await?;
+            self.input(mark, self.dispatch_mouse(&event)).await?;
         }
         let native =
-            self.alive(self.engine.evaluate(&from.frame, World::Isolated, &started)).await?;
+            self.alive(self.engine.evaluate(&from.frame, World::Isolated, HAS_DRAG)).await?;
         let native = native == Value::Bool(true);
         let mut at = (x, y);
         // The page may move the target during the drag, for example to make room in a list. The
@@ -216,7 +213,8 @@ impl Page {
         if native {
             self.input(mark, self.engine.drag_over(x, y, enters)).await?;
         } else {
-            self.input(mark, self.engine.mouse(&[MouseEvent::Move { x, y, modifiers: 0 }])).await?;
+            self.input(mark, self.dispatch_mouse(&[MouseEvent::Move { x, y, modifiers: 0 }]))
+                .await?;
         }
         self.frame_shown().await
     }

@@ -9,7 +9,11 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{ActionOutcome, ClickOptions, OtherValue, PointerTarget, Settled, keyboard},
+        act::{
+            ActionOutcome, ClickOptions, OtherValue, PointerTarget, Settled,
+            file_chooser::{check_count, one_file_only},
+            keyboard,
+        },
         query::ActionPoint,
         state::EventSequence,
     },
@@ -404,9 +408,8 @@ impl Page {
             .suggestion("target the file input, or the button that opens the file chooser")
             .detail("reason", "no file input"));
         };
-        if chooser.input.is_some() && files.len() > 1 && !chooser.multiple {
-            return Err(one_file_only());
-        }
+        self.dismiss_file_chooser();
+        check_count(&chooser, files)?;
         if files.is_empty() {
             // If no file is selected, the chooser is closed.
             return Ok(done);
@@ -414,9 +417,4 @@ impl Page {
         let choosing = async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await;
         self.act(element, &chooser.frame, choosing).await
     }
-}
-
-fn one_file_only() -> TroupeError {
-    TroupeError::new(ErrorCode::InvalidParameters, "the file input accepts only one file")
-        .suggestion("pass one path in `files`")
 }

@@ -31,7 +31,7 @@ pub struct ClickOptions {
 }
 
 /// A position in CSS pixels.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Point {
     pub x: f64,
     pub y: f64,
@@ -151,6 +151,7 @@ impl Page {
         };
         let spot = ActionPoint::of(&answer, &reached, place.frame, sought);
         let Some(press) = press else { return Ok(Some((spot, None))) };
+        self.record_pointer((spot.x, spot.y));
         self.input(mark, press.done).await?;
         let turning =
             async { self.answer_of(main, &turn, &self.alive(press.second_answer).await?) };
@@ -174,7 +175,7 @@ impl Page {
         {
             return Box::pin(self.click_and_turn(spot, &events, options.clicks)).await;
         }
-        let pressing = async |mark| self.input(mark, self.engine.mouse(&events)).await;
+        let pressing = async |mark| self.input(mark, self.dispatch_mouse(&events)).await;
         self.act(spot.description.clone(), &spot.frame, pressing).await
     }
 
@@ -192,7 +193,7 @@ impl Page {
         let mark = self.state.mark();
         let mut turning =
             self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
-        let mut pressing = pin!(self.input(mark, self.engine.mouse(events)));
+        let mut pressing = pin!(self.input(mark, self.dispatch_mouse(events)));
         // If the tick ends before the press is acknowledged, the document is gone, or the
         // acknowledgment is late.
         let turned = tokio::select! {
@@ -263,7 +264,7 @@ impl Page {
     pub async fn hover(&self, target: &PointerTarget, timeout: Duration) -> Result<ActionOutcome> {
         let spot = self.await_pointer_target(target, json!({"action": "hover"}), timeout).await?;
         let events = [MouseEvent::Move { x: spot.x, y: spot.y, modifiers: 0 }];
-        let moving = async |mark| self.input(mark, self.engine.mouse(&events)).await;
+        let moving = async |mark| self.input(mark, self.dispatch_mouse(&events)).await;
         self.act(spot.description, &spot.frame, moving).await
     }
 }

@@ -771,6 +771,65 @@ export interface ArrivalResult {
   inner?: DocumentCounts
 }
 
+// ---- playwright
+
+export interface PlaywrightSnapshotArgument extends RefContext {
+  /** The native ref of the root. Default: the document. */
+  root?: string
+  /**
+   * Maximum depth. Deeper lines are omitted. 0 or missing: no limit. In a child frame, it is the
+   * `depth` of its line, which can be negative.
+   */
+  depth?: number
+  /** Writes `[box=x,y,width,height]` in each line, in CSS px of this frame's viewport. */
+  boxes?: boolean
+  /** The prefix of all refs: `""` in the main frame, `"f1"` in a child frame. */
+  framePrefix: string
+}
+
+export interface PlaywrightSnapshotResult {
+  /** YAML lines, without a newline at the end. */
+  text: string
+  next: number
+  /**
+   * The `iframe` lines, by the native ref of their element. If the frame's snapshot is not empty,
+   * Rust appends `:` and its lines, indented by `indent + 2`. `depth` is the argument for that
+   * snapshot.
+   */
+  frames: { ref: string; line: number; indent: number; depth?: number }[]
+}
+
+export interface PlaywrightTargetArgument extends RefContext {
+  /**
+   * A ref of the last snapshot (`e5`, `f1e5`), a Playwright selector, or a JavaScript locator
+   * (`getByRole('button', { name: 'Save' }).first()`). Empty: the element `within` itself.
+   */
+  target: string
+  /** The prefix of the refs of this frame. */
+  framePrefix: string
+  /** The native ref of an element in which to search. */
+  within?: string
+  /**
+   * Whether `locator` is generated for the found element, as it always is for refs. Otherwise, it
+   * is the given selector as a locator.
+   */
+  generate?: boolean
+  /** The attribute for `getByTestId`. Several are separated by commas. Default: `data-testid`. */
+  testIdAttribute?: string
+}
+
+/**
+ * `locator` is JavaScript without `page.`, as Playwright prints it. `selector` is the same as a
+ * Playwright selector.
+ */
+export type PlaywrightTargetResult =
+  | (ResolveResult & { locator: string; selector: string })
+  /**
+   * The target is in the child frame of an element, whose native ref is `frame`. `rest` is the
+   * target in that frame. `locator` ends with `.contentFrame()`.
+   */
+  | { frame: string; rest: string; locator: string; selector: string; next: number }
+
 /** A function of the interface. */
 export type Call<Argument, Result> = (argument: Argument) => Result
 
@@ -849,4 +908,12 @@ export interface Troupe {
   frameAt(x: number, y: number): [] | [Window, number, number]
   /** Returns the element of a ref, null if the ref is stale. */
   element(ref: string): Element | null
+}
+
+/** The functions that `playwright.ts` adds. */
+export interface PlaywrightTroupe {
+  /** Returns the snapshot that @playwright/mcp prints for the same page. */
+  playwrightSnapshot: Call<PlaywrightSnapshotArgument, PlaywrightSnapshotResult>
+  /** Finds the element of a target, and its locator. */
+  playwrightTarget: Call<PlaywrightTargetArgument, PlaywrightTargetResult>
 }

@@ -3,10 +3,12 @@
 mod actionability;
 mod frame_elements;
 mod frame_transform;
+mod playwright_target;
 mod targets;
 mod typed_query;
 mod waiting;
 
+pub use playwright_target::PlaywrightTarget;
 pub use waiting::{Element, ElementState, Patience};
 
 pub(super) use actionability::{ActionPoint, ActionabilityQuery, ReachedPoint, point_in};

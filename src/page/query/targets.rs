@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// Returns the iframes around `frame`, from the main frame inwards.
-    async fn owners_of(&self, frame: &FrameId) -> Result<Vec<FrameElement>> {
+    pub(in crate::page) async fn owners_of(&self, frame: &FrameId) -> Result<Vec<FrameElement>> {
         let mut owners = Vec::new();
         let mut inner = frame.clone();
         while inner != *self.main_frame() && owners.len() <= MAX_DEPTH {

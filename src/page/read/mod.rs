@@ -1,5 +1,7 @@
 //! Reads a page: snapshots and their changes, texts, tables, Markdown and screenshots.
 
+mod aria_snapshot;
+mod bodies;
 mod changes;
 mod finding;
 mod markdown;
@@ -8,6 +10,7 @@ mod reading;
 mod snapshot;
 mod text_diff;
 
+pub use aria_snapshot::AriaSnapshotOptions;
 pub use finding::{Found, MOST_MATCHES, Query};
 pub use markdown::markdown;
 pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};

@@ -172,15 +172,15 @@ impl Page {
 }
 
 /// A line of a snapshot that represents a child frame.
-struct FrameLine {
-    reference: String,
+pub(in crate::page) struct FrameLine {
+    pub reference: String,
     line: usize,
     indent: usize,
 }
 
 impl FrameLine {
     /// Returns the child frames in the `answer` of a frame at `depth`; none at the maximum depth.
-    fn in_answer(answer: &Value, depth: usize) -> Vec<Self> {
+    pub fn in_answer(answer: &Value, depth: usize) -> Vec<Self> {
         let entries = answer["frames"].as_array().filter(|_| depth < MAX_DEPTH);
         let parse = |entry: &Value| {
             let number =
@@ -193,7 +193,7 @@ impl FrameLine {
 }
 
 /// Inserts the text of each child frame below its line in `text`.
-fn stitch(text: &str, children: Vec<(FrameLine, String)>) -> String {
+pub(in crate::page) fn stitch(text: &str, children: Vec<(FrameLine, String)>) -> String {
     if children.is_empty() {
         return text.to_owned();
     }

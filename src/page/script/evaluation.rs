@@ -6,7 +6,7 @@ use scopeguard::ScopeGuard;
 use serde_json::Value;
 
 use crate::{
-    engine::{EngineError, ScriptFailure, World},
+    engine::{EngineError, EngineResult, ScriptFailure, World},
     error::{ErrorCode, Result, TroupeError},
     page::Page,
 };
@@ -45,6 +45,39 @@ impl Page {
         }
     }
 
+    /// Tests which of `texts` match a JavaScript regular expression. Runs in the isolated world.
+    ///
+    /// # Errors
+    /// `SCRIPT_ERROR` if the expression is not valid.
+    pub async fn regex_matches(
+        &self,
+        source: &str,
+        flags: &str,
+        texts: &[String],
+    ) -> Result<Vec<bool>> {
+        let (source, flags, texts) =
+            (Value::from(source), Value::from(flags), Value::from(texts.to_vec()));
+        let script = format!("{texts}.map((text) => new RegExp({source}, {flags}).test(text))");
+        let frame = self.main_frame().clone();
+        let matching = async {
+            self.engine
+                .evaluate(
+                    &frame,
+                    World::Isolated,
+                    &format!("new RegExp({source}, {flags}); {script}"),
+                )
+                .await
+        };
+        let stop = scopeguard::guard((), |()| self.engine.terminate_script());
+        let Some(outcome) = self.within(TIMEOUT, self.alive_for(Duration::MAX, matching)).await
+        else {
+            return Err(self.timed_out("the regular expression did not end", TIMEOUT));
+        };
+        ScopeGuard::into_inner(stop);
+        let matches = outcome?;
+        Ok(matches.as_array().into_iter().flatten().map(|matches| *matches == true).collect())
+    }
+
     /// Whether `function`, the source of a function expression, compiles. Does not run it: engines
     /// report all syntax errors in a function's body when they compile the code around it. Unlike
     /// `new Function`, this also works on pages whose content security policy forbids `eval`.
@@ -58,14 +91,27 @@ impl Page {
 
     async fn run_script(&self, expression: &str, lines_before: u64) -> Result<Value> {
         let frame = self.main_frame().clone();
+        let evaluation = self.engine.evaluate(&frame, World::Main, expression);
+        self.await_script(evaluation, lines_before).await
+    }
+
+    /// Awaits a script of the client. `lines_before` is the number of lines before it in the code
+    /// that the engine runs.
+    pub(in crate::page) async fn await_script(
+        &self,
+        evaluation: impl Future<Output = EngineResult<Value>>,
+        lines_before: u64,
+    ) -> Result<Value> {
         let evaluation = async {
-            self.engine.evaluate(&frame, World::Main, expression).await.map_err(|error| match error {
+            evaluation.await.map_err(|error| match error {
                 EngineError::Script(failure) => EngineError::Script(ScriptFailure {
                     // V8 reports some errors at the position of the wrapper.
                     line: failure.line.saturating_sub(lines_before).max(1),
                     ..failure
                 }),
-                EngineError::Refused(reason) if UNCOPYABLE.iter().any(|words| reason.contains(words)) => {
+                EngineError::Refused(reason)
+                    if UNCOPYABLE.iter().any(|words| reason.contains(words)) =>
+                {
                     EngineError::Script(ScriptFailure {
                         message: "the value cannot be copied out of the page: it refers to itself, is a host object, \
                                   or holds a BigInt"

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
+    config::Config,
     engine::{FrameId, ScriptCall, World, connection::read_json},
     error::{ErrorCode, Result, TroupeError},
     offload,
@@ -23,10 +24,21 @@ use crate::{
 /// Maximum nesting depth of closed shadow roots.
 const ROUNDS: usize = 16;
 
-const BUNDLE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/index.js"));
+macro_rules! bundled {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/injected/", $name, ".js"))
+    };
+}
 
-/// Runs in the isolated world of each document before the page's own scripts.
-pub const PRELUDE: &str = include_str!(concat!(env!("OUT_DIR"), "/injected/prelude.js"));
+/// The script without and with the functions of the Playwright tool set.
+const BUNDLES: [&str; 2] = [bundled!("index"), bundled!("playwright")];
+const PRELUDES: [&str; 2] = [bundled!("prelude"), bundled!("playwright-prelude")];
+
+/// Returns the script that runs in the isolated world of each document before the page's own
+/// scripts.
+pub fn prelude(config: &Config) -> &'static str {
+    PRELUDES[usize::from(config.offers_playwright_tools())]
+}
 
 impl Page {
     /// Calls `name` of the injected script in the main frame.
@@ -135,7 +147,8 @@ impl Page {
             Value::String(answer) => answer,
             // The document does not have the script yet.
             _ => {
-                let call = format!("{BUNDLE};\n__troupe.{name}({arguments})");
+                let bundle = BUNDLES[usize::from(self.config.offers_playwright_tools())];
+                let call = format!("{bundle};\n__troupe.{name}({arguments})");
                 match self
                     .alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call))
                     .await?

@@ -9,7 +9,7 @@ mod test_ids;
 mod unresponsive_frames;
 
 pub use errors::{check_log, unsupported};
-pub use injected_script::PRELUDE;
+pub use injected_script::prelude;
 
 pub(super) use call_guard::{ANSWER, GRACE, millis};
 pub(super) use errors::DOCUMENT_GONE;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    engine::{Dialog, FrameId, PageObserver, network::ResourceType},
+    engine::{ConsoleMessage, Dialog, FileChooser, FrameId, PageObserver, network::ResourceType},
     page::{
         Page,
-        state::{Download, LoggedRequest, PageFacts},
+        state::{Download, LoggedRequest, NetworkLog, PageFacts},
     },
 };
 
@@ -33,6 +33,12 @@ impl Page {
             .map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
     }
 
+    /// Returns the URL of the shown document, which is that of an error page if a document failed to
+    /// load.
+    pub fn document_url(&self) -> String {
+        self.state.read(|facts| facts.main_frame().url.as_ref().to_owned())
+    }
+
     /// Returns the reason why the page's document failed to load, if it did.
     pub fn failure(&self) -> Option<String> {
         let shown = self.state.read(|facts| facts.main_frame().url.clone());
@@ -54,9 +60,46 @@ impl Page {
         !self.state.read(|facts| facts.closed)
     }
 
+    /// Returns the HTTP status of the page's document and its text. `None` if it has none.
+    pub fn document_status(&self) -> Option<(u16, String)> {
+        let status = self.state.read(|facts| facts.main_frame().status);
+        if status == 0 {
+            return None;
+        }
+        let text = self.state.read_log(|log| {
+            let is_document = |entry: &&LoggedRequest| {
+                entry.kind == ResourceType::Document && entry.status == Some(status)
+            };
+            let details = log.entries().rev().find(is_document)?.response_details.clone();
+            details.map(|details| details.status_text.clone())
+        });
+        Some((status, text.unwrap_or_default()))
+    }
+
     /// Returns the page's open dialog.
     pub fn dialog(&self) -> Option<Dialog> {
         self.state.read(|facts| facts.dialog.clone())
+    }
+
+    /// Returns the latest console messages of the page and its frames, the oldest first. With
+    /// `since_navigation`, only those since the main frame's last document was committed.
+    pub fn console_messages(&self, since_navigation: bool) -> Vec<ConsoleMessage> {
+        self.state.console_messages(since_navigation)
+    }
+
+    /// Returns the number of console messages so far, including those that are no longer kept.
+    pub fn console_count(&self) -> usize {
+        self.state.console_count()
+    }
+
+    /// Returns the console messages from the number `first` on.
+    pub fn console_messages_since(&self, first: usize) -> Vec<ConsoleMessage> {
+        self.state.console_messages_since(first)
+    }
+
+    /// Returns the file chooser that the current document has opened and that has no answer yet.
+    pub fn open_file_chooser(&self) -> Option<FileChooser> {
+        self.state.open_chooser()
     }
 
     /// Returns the engine's ID of the page.
@@ -79,6 +122,19 @@ impl Page {
                 .into_iter()
                 .map(|entry| (entry.clone(), entry.frame.as_ref().and_then(frame)))
                 .collect()
+        })
+    }
+
+    /// Returns the number of requests of the page so far, including those that the log has removed.
+    pub fn request_count(&self) -> usize {
+        self.state.read_log(NetworkLog::count)
+    }
+
+    /// Returns the requests from `number` on that the log has, the oldest first, each with its
+    /// number. The first request of the page has the number 0.
+    pub fn requests_since(&self, number: usize) -> Vec<(usize, LoggedRequest)> {
+        self.state.read_log(|log| {
+            log.since(number).map(|(number, entry)| (number, entry.clone())).collect()
         })
     }
 

@@ -7,10 +7,13 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::ConsoleMessage;
 
-/// Maximum number of messages in the buffer.
-const MOST: usize = 1000;
-/// Maximum bytes of a message's text.
+/// Maximum number of messages in a buffer.
+pub(super) const MOST: usize = 1000;
+/// Maximum bytes of a message's text, and of its stack.
 const LONGEST: usize = 10_000;
+/// Maximum bytes of the URL of a message whose URL is too long: a `data:` URL contains a whole
+/// document.
+const LONG_URL: usize = 200;
 
 /// The console of a session's pages.
 #[derive(Debug, Default)]
@@ -30,15 +33,7 @@ impl ConsoleLog {
 
     /// Adds a message.
     pub fn note(&self, mut message: ConsoleMessage) {
-        if message.text.len() > LONGEST {
-            message.text.truncate(message.text.floor_char_boundary(LONGEST));
-            message.text.push('…');
-        }
-        // A `data:` URL contains a whole document.
-        if let Some(url) = message.url.as_mut().filter(|url| url.len() > LONGEST) {
-            url.truncate(url.floor_char_boundary(200));
-            url.push('…');
-        }
+        limit_texts(&mut message);
         let mut log = self.lock();
         if log.kept.len() == MOST {
             log.kept.pop_front();
@@ -67,19 +62,37 @@ impl ConsoleLog {
     }
 }
 
+/// Truncates the texts of a message.
+pub(super) fn limit_texts(message: &mut ConsoleMessage) {
+    let truncate = |text: &mut String, longest: usize| {
+        text.truncate(text.floor_char_boundary(longest));
+        text.push('…');
+    };
+    for text in [Some(&mut message.text), message.stack.as_mut()].into_iter().flatten() {
+        if text.len() > LONGEST {
+            truncate(text, LONGEST);
+        }
+    }
+    if let Some(url) = message.url.as_mut().filter(|url| url.len() > LONGEST) {
+        truncate(url, LONG_URL);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ConsoleLevel;
+    use crate::engine::{ConsoleKind, ConsoleLevel};
 
     fn message(text: &str) -> ConsoleMessage {
         ConsoleMessage {
             level: ConsoleLevel::Info,
+            kind: ConsoleKind::Info,
             text: text.into(),
             at: 0,
             url: None,
             line: None,
             column: None,
+            stack: None,
         }
     }
 

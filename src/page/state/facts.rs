@@ -18,12 +18,16 @@ pub struct PageFacts {
     pub(super) now: EventSequence,
     pub main: FrameIdOrNone,
     pub frames: HashMap<FrameId, Frame>,
+    /// The last number of a frame. Numbers are never used again.
+    pub(super) last_number: u64,
     pub(super) requests: InFlightRequests,
     pub(super) statuses: VecDeque<(DocumentId, u16)>,
     pub dialog: Option<Dialog>,
     pub(super) dialog_opened: EventSequence,
     pub(super) download: Option<(EventSequence, DownloadStart)>,
     pub(super) file_chooser: Option<(EventSequence, FileChooser)>,
+    /// The file chooser that the current document has opened and that has no answer.
+    pub(super) open_chooser: Option<FileChooser>,
     /// The windows that the page has requested: when, the window's name, if it has one, and its
     /// URL.
     pub(super) windows: VecDeque<(EventSequence, Option<Arc<str>>, String)>,

@@ -16,6 +16,8 @@ pub struct Frame {
     pub url: Arc<str>,
     pub dom_content_loaded: bool,
     pub loaded: bool,
+    /// The number of the frame in Playwright's refs: 0 for the main frame of a new page.
+    pub number: u64,
     /// HTTP status of the document; 0 if there is none.
     pub status: u16,
     /// When the pending navigation away from the document began.

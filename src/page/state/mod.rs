@@ -9,6 +9,7 @@ mod facts;
 mod frame;
 mod network_log;
 mod network_policy;
+mod page_console;
 mod page_state;
 mod reducer;
 mod ref_numbers;

@@ -8,7 +8,9 @@ use std::{
 
 use crate::engine::{
     FrameId,
-    network::{RequestEvent, ResourceType, WorkerKind},
+    network::{
+        RequestDetails, RequestEvent, ResourceType, ResponseDetails, SentDetails, WorkerKind,
+    },
 };
 
 /// Maximum number of entries.
@@ -18,6 +20,8 @@ const REQUESTS: usize = 1000;
 const EARLY: usize = 64;
 /// Maximum characters of a URL.
 const URL: usize = 2000;
+/// Maximum bytes of the details of all entries. The oldest details are removed first.
+const DETAILS: usize = 16 * 1024 * 1024;
 
 /// A request and its result.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +41,27 @@ pub struct LoggedRequest {
     /// The frame that sent it.
     pub frame: Option<FrameId>,
     pub worker: Option<WorkerKind>,
+    /// `None` unless the configuration keeps them. Old ones are removed.
+    pub request_details: Option<Arc<RequestDetails>>,
+    /// `None` also if there is no response yet.
+    pub response_details: Option<Arc<ResponseDetails>>,
+    /// The engine's ID. `None` for a redirect: the request that it led to has the same ID.
+    pub(in crate::page) id: Option<Arc<str>>,
     clock: Option<f64>,
 }
 
 impl LoggedRequest {
+    /// Returns Playwright's name of its resource type.
+    pub fn resource_type(&self) -> &'static str {
+        self.kind.playwright_name()
+    }
+
+    /// Returns about how many bytes its details have.
+    fn details_size(&self) -> usize {
+        let request = self.request_details.as_ref().map_or(0, |details| details.size());
+        request + self.response_details.as_ref().map_or(0, |details| details.size())
+    }
+
     /// Whether it matches `filter`: its type, its status (`404`, `4xx`), `failed`, or a part of its
     /// URL.
     pub fn fits(&self, filter: &str) -> bool {
@@ -68,12 +89,48 @@ pub struct NetworkLog {
     /// The numbers of the in-flight requests, by ID.
     open: HashMap<Arc<str>, usize>,
     early: VecDeque<Arc<str>>,
+    /// About how many bytes the details of all entries have.
+    details_size: usize,
+    /// The number of the first entry that may have details.
+    first_detailed: usize,
 }
 
 impl NetworkLog {
     /// Returns all entries, the oldest first.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &LoggedRequest> {
         self.entries.iter()
+    }
+
+    /// Returns the number of all requests so far, including removed ones.
+    pub fn count(&self) -> usize {
+        self.forgotten + self.entries.len()
+    }
+
+    /// Returns the entries from `number` on, each with its number. The first request of the page
+    /// has the number 0.
+    pub fn since(&self, number: usize) -> impl Iterator<Item = (usize, &LoggedRequest)> {
+        let entries = self.entries.iter().enumerate();
+        entries
+            .map(|(index, entry)| (self.forgotten + index, entry))
+            .skip(number.saturating_sub(self.forgotten))
+    }
+
+    /// Returns the entry `number`.
+    pub fn entry(&self, number: usize) -> Option<&LoggedRequest> {
+        self.entries.get(number.checked_sub(self.forgotten)?)
+    }
+
+    /// Adds the size of new details. Removes the oldest details if all of them are too large.
+    fn add_details_size(&mut self, size: usize) {
+        self.details_size += size;
+        while self.details_size > DETAILS && self.first_detailed < self.count() {
+            let index = self.first_detailed.saturating_sub(self.forgotten);
+            self.first_detailed = self.forgotten + index + 1;
+            if let Some(entry) = self.entries.get_mut(index) {
+                self.details_size -= entry.details_size();
+                (entry.request_details, entry.response_details) = (None, None);
+            }
+        }
     }
 
     /// Returns the URL of the in-flight request `id`.
@@ -110,26 +167,45 @@ impl NetworkLog {
                 frame,
                 worker,
                 redirected,
+                details,
             } => {
+                let (request, redirect) = match details {
+                    Some(details) => {
+                        let SentDetails { request, redirect } = *details;
+                        (Some(request), redirect)
+                    }
+                    None => (None, None),
+                };
                 let former = self.end(&id, clock);
                 let mut from_mock = false;
+                let mut redirect_size = 0;
                 if let Some(former) = former {
                     former.status = redirected.or(former.status);
+                    former.id = None;
+                    // Firefox has reported it as a response, too.
+                    if let Some(redirect) = redirect.filter(|_| former.response_details.is_none()) {
+                        redirect_size = redirect.size();
+                        former.response_details = Some(Arc::new(redirect));
+                    }
                 } else if let Some(at) = self.early.iter().position(|early| *early == id) {
                     self.early.remove(at);
                     from_mock = true;
                 }
+                self.add_details_size(redirect_size);
                 if let Some((end, _)) = url.char_indices().nth(URL) {
                     url.truncate(end);
                     url.push('…');
                 }
-                if self.entries.len() == REQUESTS {
-                    self.entries.pop_front();
+                if self.entries.len() == REQUESTS
+                    && let Some(oldest) = self.entries.pop_front()
+                {
+                    self.details_size -= oldest.details_size();
                     self.forgotten += 1;
                     let first = self.forgotten;
                     self.open.retain(|_, number| *number >= first);
                 }
-                self.open.insert(id, self.forgotten + self.entries.len());
+                let request_size = request.as_ref().map_or(0, RequestDetails::size);
+                self.open.insert(id.clone(), self.count());
                 self.entries.push_back(LoggedRequest {
                     url,
                     method,
@@ -142,18 +218,29 @@ impl NetworkLog {
                     from_mock,
                     frame,
                     worker,
+                    request_details: request.map(Arc::new),
+                    response_details: None,
+                    id: Some(id),
                     clock,
                 });
+                self.add_details_size(request_size);
             }
             RequestEvent::Begun { id, at, clock } => {
                 if let Some(entry) = self.open(&id) {
                     (entry.started, entry.clock) = (at, Some(clock));
                 }
             }
-            RequestEvent::Answered { id, status } => {
+            RequestEvent::Answered { id, status, details } => {
+                let mut added = 0;
                 if let Some(entry) = self.open(&id) {
                     entry.status = Some(status);
+                    // A WebSocket or a response from the cache may be reported twice.
+                    if let Some(details) = details.filter(|_| entry.response_details.is_none()) {
+                        added = details.size();
+                        entry.response_details = Some(Arc::new(*details));
+                    }
                 }
+                self.add_details_size(added);
             }
             RequestEvent::Mocked { id } => match self.open(&id) {
                 Some(entry) => entry.from_mock = true,
@@ -193,6 +280,7 @@ mod tests {
             frame: None,
             worker: None,
             redirected,
+            details: None,
         }
     }
 
@@ -212,7 +300,7 @@ mod tests {
     fn an_entry_has_status_size_and_duration() {
         let log = log([
             sent("1", "http://a/", 10.0, None),
-            RequestEvent::Answered { id: "1".into(), status: 404 },
+            RequestEvent::Answered { id: "1".into(), status: 404, details: None },
             RequestEvent::Finished { id: "1".into(), clock: 15.0, size: Some(120) },
         ]);
         let entry = only(&log);
@@ -227,8 +315,9 @@ mod tests {
 
     #[test]
     fn a_request_that_fails_without_timing_has_a_start_and_a_duration() {
-        let RequestEvent::Sent { id, url, method, kind, frame, worker, redirected, .. } =
-            sent("1", "ws://a/", 0.0, None)
+        let RequestEvent::Sent {
+            id, url, method, kind, frame, worker, redirected, details, ..
+        } = sent("1", "ws://a/", 0.0, None)
         else {
             unreachable!("`sent` makes nothing else")
         };
@@ -243,6 +332,7 @@ mod tests {
             frame,
             worker,
             redirected,
+            details,
         };
         let log = log([
             sent,
@@ -260,6 +350,66 @@ mod tests {
         let told: Vec<_> =
             log.entries().map(|entry| (entry.url.as_str(), entry.status, entry.duration)).collect();
         assert_eq!(told, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
+    }
+
+    /// A request with `size` bytes of data, which follows a redirect if `redirected`.
+    fn detailed(id: &str, size: usize, redirected: bool) -> RequestEvent {
+        let mut event = sent(id, "http://a/", 1.0, redirected.then_some(302));
+        let RequestEvent::Sent { details, .. } = &mut event else { unreachable!("it is sent") };
+        let post_data = Some(vec![0; size]);
+        *details = Some(Box::new(SentDetails {
+            request: RequestDetails { headers: Vec::new(), post_data },
+            redirect: redirected.then(|| ResponseDetails {
+                status_text: "Found".into(),
+                ..ResponseDetails::default()
+            }),
+        }));
+        event
+    }
+
+    #[test]
+    fn requests_have_numbers_over_the_life_of_the_page() {
+        let events = (0..REQUESTS + 5).map(|at| sent(&at.to_string(), "http://a/", 1.0, None));
+        let log = log(events);
+        assert_eq!(log.count(), REQUESTS + 5);
+        let numbers = |since| log.since(since).map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(numbers(REQUESTS + 3), [REQUESTS + 3, REQUESTS + 4]);
+        assert_eq!(numbers(0).first(), Some(&5), "the others are removed");
+        assert_eq!(numbers(REQUESTS + 5), Vec::<usize>::new());
+        assert_eq!(log.entry(7).unwrap().id.as_deref(), Some("7"));
+        assert_eq!(log.entry(4), None);
+    }
+
+    #[test]
+    fn a_redirect_has_its_response_and_no_body() {
+        let log = log([detailed("1", 1, false), detailed("1", 1, true)]);
+        let redirect = log.entry(0).unwrap();
+        assert_eq!(redirect.response_details.as_ref().unwrap().status_text, "Found");
+        assert_eq!(
+            (redirect.id.as_deref(), log.entry(1).unwrap().id.as_deref()),
+            (None, Some("1"))
+        );
+    }
+
+    #[test]
+    fn a_redirect_whose_request_is_removed_next_leaves_no_details() {
+        let mut log = log((0..REQUESTS).map(|at| sent(&at.to_string(), "http://a/", 1.0, None)));
+        log.apply(detailed("0", 1, true));
+        assert_eq!(log.details_size, 1);
+    }
+
+    #[test]
+    fn the_oldest_details_are_removed_if_all_of_them_are_too_large() {
+        let half = DETAILS / 2;
+        let mut log = log((0..3).map(|at| detailed(&at.to_string(), half, false)));
+        let has_details = |log: &NetworkLog| {
+            log.entries().map(|entry| entry.request_details.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(has_details(&log), [false, true, true]);
+        (3..REQUESTS + 5).for_each(|at| log.apply(detailed(&at.to_string(), 1, false)));
+        assert_eq!(log.details_size, log.entries().map(LoggedRequest::details_size).sum::<usize>());
+        log.apply(detailed("x", DETAILS, false));
+        assert_eq!(has_details(&log).iter().filter(|has| **has).count(), 1);
     }
 
     #[test]

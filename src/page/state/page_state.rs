@@ -7,10 +7,12 @@ use tokio::sync::Notify;
 
 use crate::{
     config::Config,
-    engine::{PageEvent, PageObserver, network::RequestEvent},
+    engine::{
+        ConsoleMessage, FileChooser, FrameId, PageEvent, PageObserver, network::RequestEvent,
+    },
     page::state::{
         ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog, PageFacts, RefCounter,
-        Revision, SessionNetworkPolicy, Visited,
+        Revision, SessionNetworkPolicy, Visited, page_console::PageConsole,
     },
 };
 
@@ -41,6 +43,7 @@ pub struct PageState {
     downloads: Arc<Downloads>,
     visited: Arc<Visited>,
     console: Arc<ConsoleLog>,
+    own_console: Mutex<PageConsole>,
     network_policy: Option<Arc<SessionNetworkPolicy>>,
     news: Revision,
     events: Events,
@@ -85,6 +88,36 @@ impl PageState {
     /// Reads the request log.
     pub fn read_log<T>(&self, look: impl FnOnce(&NetworkLog) -> T) -> T {
         look(&self.log.lock())
+    }
+
+    /// Returns the number of console messages of the page so far.
+    pub fn console_count(&self) -> usize {
+        self.own_console.lock().count()
+    }
+
+    /// Returns the console messages from the number `first` on.
+    pub fn console_messages_since(&self, first: usize) -> Vec<ConsoleMessage> {
+        self.own_console.lock().since(first)
+    }
+
+    /// Returns the console messages of the page, or those of its current document.
+    pub fn console_messages(&self, since_navigation: bool) -> Vec<ConsoleMessage> {
+        self.own_console.lock().messages(since_navigation)
+    }
+
+    /// Returns the open file chooser.
+    pub fn open_chooser(&self) -> Option<FileChooser> {
+        self.read(|facts| facts.open_chooser.clone())
+    }
+
+    /// Records that the open file chooser has an answer, and returns it.
+    pub fn take_chooser(&self) -> Option<FileChooser> {
+        self.lock().open_chooser.take()
+    }
+
+    /// Whether `frame` is the main frame.
+    fn is_main(&self, frame: &FrameId) -> bool {
+        self.read(|facts| facts.main.as_ref() == Some(frame))
     }
 
     fn lock(&self) -> MutexGuard<'_, PageFacts> {
@@ -144,17 +177,27 @@ impl PageObserver for PageState {
                 }
                 return log.apply(event);
             }
-            PageEvent::Console(message) => return self.console.note(message),
+            PageEvent::Console { message, source } => {
+                if message.kind.has_text() {
+                    self.console.note(message.clone());
+                }
+                return self.own_console.lock().note(message, source);
+            }
+            PageEvent::NavigationRequested { ref frame, .. } if self.is_main(frame) => {
+                self.own_console.lock().navigation_requested();
+            }
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => {
                 self.dialogs.closed(&self.id)
             }
             PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
-            PageEvent::Committed { ref frame, ref url, .. } => {
-                let (top, is_main) = self.read(|facts| {
-                    (facts.main_frame().url.clone(), facts.main.as_ref() == Some(frame))
-                });
+            PageEvent::Committed { ref frame, ref url, ref document } => {
+                let is_main = self.is_main(frame);
+                let top = self.read(|facts| facts.main_frame().url.clone());
+                if is_main {
+                    self.own_console.lock().committed(document);
+                }
                 self.visited.note(url, if is_main { url } else { &top });
             }
             _ => {}
@@ -263,6 +306,32 @@ mod tests {
         state.event(opening(None, "http://b/"));
         let windows = state.read(|facts| facts.windows_since(mark));
         assert_eq!(windows, ["http://a/", "http://b/", "http://b/"]);
+    }
+
+    #[test]
+    fn a_file_chooser_is_open_until_it_has_an_answer_or_its_document_is_gone() {
+        let opens = |frame: &str, input| {
+            PageEvent::FileChooserOpened(FileChooser { frame: frame.into(), input, multiple: true })
+        };
+        let state = page();
+        state.event(opens("f", None));
+        assert_eq!(state.open_chooser(), None, "the browser has canceled it");
+        state.event(opens("f", Some(1)));
+        assert_eq!(state.open_chooser().unwrap().input, Some(1));
+        assert!(state.take_chooser().is_some());
+        assert_eq!(state.open_chooser(), None);
+        state.event(PageEvent::FrameAttached { frame: "inner".into(), parent: Some("f".into()) });
+        for gone in [
+            PageEvent::FrameDetached { frame: "inner".into() },
+            committed("inner", "d2"),
+            committed("f", "d2"),
+        ] {
+            state.event(opens("inner", Some(1)));
+            state.event(gone.clone());
+            assert_eq!(state.open_chooser(), None, "{gone:?}");
+            let parent = Some("f".into());
+            state.event(PageEvent::FrameAttached { frame: "inner".into(), parent });
+        }
     }
 
     #[tokio::test]

@@ -30,12 +30,18 @@ impl PageFacts {
         self.frames.entry(id.clone()).or_default()
     }
 
+    /// Forgets the open file chooser if `frame` has opened it: its document is gone.
+    fn forget_chooser_of(&mut self, frame: &FrameId) {
+        self.open_chooser.take_if(|chooser| chooser.frame == *frame);
+    }
+
     /// Removes the descendants of a frame.
     fn drop_frames_in(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             self.drop_frames_in(&inner);
             self.frames.remove(&inner);
+            self.forget_chooser_of(&inner);
             self.requests.forget(|request| request.frame.as_ref() == Some(&inner));
         }
     }
@@ -54,11 +60,16 @@ impl PageFacts {
                     // The browser does not report the commit of a page's initial document.
                     self.frame(&frame).url = "about:blank".into();
                 }
+                if parent.is_some() && !self.frames.contains_key(&frame) {
+                    self.last_number += 1;
+                    self.frame(&frame).number = self.last_number;
+                }
                 self.frame(&frame).parent = parent;
             }
             PageEvent::FrameDetached { frame } => {
                 self.drop_frames_in(&frame);
                 self.frames.remove(&frame);
+                self.forget_chooser_of(&frame);
                 self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
             }
             // Events of a detached frame may arrive late. They must not add it again.
@@ -107,7 +118,13 @@ impl PageFacts {
                 // The browser does not report the end of frames in a document that the frame has
                 // left.
                 self.drop_frames_in(&frame);
+                self.forget_chooser_of(&frame);
+                let is_main = self.main.as_ref() == Some(&frame);
+                let next_number = self.last_number + 1;
                 let former = self.frame(&frame);
+                // As in Playwright, the main frame has a number for each document after the first.
+                let is_next = is_main && !matches!(&*former.url, "" | "about:blank");
+                let number = if is_next { next_number } else { former.number };
                 let parent = former.parent.clone();
                 let begun = former.begun_after(&document);
                 let navigating = former.navigating.filter(|_| !begun.is_empty());
@@ -115,6 +132,7 @@ impl PageFacts {
                     frame.clone(),
                     Frame {
                         parent,
+                        number,
                         navigating,
                         begun,
                         document: Some(document.clone()),
@@ -124,7 +142,8 @@ impl PageFacts {
                         ..Frame::default()
                     },
                 );
-                if self.main.as_ref() == Some(&frame) {
+                self.last_number = self.last_number.max(number);
+                if is_main {
                     self.crashed = None;
                 }
                 // The browser does not report the requests of a process that the frame has left.
@@ -177,9 +196,19 @@ impl PageFacts {
             }
             PageEvent::DialogClosed => self.dialog = None,
             PageEvent::DownloadStarted(download) => self.download = Some((now, download)),
-            PageEvent::FileChooserOpened(chooser) => self.file_chooser = Some((now, chooser)),
-            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) | PageEvent::Console(_) => {}
-            PageEvent::Crashed => self.crashed = Some(now),
+            PageEvent::FileChooserOpened(chooser) => {
+                // The browser has canceled a chooser without an input.
+                if chooser.input.is_some() {
+                    self.open_chooser = Some(chooser.clone());
+                }
+                self.file_chooser = Some((now, chooser));
+            }
+            PageEvent::DownloadEnded { .. } | PageEvent::Request(_) | PageEvent::Console { .. } => {
+            }
+            PageEvent::Crashed => {
+                self.crashed = Some(now);
+                self.open_chooser = None;
+            }
             PageEvent::Closed => self.closed = true,
         }
         true

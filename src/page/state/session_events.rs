@@ -97,8 +97,8 @@ impl Events {
         self.publish(|| {
             let page_id = page_id.to_owned();
             Some(match event {
-                PageEvent::Console(message) => {
-                    let ConsoleMessage { level, text, at, url, line, column } = message.clone();
+                PageEvent::Console { message, .. } if message.kind.has_text() => {
+                    let ConsoleMessage { level, text, at, url, line, column, .. } = message.clone();
                     let level = level.as_str().to_owned();
                     SessionEvent::Console { page_id, level, text, at, url, line, column }
                 }
@@ -110,7 +110,7 @@ impl Events {
                         resource_type: kind.as_str().to_owned(),
                     }
                 }
-                PageEvent::Request(RequestEvent::Answered { id, status }) => {
+                PageEvent::Request(RequestEvent::Answered { id, status, .. }) => {
                     SessionEvent::Response { page_id, url: log(id)?, status: *status }
                 }
                 PageEvent::DialogOpened(dialog) => SessionEvent::Dialog {

@@ -17,7 +17,7 @@ use crate::{
     config::{BrowserKind, Config, ContextConfig, PoolConfig},
     engine::{Browser, Context, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
-    page::{PRELUDE, Revision},
+    page::{Revision, prelude},
     session::{
         clock::{Clock, Millis},
         errors::engine_error,
@@ -176,7 +176,7 @@ fn pool_of(config: &Config) -> PoolConfig {
 
 /// Returns the options of a context with the pages `pages`.
 async fn context_options(config: &ContextConfig, pages: &Pages) -> Result<ContextOptions> {
-    let mut options = ContextOptions::read(config.clone(), PRELUDE).await?;
+    let mut options = ContextOptions::read(config.clone(), prelude(&pages.shared.config)).await?;
     options.network_policy =
         pages.shared.network_policy.clone().map(|network_policy| network_policy as _);
     Ok(options)

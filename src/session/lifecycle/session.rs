@@ -1,8 +1,11 @@
 //! A session: its browser context, its pages, the queue of its calls, and its end.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -183,6 +186,8 @@ pub struct Session {
     screenshots: StoredScreenshots,
     /// Texts that were typed into password fields, which are never written to disk or logs.
     pub secrets: Arc<Secrets>,
+    /// What a set of tools remembers of the session.
+    tool_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// A notice to add to the result of the next call.
     notice: Mutex<Option<String>>,
     /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the
@@ -232,6 +237,7 @@ impl Session {
             end_complete: CancellationToken::new(),
             results: StoredTexts::default(),
             screenshots: StoredScreenshots::default(),
+            tool_state: OnceLock::new(),
             notice: Mutex::default(),
             secrets: Arc::new(secrets),
             slot: Mutex::new(Some(slot)),
@@ -489,6 +495,12 @@ impl Session {
     pub fn keep_screenshot(&self, taken: Screenshot) {
         self.screenshots.keep(taken, self.clock.now());
         self.news.advance();
+    }
+
+    /// Returns what a set of tools remembers of the session. Only one set can remember something.
+    pub fn tool_state<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let state = self.tool_state.get_or_init(|| Arc::new(T::default())).clone();
+        state.downcast().unwrap_or_default()
     }
 
     /// Returns the stored screenshots, oldest first.

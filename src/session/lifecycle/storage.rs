@@ -6,7 +6,7 @@ use url::Url;
 
 use super::session::Session;
 use crate::{
-    engine::network::{Cookie, Mock, NetworkRules},
+    engine::network::{Cookie, Mock, NetworkRules, Route},
     error::Result,
     page::{Page, WaitUntil},
     session::{
@@ -186,12 +186,12 @@ impl Session {
         }
         self.change_network(|rules| {
             // Mocks of a canceled call may be left.
-            rules.mocks.retain(|mock| !EmptyPage::is_of(mock));
-            rules.mocks.splice(..0, mocks.iter().cloned()).for_each(drop);
+            rules.routes.retain(|route| !EmptyPage::is_of(route));
+            rules.routes.splice(..0, mocks.iter().cloned().map(Route::Fulfill)).for_each(drop);
         })
         .await?;
         let outcome = work.await;
-        self.change_network(|rules| rules.mocks.retain(|mock| !EmptyPage::is_of(mock))).await?;
+        self.change_network(|rules| rules.routes.retain(|route| !EmptyPage::is_of(route))).await?;
         Ok(outcome)
     }
 }

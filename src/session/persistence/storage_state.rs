@@ -10,7 +10,7 @@ use url::Url;
 use super::cookies::CookieParameter;
 use crate::{
     engine::{
-        network::{Cookie, Mock},
+        network::{Cookie, Mock, Route},
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
@@ -196,7 +196,7 @@ impl EmptyPage {
         Ok(Self { url, mock: Arc::new(Mock::new(pattern, 200, headers, body)) })
     }
 
-    pub fn is_of(mock: &Mock) -> bool {
-        mock.url.as_str().contains(EMPTY_PAGE)
+    pub fn is_of(route: &Route) -> bool {
+        route.url().as_str().contains(EMPTY_PAGE)
     }
 }

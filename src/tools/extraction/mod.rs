@@ -25,7 +25,7 @@ use crate::{
     session::Session,
 };
 
-const SCRIPTS: Switch = Switch {
+pub(super) const SCRIPTS: Switch = Switch {
     option: "enable-script-evaluation",
     is_on: |security| security.enable_script_evaluation != Some(false),
     suggestion: "read the page with `snapshot`, or start the server with --enable-script-evaluation true",
@@ -117,7 +117,7 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Large<Eva
 
 /// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A
 /// script in one page can read another page of the same origin, for example through `opener`.
-async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Option<String> {
+pub(super) async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Option<String> {
     let vault = session.secrets.vault();
     if vault.is_empty() {
         return None;
@@ -144,7 +144,7 @@ fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String>
 
 /// The error of a script in a session whose page `page_id` holds a secret: it could return the
 /// secret in a form that is not masked.
-fn holds_secret(page_id: &str) -> TroupeError {
+pub(super) fn holds_secret(page_id: &str) -> TroupeError {
     let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
     let message = format!(
         "`evaluate` is disabled while page `{page_id}` contains a secret that was typed by name"

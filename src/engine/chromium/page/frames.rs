@@ -57,6 +57,11 @@ impl CdpFrames {
         self.lock().frames.get(frame).map(|frame| frame.session.clone())
     }
 
+    /// Returns the sessions of all frames.
+    pub fn sessions(&self) -> HashSet<Arc<str>> {
+        self.lock().frames.values().map(|frame| frame.session.clone()).collect()
+    }
+
     pub fn has(&self, frame: &FrameId) -> bool {
         self.lock().frames.contains_key(frame)
     }
@@ -232,6 +237,7 @@ mod tests {
     fn the_frames_and_contexts_of_a_session_are_removed_with_it() {
         let frames = page();
         frames.moved(&id("b"), &id("other"));
+        assert_eq!(frames.sessions(), HashSet::from([id("page"), id("other")]));
         frames.context_created(&id("other"), id("b"), World::Isolated, 1);
         frames.context_created(&id("page"), id("a"), World::Isolated, 1);
         frames.session_gone(&id("other"));

@@ -20,7 +20,7 @@ use super::{ChromiumPage, script::WORLD};
 use crate::{
     config::Viewport,
     engine::{
-        ContextOptions, EngineResult, FrameId, PageEvent, World,
+        EngineResult, FrameId, PageEvent, World,
         chromium::{
             console,
             emulation::{self, WindowMode},
@@ -35,13 +35,14 @@ use crate::{
     },
 };
 
-/// Sends the commands that set up a page (`shown` is its window mode and its requested size) or an
-/// out-of-process iframe.
+/// Sends the commands that set up `page` (`shown` is its window mode and its requested size) or one
+/// of its out-of-process iframes.
 pub(super) fn initialize(
     cdp: &CdpSession,
-    options: &ContextOptions,
+    page: &ChromiumPage,
     shown: Option<(WindowMode, Option<Viewport>)>,
 ) -> EngineResult<Vec<PendingCall>> {
+    let options = &page.options;
     let mut batch = cdp.batch();
     batch.add(PageEnable::default())?;
     batch.add(SetLifecycleEventsEnabledParams::new(true))?;
@@ -53,7 +54,7 @@ pub(super) fn initialize(
     }
     batch.add(RuntimeEnable::default())?;
     batch.add(LogEnable::default())?;
-    batch.add(requests::enable())?;
+    batch.add(requests::enable(page.network.keeps_details))?;
     batch.add(auto_attach(&["iframe", "worker"]))?;
     // Each renderer process needs this: the session of a page does not cover its out-of-process
     // iframes.
@@ -62,7 +63,7 @@ pub(super) fn initialize(
         batch.add(InspectorEnable::default())?;
         emulation::apply_to_page(&mut batch, options, window_mode, popup)?;
     }
-    emulation::apply_to_frames(&mut batch, options)?;
+    emulation::apply_to_frames(&mut batch, options, &page.media.lock())?;
     batch.add(RunIfWaitingForDebuggerParams {})?;
     batch.send()
 }
@@ -161,7 +162,7 @@ impl Listener for PageListener {
                 });
             }
             _ if method.starts_with("Network.") => {
-                let update = requests::translate(method, params, None);
+                let update = requests::translate(method, params, None, page.network.keeps_details);
                 if let Some(event) = update.logged {
                     page.network.record_kind(&event);
                     page.emit(PageEvent::Request(event));
@@ -182,8 +183,8 @@ impl Listener for PageListener {
                 }
             }
             _ => {
-                if let Some(message) = console::translate(method, params) {
-                    page.emit(PageEvent::Console(message));
+                if let Some((message, source)) = console::translate(method, params) {
+                    page.emit(PageEvent::Console { message, source });
                 }
             }
         }
@@ -200,6 +201,6 @@ impl PageListener {
         }
         page.network.join(&cdp, None);
         // Errors are ignored: they mean that the frame has gone.
-        drop(initialize(&cdp, &page.options, None));
+        drop(initialize(&cdp, page, None));
     }
 }

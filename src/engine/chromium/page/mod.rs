@@ -16,11 +16,13 @@ use std::{
 };
 
 use async_trait::async_trait;
+use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
 use chromiumoxide::cdp::{
     browser_protocol::{
         browser::GetVersionParams,
         dom::{BackendNodeId, DescribeNodeParams, SetFileInputFilesParams},
         input::DispatchDragEventType,
+        network::GetResponseBodyParams,
         page::{
             CaptureScreenshotFormat, CaptureScreenshotParams, GetFrameTreeParams,
             GetNavigationHistoryParams, HandleJavaScriptDialogParams, NavigateParams,
@@ -48,12 +50,13 @@ use super::{
 use crate::{
     config::Viewport,
     engine::{
-        Area, Capabilities, ContextOptions, EngineError, EngineResult, FileChooser, FrameId,
-        ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
+        Area, Capabilities, ContextOptions, EmulatedMedia, EngineError, EngineResult, FileChooser,
+        FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
         PageObserver, ScreenshotOptions, World,
         connection::PendingCall,
         network_policy::{ClientNavigation, RequestInitiator},
     },
+    offload,
 };
 
 /// Maximum time for the set-up of a page.
@@ -90,6 +93,8 @@ pub(super) struct ChromiumPage {
     /// Mouse buttons that are down, as CDP's bit field.
     held: Mutex<i64>,
     drag: Arc<InterceptedDrag>,
+    /// The emulated media of the page and its out-of-process iframes.
+    media: Mutex<EmulatedMedia>,
     popups: Popups,
     /// Held while the events of one CDP message are reported.
     reporting: Mutex<()>,
@@ -115,6 +120,7 @@ impl ChromiumPage {
             frames: CdpFrames::default(),
             held: Mutex::new(0),
             drag: Arc::default(),
+            media: Mutex::default(),
             popups: Popups::default(),
             reporting: Mutex::default(),
             network: setup.network,
@@ -133,8 +139,8 @@ impl ChromiumPage {
         let network_page: Arc<dyn NetworkPage> = page.clone();
         page.network.add_page(Arc::downgrade(&network_page));
         page.network.join(&page.cdp, None);
-        match listener::initialize(&page.cdp, &page.options, Some((setup.window_mode, setup.popup)))
-        {
+        let shown = Some((setup.window_mode, setup.popup));
+        match listener::initialize(&page.cdp, &page, shown) {
             Ok(responses) => {
                 let page = page.clone();
                 page.frames.expect_tree();
@@ -309,6 +315,8 @@ struct DescribedNode {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DomNode {
+    #[serde(default)]
+    backend_node_id: i64,
     frame_id: Option<String>,
     #[serde(default)]
     shadow_roots: Vec<ShadowRoot>,
@@ -319,6 +327,13 @@ struct DomNode {
 struct ShadowRoot {
     backend_node_id: i64,
     shadow_root_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseBody {
+    body: String,
+    base64_encoded: bool,
 }
 
 #[derive(Deserialize)]
@@ -387,6 +402,16 @@ impl Page for ChromiumPage {
         arguments: &str,
     ) -> EngineResult<Value> {
         self.call(frame, name, arguments).await
+    }
+
+    async fn call_on_element(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        function: &str,
+    ) -> EngineResult<Value> {
+        let element = self.element_in_main_world(frame, reference).await?;
+        self.call_on(element, function).await
     }
 
     async fn content_frame(
@@ -512,6 +537,22 @@ impl Page for ChromiumPage {
         self.cdp.run(emulation::metrics(&self.options.config, self.window_mode, size)).await
     }
 
+    async fn emulate_media(&self, media: &EmulatedMedia) -> EngineResult<()> {
+        // Frame processes that start from now on read it.
+        *self.media.lock() = media.clone();
+        let own = self.cdp.post(emulation::media(media))?;
+        let mut frames = Vec::new();
+        for session in self.frames.sessions() {
+            if self.cdp.id.as_ref() != Some(&session) {
+                frames.extend(self.cdp.sibling(session).post(emulation::media(media)));
+            }
+        }
+        own.raw().await?;
+        // Errors are ignored: they mean that the frame has gone.
+        futures_util::future::join_all(frames.into_iter().map(PendingCall::raw)).await;
+        Ok(())
+    }
+
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
         // After a failed navigation, the main frame has the URL of an error page.
         if let Some(current) = self.history_entry(0).await? {
@@ -572,6 +613,33 @@ impl Page for ChromiumPage {
             }
             other => Ok(other?.data),
         }
+    }
+
+    async fn response_body(
+        &self,
+        frame: Option<&FrameId>,
+        request: &str,
+    ) -> EngineResult<Option<Vec<u8>>> {
+        // The document of an out-of-process iframe is requested by the process of its parent.
+        let session = frame.and_then(|frame| self.frames.session_of(frame));
+        let sessions = [session, self.cdp.id.clone()];
+        for id in sessions.into_iter().flatten() {
+            let command = GetResponseBodyParams::new(request.to_owned());
+            match self.cdp.sibling(id).execute::<ResponseBody>(command).await {
+                Ok(ResponseBody { body, base64_encoded: false }) => {
+                    return Ok(Some(body.into_bytes()));
+                }
+                Ok(ResponseBody { body, .. }) => {
+                    let decoded = offload::in_place(body.len(), || STANDARD.decode(body));
+                    let invalid = |error: DecodeError| EngineError::Refused(error.to_string());
+                    return decoded.map(Some).map_err(invalid);
+                }
+                // It has no body, or the browser has removed it.
+                Err(EngineError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {

@@ -1,15 +1,19 @@
 //! Evaluates scripts in a page's worlds: values, object handles, exceptions.
 
 use chromiumoxide::cdp::{
-    browser_protocol::page::CreateIsolatedWorldParams,
+    browser_protocol::{
+        dom::{BackendNodeId, DescribeNodeParams, ResolveNodeParams},
+        page::CreateIsolatedWorldParams,
+    },
     js_protocol::runtime::{
         CallArgument, CallFunctionOnParams, EvaluateParams, ExecutionContextId,
+        ReleaseObjectParams, RemoteObjectId,
     },
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ChromiumPage;
+use super::{ChromiumPage, DescribedNode};
 use crate::{
     engine::{
         EngineError, EngineResult, FrameId, ScriptFailure, World, chromium::session::CdpSession,
@@ -59,7 +63,20 @@ struct CreatedIsolatedWorld {
     execution_context_id: i64,
 }
 
+/// The result of `DOM.resolveNode`.
+#[derive(Deserialize)]
+struct ResolvedNode {
+    object: RemoteObject,
+}
+
 impl EvaluateResult {
+    /// Returns a copy of the value.
+    fn copy(self) -> EngineResult<Value> {
+        let result = self.outcome()?;
+        // NaN, Infinity, -0 and BigInts have no JSON, so their source text is returned.
+        Ok(result.unserializable_value.map_or(result.value, Value::String))
+    }
+
     pub fn outcome(self) -> EngineResult<RemoteObject> {
         self.exception_details
             .map_or(Ok(self.result), |details| Err(EngineError::Script(details.into())))
@@ -98,9 +115,53 @@ impl ChromiumPage {
         params.await_promise = Some(true);
         params.user_gesture = Some(world == World::Main);
         let sent = offload::in_place(expression.len(), || cdp.post(params))?;
-        let result = sent.read::<EvaluateResult>().await?.outcome()?;
-        // NaN, Infinity, -0 and BigInts have no JSON, so their source text is returned.
-        Ok(result.unserializable_value.map_or(result.value, Value::String))
+        sent.read::<EvaluateResult>().await?.copy()
+    }
+
+    /// Calls `function` with a handle of an element as its argument, awaits its promise, and returns
+    /// a copy of the value. Releases the handle.
+    pub(super) async fn call_on(
+        &self,
+        (cdp, object): (CdpSession, String),
+        function: &str,
+    ) -> EngineResult<Value> {
+        let object = RemoteObjectId::from(object);
+        let argument = CallArgument { object_id: Some(object.clone()), ..CallArgument::default() };
+        let mut params = CallFunctionOnParams::new(function);
+        params.object_id = Some(object.clone());
+        params.arguments = Some(vec![argument]);
+        params.return_by_value = Some(true);
+        params.await_promise = Some(true);
+        params.user_gesture = Some(true);
+        let sent = offload::in_place(function.len(), || cdp.post(params))?;
+        let release = ReleaseObjectParams::new(object);
+        // The browser handles it after the call has started. The call keeps its argument.
+        drop(cdp.post(release)?);
+        sent.read::<EvaluateResult>().await?.copy()
+    }
+
+    /// Returns a handle of the element with this ref in the main world, which the caller must
+    /// release.
+    pub(super) async fn element_in_main_world(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+    ) -> EngineResult<(CdpSession, String)> {
+        let (cdp, isolated) = self.element(frame, reference).await?;
+        let describe = DescribeNodeParams {
+            object_id: Some(isolated.clone().into()),
+            ..DescribeNodeParams::default()
+        };
+        let described = cdp.execute::<DescribedNode>(describe).await;
+        drop(cdp.post(ReleaseObjectParams::new(isolated))?);
+        let resolve = ResolveNodeParams {
+            backend_node_id: Some(BackendNodeId::new(described?.node.backend_node_id)),
+            execution_context_id: self.context_of(&cdp, frame, World::Main).await?,
+            ..ResolveNodeParams::default()
+        };
+        let resolved: ResolvedNode = cdp.execute(resolve).await?;
+        let object = resolved.object.object_id.ok_or(EngineError::DocumentGone)?;
+        Ok((cdp, object))
     }
 
     /// See [`crate::engine::Page::call_script`].

@@ -269,30 +269,18 @@ impl FirefoxPage {
             };
             match *event {
                 MouseEvent::Move { modifiers: 0, .. } => {
-                    add("mousemove", actions::position(event), 0, held, 0)
+                    add("mousemove", event.position(), 0, held, 0)
                 }
                 MouseEvent::Down { button, clicks, modifiers: 0, .. } => {
                     held |= flag(button);
-                    add(
-                        "mousedown",
-                        actions::position(event),
-                        actions::button(button),
-                        held,
-                        clicks,
-                    );
+                    add("mousedown", event.position(), actions::button(button), held, clicks);
                     if button == MouseButton::Right {
-                        add(
-                            "contextmenu",
-                            actions::position(event),
-                            actions::button(button),
-                            held,
-                            clicks,
-                        );
+                        add("contextmenu", event.position(), actions::button(button), held, clicks);
                     }
                 }
                 MouseEvent::Up { button, clicks, modifiers: 0, .. } => {
                     held &= !flag(button);
-                    add("mouseup", actions::position(event), actions::button(button), held, clicks);
+                    add("mouseup", event.position(), actions::button(button), held, clicks);
                 }
                 _ => return None,
             }

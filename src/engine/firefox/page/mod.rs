@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -21,25 +22,26 @@ use input::{DRAG, PendingClicks};
 pub(super) use script::SANDBOX;
 
 use super::{
-    Bidi, CAPABILITIES,
+    Bidi, CAPABILITIES, emulation,
     navigation_events::{FrameTable, NAVIGATION_STARTED, NavigationEvent, NavigationOutcome},
     network::{DocumentUrls, FirefoxNetwork},
     network_errors,
-    network_events::NetworkEvent,
+    network_events::{NetworkEvent, Redirect},
     pending_tabs::PendingTabs,
     privileged::{PrivilegedScript, SYSTEM_ACCESS_HINT, ScriptedRequest},
     remote_value::ScriptResult,
 };
 use crate::engine::{
-    Area, Capabilities, CombinedClick, EngineError, EngineResult, FileChooser, FrameId,
-    ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
-    ResourceKind, ScreenshotOptions, ScriptCall, World,
+    Area, Capabilities, CombinedClick, EmulatedMedia, EngineError, EngineResult, FileChooser,
+    FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
+    PageObserver, ResourceKind, ScreenshotOptions, ScriptCall, World,
     actions::{self, KeyboardInput},
     connection::ConnectionError,
     element_expression,
     network::ResourceType,
     network_policy::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
 };
+use crate::offload;
 
 /// Firefox never answers a screenshot of a page that is not painted.
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -77,8 +79,8 @@ pub(super) struct FirefoxPage {
 struct FirefoxPageState {
     frames: FrameTable,
     choosers: FileChoosers,
-    /// Redirect statuses by request, until the next request of the redirect chain.
-    redirects: HashMap<Arc<str>, u16>,
+    /// Redirects by request, until the next request of the redirect chain.
+    redirects: HashMap<Arc<str>, Redirect>,
     closed: bool,
     navigation: ClientNavigation,
     /// Whether it crashed since the last navigation began.
@@ -126,6 +128,19 @@ struct NavigateResult {
 #[derive(Deserialize)]
 struct CaptureResult {
     data: String,
+}
+
+#[derive(Deserialize)]
+struct CollectedData {
+    bytes: BytesValue,
+}
+
+/// BiDi's `network.BytesValue`.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum BytesValue {
+    String { value: String },
+    Base64 { value: String },
 }
 
 #[derive(Deserialize)]
@@ -295,9 +310,9 @@ impl FirefoxPage {
             let mut state = lock(&self.state);
             let document = step.context.as_ref().and_then(|frame| state.frames.document(frame));
             let id = &step.request.request;
-            let redirected = match step.redirect_status(method) {
-                Some(status) => {
-                    state.redirects.insert(id.clone(), status);
+            let redirected = match step.redirect(method) {
+                Some(redirect) => {
+                    state.redirects.insert(id.clone(), redirect);
                     None
                 }
                 None => state.redirects.remove(id),
@@ -313,7 +328,7 @@ impl FirefoxPage {
         if let Some(event) = step.page_event(method, document) {
             self.emit(event);
         }
-        if let Some(event) = step.log_event(method, redirected) {
+        if let Some(event) = step.log_event(method, redirected, self.network.keeps_details) {
             self.emit(PageEvent::Request(event));
         }
         if let Some(event) = aborted {
@@ -424,6 +439,23 @@ impl FirefoxPage {
         Ok(())
     }
 
+    /// Returns the data of a request or a response (`kind`) that the browser has collected.
+    async fn collected(&self, kind: &str, request: &str) -> EngineResult<Option<Vec<u8>>> {
+        let params = json!({"dataType": kind, "request": request});
+        match self.bidi.call::<CollectedData>("network.getData", params).await {
+            Ok(CollectedData { bytes: BytesValue::String { value } }) => {
+                Ok(Some(value.into_bytes()))
+            }
+            Ok(CollectedData { bytes: BytesValue::Base64 { value } }) => {
+                let decoded = offload::in_place(value.len(), || STANDARD.decode(value));
+                decoded.map(Some).map_err(|error| EngineError::Refused(error.to_string()))
+            }
+            // It has no body, or the browser has removed it.
+            Err(EngineError::Refused(_)) => Ok(None),
+            Err(error) => Err(self.convert_error(error)),
+        }
+    }
+
     fn privileged_call(&self, name: &str) -> String {
         format!("{name}({})", json!(self.id))
     }
@@ -499,6 +531,16 @@ impl Page for FirefoxPage {
         self.script(frame, world, expression).await?.json()
     }
 
+    async fn call_on_element(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        function: &str,
+    ) -> EngineResult<Value> {
+        let node = self.node(frame, &element_expression(reference)).await?;
+        self.call_on_node(frame, &node, function).await
+    }
+
     async fn content_frame(
         &self,
         frame: &FrameId,
@@ -545,13 +587,13 @@ impl Page for FirefoxPage {
         let focused = self.focused_frame().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
-            let point = actions::position(first);
+            let point = first.position();
             let (frame, (x, y)) = self.input_frame_at(point).await?;
             let here = if frame == self.id && !lock(&self.state).frames.has_children() {
                 rest.len()
             } else {
                 // Events at the same point go to the same frame.
-                rest.iter().take_while(|event| actions::position(event) == point).count()
+                rest.iter().take_while(|event| event.position() == point).count()
             };
             let (now, later) = rest.split_at(here);
             if frame == self.id {
@@ -664,6 +706,19 @@ impl Page for FirefoxPage {
         self.run("input.setFiles", params).await
     }
 
+    async fn emulate_media(&self, media: &EmulatedMedia) -> EngineResult<()> {
+        let call = format!("media({}, {})", json!(self.id), emulation::media(media));
+        let refused = self
+            .privileged
+            .call("emulating media features", SYSTEM_ACCESS_HINT, &call)
+            .await
+            .map_err(|error| self.convert_error(error))?;
+        match refused.as_str() {
+            Some(name) => Err(emulation::unsupported_media(name)),
+            None => Ok(()),
+        }
+    }
+
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
         self.expect_history_entry(0).await?;
         if ignore_cache {
@@ -748,6 +803,18 @@ impl Page for FirefoxPage {
             .map_err(|_| EngineError::TimedOut(PRINT_TIMEOUT))?
             .map_err(|error| self.convert_error(error))?;
         Ok(printed.data)
+    }
+
+    async fn response_body(
+        &self,
+        _frame: Option<&FrameId>,
+        request: &str,
+    ) -> EngineResult<Option<Vec<u8>>> {
+        self.collected("response", request).await
+    }
+
+    async fn request_data(&self, request: &str) -> EngineResult<Option<Vec<u8>>> {
+        self.collected("request", request).await
     }
 
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {

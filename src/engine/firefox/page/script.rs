@@ -69,6 +69,31 @@ impl FirefoxPage {
             .ok_or_else(|| EngineError::Refused(format!("`{expression}` is not an element")))
     }
 
+    /// Calls `function` with a node, by its shared id, in the main world.
+    pub(super) async fn call_on_node(
+        &self,
+        frame: &FrameId,
+        node: &str,
+        function: &str,
+    ) -> EngineResult<Value> {
+        let params = json!({
+            "functionDeclaration": function,
+            "arguments": [{"sharedId": node}],
+            "target": target(frame, World::Main),
+            "awaitPromise": true,
+            "userActivation": true,
+            "serializationOptions": {"maxDomDepth": 0},
+        });
+        let sent =
+            offload::in_place(function.len(), || self.bidi.post("script.callFunction", params))?;
+        let outcome: ScriptResult = match sent.read().await.map_err(convert_error) {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(self.classify_error(error).await),
+        };
+        self.wait_for_dialog().await;
+        outcome.value()
+    }
+
     /// See [`crate::engine::Page::pass_closed_roots`].
     pub(super) async fn collect_closed_roots(
         &self,

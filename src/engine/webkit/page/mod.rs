@@ -23,9 +23,9 @@ use super::{
     windows::Shared,
 };
 use crate::engine::{
-    Capabilities, Dialog, DownloadStart, EngineError, EngineResult, FileChooser, FrameId, KeyEvent,
-    MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver, ScreenshotOptions,
-    World,
+    Capabilities, Dialog, DownloadStart, EmulatedMedia, EngineError, EngineResult, FileChooser,
+    FrameId, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
+    ScreenshotOptions, World,
     actions::{self, KeyboardInput},
     element_expression,
 };
@@ -323,6 +323,17 @@ impl Page for WebkitPage {
         self.run(frame, expression).await
     }
 
+    /// Both worlds are one here.
+    async fn call_on_element(
+        &self,
+        frame: &FrameId,
+        reference: &str,
+        function: &str,
+    ) -> EngineResult<Value> {
+        let call = format!("({function})({})", element_expression(reference));
+        self.run(frame, &call).await
+    }
+
     async fn content_frame(
         &self,
         frame: &FrameId,
@@ -468,6 +479,13 @@ impl Page for WebkitPage {
             what: "answering a file chooser that the page opened",
             instead: "give upload_file the file input itself",
         })
+    }
+
+    async fn emulate_media(&self, media: &EmulatedMedia) -> EngineResult<()> {
+        if *media == EmulatedMedia::default() {
+            return Ok(());
+        }
+        Err(unsupported("emulating media types and media features"))
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {

@@ -14,6 +14,10 @@ interface CallCache {
   tableRole: string | null
   /** Whether the children of a parent with the same tag and classes are blocks. */
   blocks: Map<ParentNode, Map<string, boolean>>
+  /** What the Playwright tools read about elements (see playwright/element-facts.ts). */
+  elementFacts: Map<Element, unknown>
+  /** Whether a running animation changes styles that they derive. Null until it is read. */
+  animationsRestyle: boolean | null
   /** Whether the change count is up to date. */
   changesCounted: boolean
 }
@@ -31,6 +35,8 @@ export function withCallCache<Result>(run: () => Result): Result {
     row: null,
     tableRole: null,
     blocks: new Map(),
+    elementFacts: new Map(),
+    animationsRestyle: null,
     changesCounted: false
   }
   try {

@@ -263,6 +263,9 @@ export function byIds(from: Element, attribute: string): Element[] {
   return found
 }
 
+/** Returns `document.activeElement`: the host for a shadow tree, the body without a focus. */
+export const documentActiveElement = (): Element | null => getDocumentActive.call(document)
+
 /** Returns the focused element, inside shadow roots too. Null if nothing has the focus. */
 export function activeElement(): Element | null {
   let active = getDocumentActive.call(document)

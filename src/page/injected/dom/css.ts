@@ -127,7 +127,8 @@ function matchesBefore(
   }
 }
 
-function parentAcross(element: Element): Element | null {
+/** Returns the parent element, or the host of the shadow root that contains the element. */
+export function parentAcross(element: Element): Element | null {
   const parent = parentNode(element)
   if (parent === null) return null
   if (isShadowRoot(parent)) return parent.host

@@ -27,7 +27,18 @@ export const AFTER = 4
 export const CURSOR = 8
 /** Changes whether the element is rendered. */
 export const DISPLAY = 16
-const EVERYTHING = VISIBILITY | BEFORE | AFTER | CURSOR | DISPLAY
+/** Generated contents of any kind: blank ones too, and alternative texts of the element itself. */
+export const GENERATED = 32
+/** Changes the display type, the cursor or `pointer-events`. Only after `indexAllStyles`. */
+export const RESTYLED = 64
+const EVERYTHING = VISIBILITY | BEFORE | AFTER | CURSOR | DISPLAY | GENERATED | RESTYLED
+
+let indexesAllStyles = false
+
+/** Makes the rule indexes contain `RESTYLED`, which takes longer. */
+export function indexAllStyles(): void {
+  indexesAllStyles = true
+}
 
 class RuleIndex {
   universal = 0
@@ -49,6 +60,8 @@ class RuleIndex {
       this.universal |= effect
       return
     }
+    // A pseudo-element has a box of its own.
+    if (/::|:before|:after/.test(compound)) effect &= ~RESTYLED
     const bare = compound.replace(/:not\([^)]*\)+/g, '').replace(/::?[a-z-]+(\([^)]*\))?/gi, '')
     const put = (map: Map<string, number>, key: string): void =>
       void map.set(key, (map.get(key) ?? 0) | effect)
@@ -85,6 +98,7 @@ class RuleIndex {
     if (style !== null) {
       if (style.includes('visibility')) effects |= VISIBILITY
       if (style.includes('cursor')) effects |= CURSOR
+      if (style.includes('content:')) effects |= GENERATED
     }
     return effects
   }
@@ -154,6 +168,8 @@ function readRules(rules: CSSRuleList, index: RuleIndex, nested: boolean): void 
           ? 0
           : (selector.includes(':before') ? BEFORE : 0) | (selector.includes(':after') ? AFTER : 0)
       }
+      if (style.content) effect |= GENERATED
+      if (indexesAllStyles && restyles(style)) effect |= RESTYLED
       if (effect) {
         if (nested) index.universal |= effect
         else index.add(selector, effect)
@@ -171,6 +187,13 @@ function readRules(rules: CSSRuleList, index: RuleIndex, nested: boolean): void 
     }
   }
 }
+
+const restyles = (style: CSSStyleDeclaration): boolean =>
+  style.display !== '' ||
+  style.cursor !== '' ||
+  style.pointerEvents !== '' ||
+  style.cssFloat !== '' ||
+  (style.position !== '' && style.position !== 'relative' && style.position !== 'static')
 
 function readSheet(sheet: CSSStyleSheet, index: RuleIndex): void {
   if (sheet.disabled) return
@@ -233,7 +256,7 @@ function readRuleIndex(root: Root): RuleIndex {
     if (same) return known.index
   }
   const index = new RuleIndex()
-  index.tags.set('q', BEFORE | AFTER)
+  index.tags.set('q', BEFORE | AFTER | GENERATED)
   for (const tag of [
     'dialog',
     'rp',
@@ -294,6 +317,12 @@ export function renderingOf(element: Element, checksVisibility: boolean): Render
     ? Rendering.Visible
     : Rendering.None
 }
+
+/** Returns whether an element is rendered and not invisible. Options have no box and are not. */
+export const isRendered = (element: Element): boolean =>
+  checkVisibility
+    ? checkVisibility.call(element, withVisibility)
+    : renderingOf(element, true) === Rendering.Visible
 
 /**
  * Returns whether animations run, which can set properties that the rule index does not contain.

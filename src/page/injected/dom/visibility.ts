@@ -40,7 +40,8 @@ export function hiddenReason(element: Element): string | null {
   }
 }
 
-function textHasBox(text: Text): boolean {
+/** Returns whether a text node has a box that is not empty. */
+export function textHasBox(text: Text): boolean {
   const range = document.createRange()
   range.selectNode(text)
   const rect = range.getBoundingClientRect()

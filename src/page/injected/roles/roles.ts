@@ -107,7 +107,8 @@ export function isDetailsSummary(element: Element): boolean {
 const sectioning =
   'article, aside, main, nav, section, [role=article], [role=complementary], [role=main], [role=navigation], [role=region]'
 
-const inputRoles: Record<string, string> = {
+/** Roles of inputs by their type. */
+export const inputRoles: Record<string, string> = {
   button: 'button',
   submit: 'button',
   reset: 'button',
@@ -132,7 +133,7 @@ const inputRoles: Record<string, string> = {
 }
 
 /** Tags whose role depends on nothing else. */
-const plainRoles = new Map<string, string>(
+export const plainRoles = new Map<string, string>(
   Object.entries({
     address: 'group',
     article: 'article',

@@ -6,8 +6,10 @@ use image::{
     ExtendedColorType, ImageEncoder, ImageError, ImageReader, Limits, RgbaImage,
     codecs::{
         jpeg::JpegEncoder,
-        png::{CompressionType, FilterType, PngEncoder},
+        png::{CompressionType, FilterType as PngFilter, PngEncoder},
+        webp::WebPEncoder,
     },
+    imageops::{self, FilterType},
 };
 
 use crate::engine::ImageFormat;
@@ -31,6 +33,35 @@ pub fn dimensions(bytes: &[u8]) -> Result<(u32, u32), ImageError> {
     ImageReader::new(Cursor::new(bytes)).with_guessed_format()?.into_dimensions()
 }
 
+/// Scales a PNG or JPEG image by `factor`.
+pub fn scaled(
+    bytes: &[u8],
+    factor: f64,
+    format: ImageFormat,
+    quality: Option<u8>,
+) -> Result<Vec<u8>, ImageError> {
+    let picture = decode(bytes)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small picture")]
+    let length = |length: u32| ((f64::from(length) * factor).round() as u32).max(1);
+    let (width, height) = picture.dimensions();
+    let scaled = imageops::resize(&picture, length(width), length(height), FilterType::Triangle);
+    encode(&scaled, format, quality)
+}
+
+/// Converts a PNG or JPEG image to lossless WebP.
+pub fn webp(bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
+    let picture = decode(bytes)?;
+    let (width, height) = picture.dimensions();
+    let mut webp = Vec::new();
+    WebPEncoder::new_lossless(&mut webp).encode(
+        picture.as_raw(),
+        width,
+        height,
+        ExtendedColorType::Rgba8,
+    )?;
+    Ok(webp)
+}
+
 pub fn encode(
     picture: &RgbaImage,
     format: ImageFormat,
@@ -43,7 +74,7 @@ pub fn encode(
             let encoder = PngEncoder::new_with_quality(
                 &mut bytes,
                 CompressionType::Fast,
-                FilterType::Adaptive,
+                PngFilter::Adaptive,
             );
             encoder.write_image(picture.as_raw(), width, height, ExtendedColorType::Rgba8)?;
         }

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-pub use codec::{decode, dimensions, encode};
+pub use codec::{decode, dimensions, encode, scaled, webp};
 pub use compare::{Difference, Region, compare, mark};
 pub use draw::annotate;
 

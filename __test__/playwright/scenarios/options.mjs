@@ -1,0 +1,128 @@
+// Scenarios with options of the server.
+import { click, evaluate, locator, scenario, snapshot, type, visit } from '../scenario.mjs'
+
+/**
+ * @param {string[]} options
+ * @param {Parameters<typeof scenario>} of
+ * @returns {import('../scenario.mjs').Scenario}
+ */
+const withOptions = (options, ...of) => ({ ...scenario(...of), options })
+
+const FORM = `<h1>Form</h1><label>Name <input></label><button onclick="console.log('pressed'); console.error('failed')">Go</button>`
+
+/** @type {import('../scenario.mjs').Scenario[]} */
+export const OPTIONS = [
+  withOptions(
+    ['--snapshot-mode', 'none', '--codegen', 'none', '--image-responses', 'omit'],
+    'few-sections',
+    FORM,
+    [click('text=Go'), type('input', 'x'), snapshot(), ['browser_take_screenshot']]
+  ),
+  withOptions(['--snapshot-boxes', '--file-paths', 'absolute'], 'boxes-and-absolute-paths', FORM, [
+    click('ref:button "Go"'),
+    snapshot(),
+    snapshot({ boxes: false }),
+    ['browser_take_screenshot', { filename: 'shot.png' }],
+    ['browser_find', { text: 'go' }]
+  ]),
+  withOptions(
+    ['--output-dir', 'results', '--console-level', 'error', '--image-responses', 'only'],
+    'output-directory',
+    FORM,
+    [
+      click('ref:button "Go"'),
+      snapshot({ filename: 'named.yml' }),
+      ['browser_take_screenshot'],
+      ['browser_take_screenshot', { filename: 'shot.png' }],
+      ['browser_pdf_save']
+    ]
+  ),
+  withOptions(
+    ['--test-id-attribute', 'data-qa', '--codegen', 'python'],
+    'python-code',
+    `${FORM}<p data-qa="note">Note</p><p data-testid="other">Other</p>`,
+    [
+      click('ref:button "Go"'),
+      type('ref:textbox', 'a "b"', { submit: true }),
+      locator('[data-qa]'),
+      locator('[data-testid]'),
+      locator('getByTestId("note")'),
+      ['browser_verify_element_visible', { role: 'button', accessibleName: 'Go' }]
+    ]
+  ),
+  withOptions(
+    ['--secrets', 'secrets.env'],
+    'secrets',
+    `<input aria-label="Pass" oninput="out.textContent = this.value"><p id="out"></p>`,
+    [
+      type('ref:textbox', 'PASSWORD'),
+      snapshot(),
+      type('ref:textbox', 'hunter2'),
+      [
+        'browser_fill_form',
+        { fields: [{ name: 'Pass', type: 'textbox', target: 'ref:textbox', value: 'TOKEN' }] }
+      ],
+      evaluate("() => document.querySelector('input').value"),
+      evaluate("() => console.log('hunter2')"),
+      ['browser_console_messages'],
+      snapshot({ filename: 'page.yml' })
+    ]
+  ),
+  withOptions(
+    [
+      ...['--viewport-size', '800x600', '--user-agent', 'Custom/1.0', '--init-script', 'init.js'],
+      ...['--storage-state', 'stored.json', '--grant-permissions', 'geolocation']
+    ],
+    'context-options',
+    '<p>Page</p>',
+    [
+      evaluate(
+        '() => [innerWidth, innerHeight, navigator.userAgent, window.initialized, document.cookie]'
+      ),
+      evaluate("async () => (await navigator.permissions.query({ name: 'geolocation' })).state"),
+      ['browser_take_screenshot'],
+      ['browser_cookie_list']
+    ]
+  ),
+  withOptions(
+    ['--device', 'iPhone 15'],
+    'device',
+    '<meta name="viewport" content="width=device-width"><p>Phone</p><button>Tap</button>',
+    [
+      evaluate(
+        '() => [innerWidth, innerHeight, devicePixelRatio, navigator.maxTouchPoints, navigator.userAgent.includes("iPhone")]'
+      ),
+      click('ref:button "Tap"'),
+      ['browser_take_screenshot'],
+      ['browser_take_screenshot', { scale: 'device' }]
+    ]
+  ),
+  withOptions(['--config', 'config.json'], 'configuration-file', FORM, [
+    evaluate('() => [innerWidth, innerHeight, navigator.language]'),
+    click('text=Go'),
+    ['browser_wait_for', { text: 'Never' }]
+  ]),
+  withOptions(
+    ['--allow-unrestricted-file-access', '--block-service-workers'],
+    'all-files',
+    '<input type="file" aria-label="File">',
+    [
+      click('ref:button "File"'),
+      ['browser_file_upload', { paths: ['/etc/hostname'] }],
+      ['browser_navigate', { url: 'file://{directory}/upload.txt' }],
+      visit('/all-files')
+    ]
+  ),
+  withOptions(
+    ['--blocked-origins', 'http://localhost:*'],
+    'blocked-origins',
+    '<p id="out">Waiting</p>',
+    [
+      evaluate(
+        "() => fetch(location.origin.replace('127.0.0.1', 'localhost') + '/api/users').then(() => 'allowed', String)"
+      ),
+      ['browser_network_requests', { static: true }],
+      ['browser_navigate', { url: '{other}/blocked-origins' }]
+    ]
+  )
+]

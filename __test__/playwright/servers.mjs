@@ -1,0 +1,106 @@
+// The two servers of the differential test, each with its own working directory.
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pathOf } from '../support/browser.mjs'
+import { startServer } from '../support/server.mjs'
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The package whose server is compared. `TROUPE_ROOT` selects another checkout. */
+export const TROUPE_ROOT = process.env.TROUPE_ROOT ?? REPOSITORY
+
+const PLAYWRIGHT = join(REPOSITORY, 'node_modules/@playwright/mcp')
+
+/** All capabilities of `--caps`. */
+export const CAPABILITIES = 'config,devtools,network,pdf,storage,testing,tracing,vision'
+
+/** The options of both servers. Failing actions end after one second. */
+const OPTIONS = ['--timeout-action', '1000', '--isolated']
+
+/** How long @playwright/mcp waits after each action (ms). The default is 500. */
+const SETTLE = '250'
+
+/** Files that scenarios upload or restore, in each working directory. */
+const FILES = {
+  'upload.txt': 'the first file\n',
+  'second.txt': 'the second file\n',
+  'state.json': JSON.stringify({ cookies: [], origins: [] }),
+  'stored.json': JSON.stringify({
+    cookies: [
+      {
+        ...{ name: 'stored', value: '1', domain: '127.0.0.1', path: '/', expires: -1 },
+        ...{ httpOnly: false, secure: false, sameSite: 'Lax' }
+      }
+    ],
+    origins: []
+  }),
+  'secrets.env': 'PASSWORD=hunter2\nTOKEN="abc def"\n',
+  'init.js': 'window.initialized = 7',
+  'config.json': JSON.stringify({
+    browser: { contextOptions: { viewport: { width: 640, height: 480 }, locale: 'de-DE' } },
+    snapshot: { mode: 'none' },
+    timeouts: { action: 900 }
+  })
+}
+
+/** Returns the path of the browser that tests use, so that both servers run the same. */
+function browserExecutable() {
+  return pathOf('chromium-headless-shell') ?? pathOf('chromium') ?? ''
+}
+
+/**
+ * @typedef {import('../support/server.mjs').Server} Server
+ * @typedef {{ after: (end: () => unknown) => void }} Scope
+ * @typedef {{ server: Server, directory: string }} Started
+ */
+
+/**
+ * Starts Troupe with the Playwright tool set.
+ * @param {Scope} t
+ * @param {{ caps?: string, options?: string[] }} [settings]
+ * @returns {Promise<Started>}
+ */
+export async function startTroupe(t, { caps = CAPABILITIES, options = [] } = {}) {
+  const directory = workingDirectory(t)
+  const server = await startServer(
+    t,
+    ['--tools', 'playwright', ...capsOption(caps), ...OPTIONS, ...options],
+    {
+      cwd: directory,
+      command: [process.execPath, join(TROUPE_ROOT, 'bin/troupe.js')]
+    }
+  )
+  return { server, directory }
+}
+
+/**
+ * Starts @playwright/mcp.
+ * @param {Scope} t
+ * @param {{ caps?: string, options?: string[] }} [settings]
+ * @returns {Promise<Started>}
+ */
+export async function startPlaywright(t, { caps = CAPABILITIES, options = [] } = {}) {
+  const directory = workingDirectory(t)
+  const server = await startServer(
+    t,
+    [
+      ...['--headless', '--no-sandbox', '--executable-path', browserExecutable()],
+      ...['--timeout-settle', SETTLE, ...capsOption(caps), ...OPTIONS, ...options]
+    ],
+    { cwd: directory, browser: false, command: [process.execPath, join(PLAYWRIGHT, 'cli.js')] }
+  )
+  return { server, directory }
+}
+
+/** @param {string} caps */
+const capsOption = (caps) => (caps === '' ? [] : ['--caps', caps])
+
+/** @param {Scope} t */
+function workingDirectory(t) {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-differential-')))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory, name), text)
+  return directory
+}

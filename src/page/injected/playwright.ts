@@ -1,0 +1,17 @@
+/**
+ * The entry point for servers with the Playwright tools: sets `globalThis.__troupe` like `index.ts`,
+ * and adds the functions of {@link PlaywrightTroupe}.
+ */
+import './index'
+import type { PlaywrightTroupe } from './api'
+import { readCall } from './dom/call-error'
+import { afterHostCheck } from './dom/closed-shadow-roots'
+import { playwrightTarget } from './playwright/locators/playwright-target'
+import { playwrightSnapshot } from './playwright/playwright-snapshot'
+
+const calls: { [Name in keyof PlaywrightTroupe]: unknown } = {
+  playwrightSnapshot: readCall(afterHostCheck(playwrightSnapshot)),
+  playwrightTarget: readCall(afterHostCheck(playwrightTarget))
+}
+
+Object.assign((globalThis as { __troupe?: object }).__troupe ?? {}, calls)

@@ -1,0 +1,224 @@
+//! Finds the elements of targets of the Playwright tool set: refs of its snapshots, selectors and
+//! locators.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::FrameId,
+    error::{ErrorCode, Result, TroupeError},
+    page::{Page, query::MAX_DEPTH},
+};
+
+/// An element that a target refers to.
+#[derive(Debug, Clone)]
+pub struct PlaywrightTarget {
+    /// The element's ref for native actions.
+    pub reference: String,
+    /// The number of matches.
+    pub count: u64,
+    /// The Playwright locator of the element, without `page.`
+    pub locator: String,
+    /// The locator that Playwright's messages show.
+    pub shown: String,
+}
+
+/// The answer of `playwrightTarget` in a frame.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FrameAnswer {
+    Element {
+        r#ref: String,
+        count: u64,
+        locator: String,
+    },
+    /// The rest of the target is in a child frame.
+    Inner {
+        frame: String,
+        rest: String,
+        locator: String,
+    },
+}
+
+/// Splits a ref into the number of its frame and itself; `None` for other targets.
+fn frame_of_ref(target: &str) -> Option<u64> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match target.strip_prefix('f') {
+        None => target.strip_prefix('e').filter(|rest| digits(rest)).map(|_| 0),
+        Some(rest) => {
+            let (frame, element) = rest.split_once('e')?;
+            if digits(frame) && digits(element) { frame.parse().ok() } else { None }
+        }
+    }
+}
+
+impl Page {
+    /// Returns the prefix of Playwright's refs in `frame`, such as `f1`; empty in the first document
+    /// of the main frame.
+    pub(in crate::page) fn playwright_prefix(&self, frame: &FrameId) -> String {
+        let number = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.number));
+        number.filter(|number| *number > 0).map(|number| format!("f{number}")).unwrap_or_default()
+    }
+
+    fn playwright_frame(&self, number: u64) -> Option<FrameId> {
+        self.state.read(|facts| {
+            let found = facts.frames.iter().find(|(_, frame)| frame.number == number);
+            found.map(|(frame, _)| frame.clone())
+        })
+    }
+
+    /// Finds the element of `target`: a ref of the last snapshot, a selector, or a locator.
+    /// `within`: the native ref of an element to search in. `generate`: returns the locator that
+    /// Playwright generates for the element, not that of `target`.
+    ///
+    /// # Errors
+    /// `ELEMENT_NOT_FOUND` if nothing matches. It does not wait.
+    pub async fn playwright_target(
+        &self,
+        target: &str,
+        within: Option<&str>,
+        generate: bool,
+    ) -> Result<PlaywrightTarget> {
+        if let Some(number) = frame_of_ref(target) {
+            let frame = self.playwright_frame(number).ok_or_else(|| not_in_snapshot(target))?;
+            let found = self.playwright_target_in(frame, target, None, true).await?;
+            return Ok(PlaywrightTarget {
+                shown: format!("locator('aria-ref={target}')"),
+                ..found
+            });
+        }
+        let (frame, within) = match within {
+            None => (self.main_frame().clone(), None),
+            Some(reference) => {
+                let place = self.locate(reference).await?;
+                (place.frame, Some(place.target))
+            }
+        };
+        self.playwright_target_in(frame, target, within, generate).await
+    }
+
+    /// Finds `target` in the first frame that has a match, and generates its locator.
+    pub async fn playwright_target_in_any_frame(
+        &self,
+        target: &str,
+    ) -> Result<Option<PlaywrightTarget>> {
+        let mut frames: Vec<FrameId> =
+            self.state.read(|facts| facts.frames.keys().cloned().collect());
+        frames.sort_by_key(|frame| frame != self.main_frame());
+        for frame in frames {
+            match self.playwright_target_in(frame, target, None, true).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(error) if error.code == ErrorCode::ElementNotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn playwright_target_in(
+        &self,
+        mut frame: FrameId,
+        target: &str,
+        mut within: Option<String>,
+        generate: bool,
+    ) -> Result<PlaywrightTarget> {
+        let mut rest = target.to_owned();
+        let mut outer = self.outer_locator(&frame).await?;
+        for _ in 0..=MAX_DEPTH {
+            let arguments = self.target_arguments(&frame, &rest, within.take(), generate);
+            let answer = self.inject_in(&frame, "playwrightTarget", arguments).await?;
+            match read(answer)? {
+                FrameAnswer::Element { r#ref, count, locator } => {
+                    let locator = format!("{outer}{locator}");
+                    return Ok(PlaywrightTarget {
+                        reference: r#ref,
+                        count,
+                        shown: locator.clone(),
+                        locator,
+                    });
+                }
+                FrameAnswer::Inner { frame: owner, rest: inner, locator } => {
+                    outer.push_str(&locator);
+                    outer.push('.');
+                    rest = inner;
+                    frame = self
+                        .content_frame(&frame, &owner)
+                        .await?
+                        .ok_or_else(|| no_match(target))?;
+                }
+            }
+        }
+        Err(no_match(target))
+    }
+
+    fn target_arguments(
+        &self,
+        frame: &FrameId,
+        target: &str,
+        within: Option<String>,
+        generate: bool,
+    ) -> Value {
+        let mut arguments = json!({
+            "target": target,
+            "framePrefix": self.playwright_prefix(frame),
+            "generate": generate,
+        });
+        if let Some(within) = within {
+            arguments["within"] = within.into();
+        }
+        if let Some(attribute) = &self.config.test_id_attribute {
+            arguments["testIdAttribute"] = attribute.as_str().into();
+        }
+        arguments
+    }
+
+    /// Returns the locator of the iframes around `frame`, which ends with `.contentFrame().`; empty
+    /// for the main frame.
+    async fn outer_locator(&self, frame: &FrameId) -> Result<String> {
+        let mut outer = String::new();
+        for owner in self.owners_of(frame).await? {
+            let within = Some(owner.reference);
+            let arguments = self.target_arguments(&owner.frame, "", within, true);
+            let answer = self.inject_in(&owner.frame, "playwrightTarget", arguments).await?;
+            if let FrameAnswer::Element { locator, .. } = read(answer)? {
+                outer.push_str(&locator);
+                outer.push_str(".contentFrame().");
+            }
+        }
+        Ok(outer)
+    }
+}
+
+fn read(answer: Value) -> Result<FrameAnswer> {
+    serde_json::from_value(answer).map_err(|error| {
+        TroupeError::new(ErrorCode::InternalError, format!("playwrightTarget: {error}"))
+    })
+}
+
+fn not_in_snapshot(target: &str) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::ElementNotFound,
+        format!("Ref {target} not found in the current page snapshot. Try capturing new snapshot."),
+    )
+}
+
+fn no_match(target: &str) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::ElementNotFound,
+        format!("\"{target}\" does not match any elements."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refs_are_distinguished_from_selectors() {
+        for (target, frame) in
+            [("e5", Some(0)), ("f2e5", Some(2)), ("em", None), ("f2", None), ("#e5", None)]
+        {
+            assert_eq!(frame_of_ref(target), frame, "{target}");
+        }
+    }
+}

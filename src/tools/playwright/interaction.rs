@@ -1,0 +1,434 @@
+//! Tools that act on a page as a user would.
+
+use std::{path::PathBuf, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    call::{API, PlaywrightCall, action_error, error},
+    code,
+    response::Response,
+};
+use crate::{
+    engine::MouseButton,
+    error::{ErrorCode, Result, TroupeError},
+    page::{ActionOutcome, ClickOptions, PlaywrightTarget, Point, PointerTarget, TypeOptions},
+    policy::files,
+    tools::extraction::aside,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Button {
+    Left,
+    Right,
+    Middle,
+}
+
+impl Button {
+    pub fn native(self) -> MouseButton {
+        match self {
+            Self::Left => MouseButton::Left,
+            Self::Right => MouseButton::Right,
+            Self::Middle => MouseButton::Middle,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Right => "right",
+            Self::Middle => "middle",
+        }
+    }
+}
+
+/// CDP's bit of a modifier key.
+fn modifier_bit(name: &str) -> u8 {
+    match name {
+        "Alt" => 1,
+        "Meta" => 4,
+        "Shift" => 8,
+        "ControlOrMeta" if cfg!(target_os = "macos") => 4,
+        _ => 2,
+    }
+}
+
+/// Returns the modifiers in code. Playwright records Control and Meta as `ControlOrMeta`.
+fn modifiers_in_code(names: &[String]) -> Vec<&'static str> {
+    let has = |name: &str| names.iter().any(|given| given == name);
+    let mut written = Vec::new();
+    written.extend(has("Alt").then_some("Alt"));
+    written.extend((has("Control") || has("ControlOrMeta")).then_some("ControlOrMeta"));
+    written.extend(has("Meta").then_some("ControlOrMeta"));
+    written.extend(has("Shift").then_some("Shift"));
+    written
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Click {
+    target: String,
+    double_click: Option<bool>,
+    button: Option<Button>,
+    modifiers: Option<Vec<String>>,
+}
+
+pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response> {
+    let page = call.page().await?;
+    let target = call.strict_target(&page, &given.target).await?;
+    let modifiers = given.modifiers.unwrap_or_default();
+    let button = given.button.unwrap_or(Button::Left);
+    let is_double = given.double_click == Some(true);
+    let options = ClickOptions {
+        button: button.native(),
+        clicks: if is_double { 2 } else { 1 },
+        force: false,
+        timeout: call.config.timeout_action,
+        modifiers: modifiers.iter().fold(0, |bits, name| bits | modifier_bit(name)),
+    };
+    let method = if is_double { "dblclick" } else { "click" };
+    let element = PointerTarget::element(&target.reference);
+    let clicked = Box::pin(call.act(page.click(&element, &options))).await;
+    clicked.map_err(|error| action_error(&call, &target, error))?;
+    let mut written = Map::new();
+    if button != Button::Left {
+        written.insert("button".into(), button.name().into());
+    }
+    let modifiers = modifiers_in_code(&modifiers);
+    if !modifiers.is_empty() {
+        written.insert("modifiers".into(), modifiers.into());
+    }
+    let options = code::options(&Value::Object(written));
+    let code = format!("await page.{}.{method}({options});", target.locator);
+    Ok(Response::default().with_code(code).showing_page())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Target {
+    target: String,
+}
+
+pub(super) async fn hover(call: PlaywrightCall, given: Target) -> Result<Response> {
+    let page = call.page().await?;
+    let target = call.strict_target(&page, &given.target).await?;
+    let element = PointerTarget::element(&target.reference);
+    let hovered = page.hover(&element, call.config.timeout_action).await;
+    hovered.map_err(|error| action_error(&call, &target, error))?;
+    let code = format!("await page.{}.hover();", target.locator);
+    Ok(Response::default().with_code(code).showing_page())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Drag {
+    start_target: String,
+    end_target: String,
+}
+
+pub(super) async fn drag(call: PlaywrightCall, given: Drag) -> Result<Response> {
+    let page = call.page().await?;
+    let start = call.strict_target(&page, &given.start_target).await?;
+    let end = call.strict_target(&page, &given.end_target).await?;
+    let [from, to] = [&start, &end].map(|target| PointerTarget::element(&target.reference));
+    let dragged = page.drag(&from, &to, call.config.timeout_action).await;
+    dragged.map_err(|error| action_error(&call, &start, error))?;
+    let code = format!("await page.{}.dragTo(page.{});", start.locator, end.locator);
+    Ok(Response::default().with_code(code).showing_page())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Select {
+    target: String,
+    values: Vec<String>,
+}
+
+pub(super) async fn select(call: PlaywrightCall, given: Select) -> Result<Response> {
+    let page = call.page().await?;
+    let target = call.strict_target(&page, &given.target).await?;
+    choose(&call, &target, &given.values).await?;
+    Ok(Response::default().with_code(select_code(&target, &given.values)).showing_page())
+}
+
+async fn choose(
+    call: &PlaywrightCall,
+    target: &PlaywrightTarget,
+    values: &[String],
+) -> Result<ActionOutcome> {
+    let page = call.page().await?;
+    let chosen = page.select(&target.reference, values, call.config.timeout_action).await;
+    chosen.map_err(|error| action_error(call, target, error))
+}
+
+fn select_code(target: &PlaywrightTarget, values: &[String]) -> String {
+    let values = match values {
+        [only] => json!(only),
+        values => json!(values),
+    };
+    format!("await page.{}.selectOption({});", target.locator, code::object(&values))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Key {
+    key: String,
+}
+
+pub(super) async fn press_key(call: PlaywrightCall, given: Key) -> Result<Response> {
+    let page = call.page().await?;
+    let mut response = Response::default();
+    response.add_code(format!("// Press {}", given.key));
+    response.add_code(format!("await page.keyboard.press({});", code::quote(&given.key)));
+    let pressed = call.act(page.press(&given.key, 0, None, call.config.timeout_action)).await;
+    let pressed = pressed.map_err(|problem| {
+        let message = format!("{API}: Unknown key: \"{}\"", given.key);
+        TroupeError { message, ..problem }
+    })?;
+    call.record_entered(&pressed.entered);
+    if given.key == "Enter" {
+        response.show_page();
+    }
+    Ok(response)
+}
+
+/// A text to type: its value, and how code writes it.
+struct TypedText {
+    value: String,
+    code: String,
+    is_secret: bool,
+}
+
+impl TypedText {
+    /// Reads a text that may be the name of a secret.
+    fn new(call: &PlaywrightCall, text: &str) -> Result<Self> {
+        let vault = call.session.secrets.vault();
+        let is_secret = vault.names().any(|name| name == text);
+        let value = vault.typed(text)?.text.into_owned();
+        let code = if is_secret { format!("process.env['{text}']") } else { code::quote(text) };
+        Ok(Self { value, code, is_secret })
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Type {
+    target: String,
+    text: String,
+    submit: Option<bool>,
+    slowly: Option<bool>,
+}
+
+pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Response> {
+    let page = call.page().await?;
+    let target = call.strict_target(&page, &given.target).await?;
+    let text = TypedText::new(&call, &given.text)?;
+    if text.is_secret {
+        page.note_secret();
+    }
+    let mut response = Response::default();
+    let timeout = call.config.timeout_action;
+    let locator = &target.locator;
+    let done = if given.slowly == Some(true) {
+        response.add_code(format!("await page.{locator}.pressSequentially({});", text.code));
+        response.show_page();
+        let options = TypeOptions { delay: Duration::ZERO, clear: false, submit: false, timeout };
+        let typed = page.type_text(&target.reference, &text.value, &options).await;
+        typed.map_err(|error| action_error(&call, &target, error))?
+    } else {
+        response.add_code(format!("await page.{locator}.fill({});", text.code));
+        let filled = page.fill(&target.reference, &text.value, timeout).await;
+        filled.map_err(|error| action_error(&call, &target, error))?
+    };
+    call.record_entered(&done.entered);
+    if given.submit == Some(true) {
+        response.add_code(format!("await page.{locator}.press('Enter');"));
+        response.show_page();
+        let pressed = call.act(page.press("Enter", 0, Some(&target.reference), timeout)).await;
+        pressed.map_err(|error| action_error(&call, &target, error))?;
+    }
+    Ok(response)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FieldType {
+    Textbox,
+    Checkbox,
+    Radio,
+    Combobox,
+    Slider,
+}
+
+#[derive(Deserialize)]
+struct Field {
+    target: String,
+    r#type: FieldType,
+    value: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Form {
+    fields: Vec<Field>,
+}
+
+pub(super) async fn fill_form(call: PlaywrightCall, given: Form) -> Result<Response> {
+    let page = call.page().await?;
+    let timeout = call.config.timeout_action;
+    let mut response = Response::default();
+    let mut entered = crate::page::Entered::default();
+    for Field { target, r#type, value } in given.fields {
+        let target = call.strict_target(&page, &target).await?;
+        let locator = &target.locator;
+        match r#type {
+            FieldType::Textbox | FieldType::Slider => {
+                let text = TypedText::new(&call, &value)?;
+                if text.is_secret {
+                    page.note_secret();
+                }
+                let filled = page.fill(&target.reference, &text.value, timeout).await;
+                let filled = filled.map_err(|error| action_error(&call, &target, error))?;
+                entered.passwords.push(filled.entered.passwords.contains(&true));
+                entered.secret = filled.entered.secret.or(entered.secret);
+                response.add_code(format!("await page.{locator}.fill({});", text.code));
+            }
+            FieldType::Checkbox | FieldType::Radio => {
+                let checked = value == "true";
+                let set = page.set_checked(&target.reference, checked, timeout).await;
+                set.map_err(|error| action_error(&call, &target, error))?;
+                entered.passwords.push(false);
+                let method = if checked { "check" } else { "uncheck" };
+                response.add_code(format!("await page.{locator}.{method}();"));
+            }
+            FieldType::Combobox => {
+                let values = [value];
+                choose(&call, &target, &values).await?;
+                entered.passwords.push(false);
+                response.add_code(select_code(&target, &values));
+            }
+        }
+    }
+    call.record_entered(&entered);
+    Ok(response)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Dialog {
+    accept: bool,
+    prompt_text: Option<String>,
+}
+
+pub(super) async fn handle_dialog(call: PlaywrightCall, given: Dialog) -> Result<Response> {
+    let page = call.page().await?;
+    // Without a text, Playwright answers a prompt with an empty one.
+    let text = given.prompt_text.unwrap_or_default();
+    page.handle_dialog(given.accept, Some(&text)).await?;
+    Ok(Response::default())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Upload {
+    paths: Option<Vec<String>>,
+}
+
+/// Returns the real paths of files that the client names.
+async fn readable_paths(call: &PlaywrightCall, names: Vec<String>) -> Result<Vec<PathBuf>> {
+    let config = call.config.clone();
+    aside(move || names.iter().map(|name| files::resolve_workspace_input(&config, name)).collect())
+        .await
+}
+
+pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<Response> {
+    let page = call.page().await?;
+    let mut response = Response::default().showing_page();
+    let Some(names) = given.paths else {
+        page.dismiss_file_chooser();
+        response.add_code("await fileChooser.setFiles(undefined)");
+        return Ok(response);
+    };
+    let written: Vec<PathBuf> =
+        names.iter().map(|name| files::in_workspace(&call.config, name)).collect();
+    response.add_code(format!("await fileChooser.setFiles({})", json!(written)));
+    let answered = match readable_paths(&call, names).await {
+        Ok(paths) => page.answer_file_chooser(&paths).await.map_err(|error| {
+            let is_single = error.message.contains("only one file");
+            let message =
+                "fileChooser.setFiles: Error: Non-multiple file input can only accept single file";
+            if is_single { TroupeError { message: message.to_owned(), ..error } } else { error }
+        }),
+        Err(error) if error.code == ErrorCode::BlockedByPolicy => return Err(error),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = answered {
+        response.add_error(error.message);
+    }
+    Ok(response)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Drop {
+    target: String,
+    paths: Option<Vec<String>>,
+    data: Option<Map<String, Value>>,
+}
+
+/// Dispatches the events of a drop from outside of the page, with this element and payload.
+const DROP: &str = r"(element) => {
+  const transfer = new DataTransfer()
+  for (const { name, type, content } of PAYLOAD.files) {
+    const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0))
+    transfer.items.add(new File([bytes], name, { type }))
+  }
+  for (const [type, value] of Object.entries(PAYLOAD.data)) transfer.setData(type, value)
+  const box = element.getBoundingClientRect()
+  const init = {
+    bubbles: true, cancelable: true, composed: true, dataTransfer: transfer,
+    clientX: box.x + box.width / 2, clientY: box.y + box.height / 2
+  }
+  element.dispatchEvent(new DragEvent('dragenter', init))
+  if (element.dispatchEvent(new DragEvent('dragover', init)))
+    throw new Error('Drop target did not accept the drop.')
+  element.dispatchEvent(new DragEvent('drop', init))
+}";
+
+pub(super) async fn drop_data(call: PlaywrightCall, given: Drop) -> Result<Response> {
+    let names = given.paths.filter(|paths| !paths.is_empty());
+    if names.is_none() && given.data.is_none() {
+        return Err(error("At least one of \"paths\" or \"data\" must be provided."));
+    }
+    let page = call.page().await?;
+    let target = call.strict_target(&page, &given.target).await?;
+    let mut written = Map::new();
+    let mut files = Vec::new();
+    if let Some(names) = names {
+        let paths = readable_paths(&call, names).await?;
+        written.insert(
+            "files".into(),
+            if let [only] = paths.as_slice() { json!(only) } else { json!(paths) },
+        );
+        files = aside(move || paths.iter().map(file_content).collect::<Result<Vec<_>>>()).await?;
+    }
+    let data = given.data.map(Value::Object);
+    written.extend(data.clone().map(|data| ("data".to_owned(), data)));
+    let payload = json!({"files": files, "data": data.unwrap_or_else(|| json!({}))});
+    let function = DROP.replace("PAYLOAD", &format!("({payload})"));
+    let dropped = page.evaluate_on(&target.reference, &function).await;
+    dropped.map_err(|error| action_error(&call, &target, error))?;
+    let code =
+        format!("await page.{}.drop({});", target.locator, code::object(&Value::Object(written)));
+    Ok(Response::default().with_code(code).showing_page())
+}
+
+/// Reads a file for a drop: its name, type and content in base64.
+fn file_content(path: &PathBuf) -> Result<Value> {
+    let bytes = std::fs::read(path)
+        .map_err(|problem| error(format!("`{}` cannot be read: {problem}", path.display())))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kind = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    Ok(json!({"name": name, "type": kind, "content": STANDARD.encode(bytes)}))
+}
+
+/// Returns the point of coordinates in the viewport.
+pub(super) fn point(x: f64, y: f64) -> Point {
+    Point { x, y }
+}

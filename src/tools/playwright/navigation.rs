@@ -1,0 +1,214 @@
+//! Navigation, waiting, the viewport and media features.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::{
+    call::{API, PlaywrightCall, error, with_log},
+    code,
+    response::Response,
+    tabs::Nothing,
+};
+use crate::{
+    config::{Config, Viewport},
+    error::{ErrorCode, Result, TroupeError},
+    page::{MediaEmulation, Page, Patience, WaitUntil},
+    policy,
+};
+
+/// How long a navigation waits for the load event after the document was parsed.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum time of `browser_wait_for` in seconds.
+const LONGEST_WAIT: f64 = 30.0;
+
+#[derive(Deserialize)]
+pub(super) struct Navigate {
+    url: String,
+}
+
+pub(super) async fn navigate(call: PlaywrightCall, given: Navigate) -> Result<Response> {
+    let url = target_url(&call.config, &given.url)?;
+    let mut response = Response::default();
+    let page = call.page().await?;
+    open(&call, &page, &url, &mut response).await?;
+    Ok(response)
+}
+
+/// Parses a URL as @playwright/mcp does: without a scheme, it is completed.
+pub(super) fn target_url(config: &Config, given: &str) -> Result<Url> {
+    let complete = match Url::parse(given) {
+        // `localhost:3000` has no scheme either.
+        Ok(url) if url.scheme() != "localhost" => Ok(url),
+        _ if given.starts_with("localhost") => Url::parse(&format!("http://{given}")),
+        _ => Url::parse(&format!("https://{given}")),
+    };
+    let url = complete.map_err(|_| {
+        error(format!(
+            "{API}: Protocol error (Page.navigate): Cannot navigate to invalid URL \"{given}\""
+        ))
+    })?;
+    if url.scheme() == "file" && !config.security.allow_file_access {
+        return Err(error(format!(
+            "Access to \"file:\" protocol is blocked. Attempted URL: \"{url}\""
+        )));
+    }
+    policy::check_navigation(config, &url)?;
+    Ok(url)
+}
+
+/// Navigates `page` to `url`, and waits until it has loaded.
+pub(super) async fn open(
+    call: &PlaywrightCall,
+    page: &Arc<Page>,
+    url: &Url,
+    response: &mut Response,
+) -> Result<()> {
+    call.state().begin_navigation(page);
+    let timeout = call.config.timeout_navigation;
+    let arrived = page.navigate(url, WaitUntil::DomContentLoaded, timeout).await;
+    let arrived = arrived.map_err(|error| navigation_error(url, error))?;
+    if arrived.dialog.is_none() && arrived.download.is_none() {
+        // A page that is still loading is shown as it is.
+        let _ = page.wait_for_load(WaitUntil::Load, LOAD_TIMEOUT).await;
+    }
+    response.show_page();
+    response.add_code(format!("await page.goto({});", code::quote(url_text(url))));
+    Ok(())
+}
+
+/// Returns the text of a URL in code.
+fn url_text(url: &Url) -> &str {
+    url.as_str()
+}
+
+/// Returns the error of a failed navigation as Playwright reports it.
+fn navigation_error(url: &Url, error: TroupeError) -> TroupeError {
+    if error.code != ErrorCode::NavigationFailed {
+        return error;
+    }
+    let reason = match error.details.get("reason").and_then(Value::as_str) {
+        Some(reason) if reason.starts_with("net::") || reason.starts_with("NS_") => {
+            format!("{reason} at {url}")
+        }
+        _ => error.message.clone(),
+    };
+    let line = format!("navigating to \"{url}\", waiting until \"domcontentloaded\"");
+    TroupeError { message: with_log(&format!("{API}: {reason}"), &[&line]), ..error }
+}
+
+pub(super) async fn go_back(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+    let page = call.page().await?;
+    page.travel(-1, call.config.timeout_navigation).await?;
+    Ok(Response::default().with_code("await page.goBack();").showing_page())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Resize {
+    width: f64,
+    height: f64,
+}
+
+pub(super) async fn resize(call: PlaywrightCall, given: Resize) -> Result<Response> {
+    let Resize { width, height } = given;
+    let pixels = |name: &str, length: f64| {
+        if length.fract() != 0.0 {
+            return Err(error(format!(
+                "{API}: viewportSize.{name}: expected integer, got float {length}"
+            )));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        Ok(length.clamp(0.0, 10_000_000.0) as u32)
+    };
+    let (wide, high) = (pixels("width", width)?, pixels("height", height)?);
+    let page = call.page().await?;
+    page.set_viewport(Viewport { width: wide, height: high }).await?;
+    Ok(Response::default()
+        .with_code(format!("await page.setViewportSize({{ width: {width}, height: {height} }});")))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Wait {
+    time: Option<f64>,
+    text: Option<String>,
+    #[serde(rename = "textGone")]
+    text_gone: Option<String>,
+}
+
+pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Response> {
+    let text = given.text.filter(|text| !text.is_empty());
+    let text_gone = given.text_gone.filter(|text| !text.is_empty());
+    let requested = given.time.filter(|time| *time != 0.0);
+    if text.is_none() && text_gone.is_none() && requested.is_none() {
+        return Err(error("Either time, text or textGone must be provided"));
+    }
+    let mut response = Response::default();
+    let page = call.session.current_page().ok_or_else(|| error("No open pages available."));
+    let time = requested.map(|time| time.min(LONGEST_WAIT));
+    if let Some(time) = time {
+        response.add_code(format!("await new Promise(f => setTimeout(f, {time} * 1000));"));
+        let wait = Duration::from_secs_f64(time.max(0.0));
+        match &page {
+            Ok(page) if page.dialog().is_none() => page.wait_for_time(wait).await?,
+            _ => tokio::time::sleep(wait).await,
+        }
+    }
+    let page = page?;
+    let patience = Patience::new(call.config.timeout_action);
+    let failed = |error: TroupeError, text: &str, state: &str| {
+        let timeout = call.config.timeout_action.as_millis();
+        let line = format!("waiting for getByText({}).first() to be {state}", code::quote(text));
+        let message = with_log(&format!("Timeout {timeout}ms exceeded."), &[&line]);
+        TroupeError::new(error.code, message).detail("class", "TimeoutError")
+    };
+    if let Some(text) = &text_gone {
+        response.add_code(format!(
+            "await page.getByText({}).first().waitFor({{ state: 'hidden' }});",
+            Value::from(text.as_str())
+        ));
+        page.wait_for_text_gone(text, patience)
+            .await
+            .map_err(|error| failed(error, text, "hidden"))?;
+    }
+    if let Some(text) = &text {
+        response.add_code(format!(
+            "await page.getByText({}).first().waitFor({{ state: 'visible' }});",
+            Value::from(text.as_str())
+        ));
+        page.wait_for_text(text, patience).await.map_err(|error| failed(error, text, "visible"))?;
+    }
+    let waited = match (text.or(text_gone), time, requested) {
+        (Some(text), ..) => format!("Waited for {text}"),
+        (None, Some(time), Some(requested)) if requested > time => {
+            format!("Waited for {time} seconds (requested {requested}, maximum is {LONGEST_WAIT})")
+        }
+        (None, time, _) => format!("Waited for {} seconds", time.unwrap_or_default()),
+    };
+    response.add_text(waited);
+    response.show_page();
+    Ok(response)
+}
+
+pub(super) async fn emulate_media(
+    call: PlaywrightCall,
+    given: Map<String, Value>,
+) -> Result<Response> {
+    if given.is_empty() {
+        return Ok(Response::error("Error: Specify at least one media feature to emulate."));
+    }
+    let feature = |name: &str| given.get(name).map(|value| value.as_str().map(str::to_owned));
+    let media = MediaEmulation {
+        media: feature("media"),
+        color_scheme: feature("colorScheme"),
+        reduced_motion: feature("reducedMotion"),
+        forced_colors: feature("forcedColors"),
+        contrast: feature("contrast"),
+    };
+    let page = call.page().await?;
+    page.emulate_media(&media).await?;
+    let code = format!("await page.emulateMedia({});", code::inline_object(&given.into()));
+    Ok(Response::default().with_code(code))
+}

@@ -1,0 +1,174 @@
+//! Files that tools of the set write, and how results name them.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use super::call::PlaywrightCall;
+use crate::{
+    config::{Config, FilePaths},
+    error::{ErrorCode, Result, TroupeError},
+    policy::files,
+    store::{iso8601, now},
+    tools::extraction::aside,
+};
+
+/// A file that a tool has written.
+pub(super) struct WrittenFile {
+    pub path: PathBuf,
+    /// The path in results.
+    pub name: String,
+}
+
+impl WrittenFile {
+    /// Returns a Markdown list item with a link to the file.
+    pub fn link(&self, title: &str) -> String {
+        format!("- [{title}]({})", self.name)
+    }
+}
+
+/// The name of a new file: given by the client, or made from a prefix and the time.
+pub(super) enum FileName {
+    /// Relative to the workspace.
+    Given(String),
+    /// In the output directory.
+    Timestamped { prefix: &'static str, extension: String },
+}
+
+impl FileName {
+    pub fn new(given: Option<String>, prefix: &'static str, extension: impl Into<String>) -> Self {
+        let given = given.filter(|name| !name.is_empty());
+        given.map_or_else(|| Self::Timestamped { prefix, extension: extension.into() }, Self::Given)
+    }
+}
+
+/// Returns `prefix-2026-11-25T13-30-03-123Z`.
+fn timestamped(prefix: &str, at: u64) -> String {
+    format!("{prefix}-{}", iso8601(at).replace([':', '.'], "-"))
+}
+
+/// Returns a path as results name it: relative to the workspace, or absolute (`--file-paths`).
+fn name_of(config: &Config, path: &Path) -> String {
+    if config.file_paths == FilePaths::Absolute {
+        return path.display().to_string();
+    }
+    let workspace = &config.working_directory;
+    let Some(relative) = relative_to(path, workspace) else { return path.display().to_string() };
+    let text = relative.display().to_string();
+    let is_plain = relative.components().count() == 1 && !text.starts_with('.');
+    if is_plain { format!("./{text}") } else { text }
+}
+
+/// Returns `path` relative to `base`, with `..` where it is outside.
+fn relative_to(path: &Path, base: &Path) -> Option<PathBuf> {
+    let mut up = PathBuf::new();
+    for ancestor in base.ancestors() {
+        if let Ok(rest) = path.strip_prefix(ancestor) {
+            return Some(up.join(rest));
+        }
+        up.push("..");
+    }
+    None
+}
+
+/// Returns the path of a new file, and creates its folder.
+pub(super) async fn path_for(config: &Config, name: FileName) -> Result<WrittenFile> {
+    let config = config.clone();
+    aside(move || {
+        let path = match name {
+            FileName::Given(name) => files::resolve_in_workspace(&config, &name)?,
+            FileName::Timestamped { prefix, extension } => {
+                let name = format!("{}.{extension}", timestamped(prefix, now()));
+                files::resolve_output(&config, &name)?
+            }
+        };
+        Ok(WrittenFile { name: name_of(&config, &path), path })
+    })
+    .await
+}
+
+/// Writes a text without the session's secrets.
+pub(super) async fn write_text(
+    call: &PlaywrightCall,
+    file: &WrittenFile,
+    mut text: String,
+) -> Result<()> {
+    crate::offload::in_place(text.len(), || call.session.secrets.mask_text(&mut text));
+    write(file, text.into_bytes()).await
+}
+
+/// Writes a file. A file that exists is replaced, as @playwright/mcp does.
+pub(super) async fn write(file: &WrittenFile, bytes: Vec<u8>) -> Result<()> {
+    let path = file.path.clone();
+    aside(move || fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))).await
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::BrowserError,
+        format!("`{}` cannot be written: {error}", path.display()),
+    )
+}
+
+/// Returns the name in results of a file that exists.
+pub(super) fn name_in_results(config: &Config, path: &Path) -> String {
+    name_of(config, path)
+}
+
+/// A log to which lines are added between responses.
+#[derive(Debug, Clone)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    name: String,
+    /// Milliseconds since 1970. Lines have the time since then.
+    started: u64,
+    lines: usize,
+}
+
+impl LogFile {
+    /// Creates a log in the output directory.
+    pub fn create(config: &Config, prefix: &str, started: u64) -> Result<Self> {
+        let name = format!("{}.log", timestamped(prefix, started));
+        let path = files::resolve_output(config, &name)?;
+        Ok(Self { name: name_of(config, &path), path, started, lines: 0 })
+    }
+
+    /// Adds entries with their times. Returns a link to the new lines.
+    pub fn add(&mut self, entries: &[(u64, String)]) -> Result<String> {
+        let mut text = String::new();
+        for (at, entry) in entries {
+            let since = i128::from(*at) - i128::from(self.started);
+            text.push_str(&format!("[{since:>8}ms] {entry}\n"));
+        }
+        let open = OpenOptions::new().append(true).create(true).open(&self.path);
+        open.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| unwritable(&self.path, &error))?;
+        let first = self.lines + 1;
+        self.lines += text.matches('\n').count();
+        let name = &self.name;
+        Ok(if first == self.lines {
+            format!("{name}#L{first}")
+        } else {
+            format!("{name}#L{first}-L{}", self.lines)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_relative_to_the_workspace() {
+        let config = Config { working_directory: "/work/space".into(), ..Config::default() };
+        for (path, name) in [
+            ("/work/space/.playwright-mcp/page.yml", ".playwright-mcp/page.yml"),
+            ("/work/space/shot.png", "./shot.png"),
+            ("/work/out/page.yml", "../out/page.yml"),
+        ] {
+            assert_eq!(name_of(&config, Path::new(path)), name);
+        }
+    }
+}

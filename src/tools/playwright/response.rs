@@ -1,0 +1,361 @@
+//! A result as Markdown sections, as @playwright/mcp formats it.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{
+    call::PlaywrightCall,
+    console,
+    output::{self, FileName},
+    state::modal_states,
+};
+use crate::{
+    config::{Codegen, ImageResponses, SnapshotMode},
+    error::{Result, TroupeError},
+    page::{AriaSnapshotOptions, Page},
+    tools::answer::EncodedPicture,
+};
+
+/// What a result shows of the page.
+#[derive(Default)]
+enum Shown {
+    /// Only what has changed in the page's header.
+    #[default]
+    Nothing,
+    /// The page and a file with its snapshot.
+    Page,
+    /// The snapshot that the client asked for.
+    Snapshot { options: AriaSnapshotOptions, file: Option<String> },
+}
+
+/// The parts of a result, before it is rendered.
+#[derive(Default)]
+pub(super) struct Response {
+    errors: Vec<String>,
+    results: Vec<String>,
+    code: Vec<String>,
+    pictures: Vec<EncodedPicture>,
+    shown: Shown,
+    /// The session was closed: there is no page.
+    closed: bool,
+}
+
+impl Response {
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { errors: vec![message.into()], ..Self::default() }
+    }
+
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { results: vec![text.into()], ..Self::default() }
+    }
+
+    pub fn add_error(&mut self, message: impl Into<String>) {
+        self.errors.push(message.into());
+    }
+
+    pub fn add_text(&mut self, text: impl Into<String>) {
+        self.results.push(text.into());
+    }
+
+    /// Adds code that does the same in a Playwright test.
+    pub fn add_code(&mut self, code: impl Into<String>) {
+        self.code.push(code.into());
+    }
+
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.add_code(code);
+        self
+    }
+
+    pub fn add_picture(&mut self, picture: EncodedPicture) {
+        self.pictures.push(picture);
+    }
+
+    /// Adds the page and its snapshot after the call.
+    pub fn show_page(&mut self) {
+        self.shown = Shown::Page;
+    }
+
+    pub fn showing_page(mut self) -> Self {
+        self.show_page();
+        self
+    }
+
+    pub fn show_snapshot(&mut self, options: AriaSnapshotOptions, file: Option<String>) {
+        self.shown = Shown::Snapshot { options, file };
+    }
+
+    /// Marks the session as closed.
+    pub fn closing(mut self) -> Self {
+        self.closed = true;
+        self
+    }
+
+    /// Adds text, or writes it to the file that the client names.
+    pub async fn add_result(
+        &mut self,
+        call: &PlaywrightCall,
+        title: &str,
+        text: String,
+        file: Option<String>,
+    ) -> Result<()> {
+        match file.filter(|name| !name.is_empty()) {
+            None => self.add_text(text),
+            Some(name) => {
+                let file = output::path_for(&call.config, FileName::Given(name)).await?;
+                output::write_text(call, &file, text).await?;
+                self.add_text(file.link(title));
+            }
+        }
+        Ok(())
+    }
+
+    /// Renders the result of MCP.
+    pub async fn render(self, call: &PlaywrightCall) -> Result<Value> {
+        let mut sections = Sections::default();
+        sections.add("Error", None, &self.errors);
+        sections.add("Result", None, &self.results);
+        if call.config.codegen != Codegen::None {
+            sections.add("Ran Playwright code", Some("js"), &self.code);
+        }
+        if !self.closed {
+            add_page(call, &self.shown, &mut sections).await?;
+        }
+        let is_error = !self.errors.is_empty();
+        Ok(content(call, &sections.text, self.pictures, is_error))
+    }
+}
+
+/// Adds the sections about the page.
+async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections) -> Result<()> {
+    let pages = call.session.open_pages();
+    let current = match &call.page_id {
+        Some(id) => call.session.page(Some(id)).await.ok(),
+        None => call.session.current_page(),
+    };
+    let modal = current.as_deref().map(modal_states).unwrap_or_default();
+    // Before the headers, because the snapshot waits for frames that still load.
+    let snapshot = match &current {
+        Some(page) => snapshot(call, page, shown, modal.is_empty()).await?,
+        None => None,
+    };
+    let headers = join_all(pages.iter().map(|page| Header::read(call, page, &current))).await;
+    let changed = remember_headers(call, &pages, &headers);
+    let shows_page = !matches!(shown_by(call, shown), Shown::Nothing);
+    if shows_page || changed {
+        if headers.len() != 1 {
+            sections.add("Open tabs", None, &tab_lines(&headers));
+        }
+        let header = headers.iter().find(|header| header.is_current).or(headers.first());
+        sections.add("Page", None, &header.map(Header::lines).unwrap_or_default());
+    }
+    sections.add("Modal state", None, &modal);
+    if let Some(Rendered { text, is_link }) = snapshot {
+        sections.add("Snapshot", (!is_link).then_some("yaml"), &[text]);
+    }
+    let events = match &current {
+        Some(page) if modal.is_empty() => console::events(call, page).await?,
+        _ => Vec::new(),
+    };
+    sections.add("Events", None, &events);
+    Ok(())
+}
+
+/// Returns what a result shows, with `--snapshot-mode`.
+fn shown_by<'a>(call: &PlaywrightCall, shown: &'a Shown) -> &'a Shown {
+    match shown {
+        Shown::Page if call.config.snapshot_mode == SnapshotMode::None => &Shown::Nothing,
+        other => other,
+    }
+}
+
+/// A snapshot in a result: its text, or the link to its file.
+struct Rendered {
+    text: String,
+    is_link: bool,
+}
+
+/// Takes the snapshot of a result. `responds`: whether no dialog or file chooser is open. Otherwise,
+/// the snapshot is empty.
+async fn snapshot(
+    call: &PlaywrightCall,
+    page: &Page,
+    shown: &Shown,
+    responds: bool,
+) -> Result<Option<Rendered>> {
+    let boxes = call.config.snapshot_boxes;
+    let (options, file) = match shown_by(call, shown) {
+        Shown::Nothing => return Ok(None),
+        Shown::Page => (AriaSnapshotOptions { boxes, ..Default::default() }, Some(None)),
+        Shown::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
+    };
+    let text = if responds { page.aria_snapshot(&options).await? } else { String::new() };
+    let Some(name) = file else { return Ok(Some(Rendered { text, is_link: false })) };
+    let file = output::path_for(&call.config, FileName::new(name, "page", "yml")).await?;
+    output::write_text(call, &file, text).await?;
+    Ok(Some(Rendered { text: file.link("Snapshot"), is_link: true }))
+}
+
+/// The lines about a page in a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Header {
+    title: String,
+    url: String,
+    is_current: bool,
+    has_crashed: bool,
+    /// The status of a document that is not 2xx: `404 Not Found`.
+    status: Option<String>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Header {
+    pub async fn read(
+        call: &PlaywrightCall,
+        page: &Arc<Page>,
+        current: &Option<Arc<Page>>,
+    ) -> Self {
+        let has_crashed = page.has_crashed();
+        let title = if has_crashed || !modal_states(page).is_empty() {
+            String::new()
+        } else {
+            page.title().await.unwrap_or_default()
+        };
+        let (errors, warnings) = console::counts(page);
+        let _ = call;
+        Self {
+            title,
+            url: page.document_url(),
+            is_current: current.as_ref().is_some_and(|current| current.id == page.id),
+            has_crashed,
+            status: page.document_status().filter(|(code, _)| !(200..300).contains(code)).map(
+                |(code, text)| {
+                    if text.is_empty() { code.to_string() } else { format!("{code} {text}") }
+                },
+            ),
+            errors,
+            warnings,
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("- Page URL: {}", self.url)];
+        if !self.title.is_empty() {
+            lines.push(format!("- Page Title: {}", self.title));
+        }
+        if self.has_crashed {
+            lines.push("- Page status: crashed".to_owned());
+        }
+        lines.extend(self.status.as_ref().map(|status| format!("- HTTP status: {status}")));
+        if self.errors + self.warnings > 0 {
+            lines.push(format!("- Console: {} errors, {} warnings", self.errors, self.warnings));
+        }
+        lines
+    }
+}
+
+/// Stores the headers. Returns whether one differs from the last that a response had.
+fn remember_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[Header]) -> bool {
+    let state = call.state();
+    let mut remembered = state.lock();
+    let mut changed = false;
+    for (page, header) in pages.iter().zip(headers) {
+        let memory = remembered.pages.entry(page.id.clone()).or_default();
+        let is_blank = header.url == "about:blank" && header.title.is_empty();
+        let is_same = match &memory.header {
+            Some(known) => known == header,
+            None => is_blank && !header.is_current,
+        };
+        changed |= !is_same;
+        memory.header = Some(header.clone());
+    }
+    remembered.pages.retain(|id, _| pages.iter().any(|page| page.id == *id));
+    changed
+}
+
+/// Returns the list of tabs.
+pub(super) fn tab_lines(headers: &[Header]) -> Vec<String> {
+    if headers.is_empty() {
+        return vec!["No open tabs. Navigate to a URL to create one.".to_owned()];
+    }
+    let line = |(index, header): (usize, &Header)| {
+        let current = if header.is_current { " (current)" } else { "" };
+        let crashed = if header.has_crashed { " [crashed]" } else { "" };
+        format!("- {index}:{current} [{}]({}){crashed}", header.title, header.url)
+    };
+    headers.iter().enumerate().map(line).collect()
+}
+
+/// Returns the header of each tab, and stores them.
+pub(super) async fn read_headers(call: &PlaywrightCall) -> Vec<Header> {
+    let pages = call.session.open_pages();
+    let current = call.session.current_page();
+    let headers = join_all(pages.iter().map(|page| Header::read(call, page, &current))).await;
+    remember_headers(call, &pages, &headers);
+    headers
+}
+
+/// The text of a result.
+#[derive(Default)]
+struct Sections {
+    text: Vec<String>,
+}
+
+impl Sections {
+    /// Adds a section, unless it is empty. `frame`: the language of its code block.
+    fn add(&mut self, title: &str, frame: Option<&str>, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.text.push(format!("### {title}"));
+        self.text.extend(frame.map(|language| format!("```{language}")));
+        self.text.extend(lines.iter().cloned());
+        self.text.extend(frame.map(|_| "```".to_owned()));
+    }
+}
+
+fn content(
+    call: &PlaywrightCall,
+    lines: &[String],
+    pictures: Vec<EncodedPicture>,
+    is_error: bool,
+) -> Value {
+    let images: Vec<Value> = match call.config.image_responses {
+        ImageResponses::Omit => Vec::new(),
+        _ => pictures
+            .into_iter()
+            .map(|EncodedPicture { data, mime_type, .. }| {
+                json!({"type": "image", "data": data, "mimeType": mime_type})
+            })
+            .collect(),
+    };
+    let only_images =
+        call.config.image_responses == ImageResponses::Only && !images.is_empty() && !is_error;
+    let text = json!({"type": "text", "text": lines.join("\n")});
+    let text = (!only_images).then_some(text);
+    let content: Vec<Value> = text.into_iter().chain(images).collect();
+    if is_error {
+        json!({"content": content, "isError": true})
+    } else {
+        json!({"content": content})
+    }
+}
+
+/// Returns the result for a call that failed with `message`.
+pub(in crate::tools) fn failure(message: &str) -> Value {
+    json!({
+        "content": [{"type": "text", "text": format!("### Error\n{message}")}],
+        "isError": true,
+    })
+}
+
+/// Returns the text of an error as JavaScript prints it.
+pub(in crate::tools) fn error_text(error: &TroupeError) -> String {
+    match error.details.get("class").and_then(Value::as_str).unwrap_or("Error") {
+        // The message of the validator has no class.
+        "" => error.message.clone(),
+        class => format!("{class}: {}", error.message),
+    }
+}

@@ -1,0 +1,63 @@
+//! What the tool set remembers of a session between calls.
+
+use std::collections::{HashMap, HashSet};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{output::LogFile, response::Header, routes::ListedRoute};
+use crate::page::Page;
+
+/// What the tool set remembers of a session.
+#[derive(Default)]
+pub(in crate::tools) struct SetState(Mutex<Remembered>);
+
+#[derive(Default)]
+pub(super) struct Remembered {
+    /// By page id.
+    pub pages: HashMap<String, PageMemory>,
+    pub routes: Vec<ListedRoute>,
+}
+
+/// What the tool set remembers of a page.
+#[derive(Default)]
+pub(super) struct PageMemory {
+    /// The page's header in the last response that contained it.
+    pub header: Option<Header>,
+    /// The number of the page's first request since `browser_navigate`.
+    pub first_request: usize,
+    /// The number of its first console message that no response has mentioned.
+    pub next_message: usize,
+    pub console_file: Option<LogFile>,
+    /// The URLs of running downloads that a response has mentioned.
+    pub announced_downloads: HashSet<String>,
+}
+
+impl SetState {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.0.lock()
+    }
+
+    /// Forgets what a page has logged and requested, because `browser_navigate` begins anew.
+    pub(super) fn begin_navigation(&self, page: &Page) {
+        let mut remembered = self.lock();
+        let memory = remembered.pages.entry(page.id.clone()).or_default();
+        memory.first_request = page.request_count();
+        memory.next_message = page.console_count();
+        memory.console_file = None;
+    }
+}
+
+/// Returns a description of each open dialog and file chooser of a page, with the tool that handles
+/// it.
+pub(super) fn modal_states(page: &Page) -> Vec<String> {
+    let dialog = page.dialog().map(|dialog| {
+        format!(
+            "- [\"{}\" dialog with message \"{}\"]: can be handled by browser_handle_dialog",
+            dialog.kind, dialog.message
+        )
+    });
+    let chooser = page
+        .open_file_chooser()
+        .map(|_| "- [File chooser]: can be handled by browser_file_upload".to_owned());
+    chooser.into_iter().chain(dialog).collect()
+}

@@ -1,0 +1,89 @@
+//! Tabs, and the session as a whole.
+
+use serde::Deserialize;
+
+use super::{
+    call::{PlaywrightCall, error},
+    navigation,
+    response::{self, Response},
+};
+use crate::error::Result;
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    List,
+    New,
+    Close,
+    Select,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Tabs {
+    action: Action,
+    index: Option<f64>,
+    url: Option<String>,
+}
+
+pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> {
+    let mut response = Response::default();
+    let tab = |index: f64| {
+        let pages = call.session.open_pages();
+        let found = pages.into_iter().enumerate().find(|(at, _)| *at as f64 == index);
+        found.ok_or_else(|| error(format!("Tab {index} not found")))
+    };
+    match given.action {
+        Action::List => drop(call.page().await?),
+        Action::New => {
+            let url =
+                given.url.map(|url| navigation::target_url(&call.config, &url)).transpose()?;
+            let page = call.session.new_page().await?;
+            if let Some(url) = url {
+                navigation::open(&call, &page, &url, &mut response).await?;
+            }
+        }
+        Action::Close => {
+            let pages = call.session.open_pages();
+            let current = call.session.current_page().map(|page| page.id.clone());
+            let (at, page) = match given.index {
+                Some(index) => tab(index)?,
+                None => pages
+                    .iter()
+                    .cloned()
+                    .enumerate()
+                    .find(|(_, page)| Some(&page.id) == current.as_ref())
+                    .ok_or_else(|| error("Tab undefined not found"))?,
+            };
+            page.close().await?;
+            let left = call.session.open_pages();
+            if Some(&page.id) == current.as_ref()
+                && let Some(next) = left.get(at).or(left.last())
+            {
+                call.session.select_page(&next.id).await?;
+            }
+        }
+        Action::Select => {
+            let index = given.index.ok_or_else(|| error("Tab index is required"))?;
+            let (_, page) = tab(index)?;
+            call.session.select_page(&page.id).await?;
+        }
+    }
+    let headers = response::read_headers(&call).await;
+    response.add_text(response::tab_lines(&headers).join("\n"));
+    Ok(response)
+}
+
+pub(super) async fn close_browser(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+    call.server.connection.close(&call.server.manager, &call.session.id).await?;
+    Ok(Response::text(response::tab_lines(&[]).join("\n"))
+        .with_code("await page.close()")
+        .closing())
+}
+
+pub(super) async fn get_config(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+    let config = serde_json::to_string_pretty(&*call.config).unwrap_or_default();
+    Ok(Response::text(config))
+}
