@@ -61,6 +61,7 @@ export default defineConfig({
           page('Clicks, step by step', '/internals/click'),
           page('Fast paths', '/internals/fast-paths'),
           page('Firefox notes', '/internals/firefox'),
+          page('The Playwright set', '/internals/playwright-set'),
           page('Agent jobs', '/internals/agent-jobs'),
           page('MiniWoB++', '/internals/miniwob')
         ]
