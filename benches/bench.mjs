@@ -26,7 +26,16 @@ import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
 import { recordCosts } from './record.mjs'
 import { untilIdle } from './idle.mjs'
-import { findBrowser, httpSides, onFirefox, passing, recording, servers } from './servers.mjs'
+import { playwrightSetTimes } from './playwright-set.mjs'
+import {
+  findBrowser,
+  httpSides,
+  onFirefox,
+  passing,
+  playwrightSets,
+  recording,
+  servers
+} from './servers.mjs'
 import { others } from './others.mjs'
 import { plot } from './plot.mjs'
 import { sessionTimes } from './sessions.mjs'
@@ -124,6 +133,13 @@ await runScript(async () => {
       progress('calls to @playwright/mcp, and through Troupe')
       const costs = await passingCosts(passing({ browser, addon }), `${site.url}/form`)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
+    }
+    if (rows.some(({ id }) => id.startsWith('set'))) {
+      progress('calls of the Playwright set')
+      const sides = playwrightSets({ browser, addon })
+      await playwrightSetTimes(sides, site.url, rounds, (row, server, value) =>
+        samples.add(row, server, value)
+      )
     }
     if (rows.some(({ id }) => id.startsWith('firefox'))) {
       progress('calls on Firefox')

@@ -212,6 +212,11 @@ export const ROWS = [
     { id: `job-${name}`, title: `… ${title}`, unit: 'turns', bounds: {} },
     { id: `job-${name}-bytes`, title: '… bytes read', unit: 'B', bounds: {} }
   ]),
+  // The tools of @playwright/mcp, offered by Troupe.
+  { id: 'setFirst', title: 'Playwright set: first page', unit: 'ms', bounds: { peer: 0.5 } },
+  { id: 'setClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
+  { id: 'setNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
+  { id: 'setRows', title: '… snapshot, 400 rows', unit: 'ms', bounds: { peer: 0.3 } },
   { id: 'upstreamMedian', title: 'an upstream call adds', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'upstreamLate', title: '… to the 99th percentile', unit: 'ms', bounds: {} },
   // On Firefox, without a comparison.

@@ -98,6 +98,28 @@ export function onFirefox(addon) {
   return new StdioClient(program, { NAPI_RS_NATIVE_LIBRARY_PATH: addon })
 }
 
+/**
+ * Troupe with the Playwright set, and @playwright/mcp.
+ * @param {{ browser: string, addon: string }} options
+ * @returns {Server[]}
+ */
+export function playwrightSets({ browser, addon }) {
+  const same = [...browserFlags(browser), '--isolated']
+  const folder = record().replace(/record\.db$/, '')
+  const own = ['--tools', 'playwright', '--output-dir', join(folder, 'troupe')]
+  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon, TROUPE_STORE: join(folder, 'record.db') }
+  const troupe = [process.execPath, join(ROOT, 'bin/troupe.js'), ...same, ...own]
+  const peer = [process.execPath, join(ROOT, 'node_modules/@playwright/mcp/cli.js'), ...same]
+  return [
+    { ...playwright('troupe', 'Troupe', troupe), start: () => new StdioClient(troupe, env) },
+    playwright('peer', `@playwright/mcp ${peerVersion()}`, [
+      ...peer,
+      '--output-dir',
+      join(folder, 'peer')
+    ])
+  ]
+}
+
 /** @param {{ browser: string, addon: string, withFloor?: boolean }} options @returns {Server[]} */
 export function servers({ browser, addon, withFloor }) {
   const same = browserFlags(browser)
