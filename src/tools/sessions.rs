@@ -291,13 +291,19 @@ struct SaveStateResult {
     path: Option<String>,
 }
 
+/// Returns what a state contains: `1 cookie and the storage of 2 origins`.
+fn summary(state: &StorageState) -> String {
+    let counted = |count: usize, noun: &str| {
+        let ending = if count == 1 { "" } else { "s" };
+        format!("{count} {noun}{ending}")
+    };
+    let cookies = counted(state.cookies.len(), "cookie");
+    format!("{cookies} and the storage of {}", counted(state.origins.len(), "origin"))
+}
+
 async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SaveStateResult>> {
     let state = call.session.storage_state().await?;
-    let summary = format!(
-        "{} cookies and the storage of {} origins",
-        state.cookies.len(),
-        state.origins.len()
-    );
+    let summary = summary(&state);
     let Some(name) = given.path else {
         let bytes = state.bytes();
         let message = format!("Saved {summary}.");
@@ -366,11 +372,7 @@ struct Restored {
 async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
     let state = storage_state(&call.config, given.state).await?;
     let state = state.unmasked(call.session.secrets.vault());
-    let summary = format!(
-        "{} cookies and the storage of {} origins",
-        state.cookies.len(),
-        state.origins.len()
-    );
+    let summary = summary(&state);
     let page = call.session.restore_state(state).await?;
     Ok(Restored {
         success: true,
