@@ -46,7 +46,6 @@ const STANDS_STILL =
   'without a display, frames come in pairs: a moving element looks stable between the two'
 const NOT_SHARED =
   'its driver needs a browser process for each session, and none runs before the first session'
-const NO_LANGUAGE = 'its locale cannot be set'
 const UNASKED = 'WebDriver navigates without the `beforeunload` dialog'
 const NO_PDF = 'WebKit’s driver cannot print'
 const RUNS_ON = 'WebDriver cannot terminate a script, nor navigate while one runs'
@@ -77,6 +76,7 @@ const ABOUT_CHROMIUM = {
   'protocol/prompts.test.mjs': { '*': SERVER_ALONE },
   'protocol/refusals.test.mjs': { '*': SERVER_ALONE },
   'record/command.test.mjs': { '*': SERVER_ALONE },
+  'record/deaths.test.mjs': { '*': SERVER_ALONE },
   'record/growth.test.mjs': { '*': SERVER_ALONE },
   'record/places.test.mjs': { '*': SERVER_ALONE },
   'record/replay.test.mjs': { '*': SERVER_ALONE },
@@ -92,6 +92,8 @@ const ABOUT_CHROMIUM = {
   'life/sessions.test.mjs': { '*': IN_MEMORY },
   'life/websocket.test.mjs': { '*': 'this browser is always reached over a WebSocket' },
   'seed-000/lifetime.test.mjs': { '*': IN_MEMORY },
+  'seed-001/requirement-8.test.mjs': { '*': SERVER_ALONE },
+  'seed-001/requirement-9.test.mjs': { '*': SERVER_ALONE },
   'life/binaries.test.mjs': { '*': 'the test selects a browser itself' },
   'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
@@ -399,9 +401,6 @@ export const BROWSERS = {
         '7.1 the server starts one browser by itself': NOT_SHARED,
         '7.2 each new session is made in that browser': NOT_SHARED,
         '7.3 the browser runs on when all sessions are closed': NOT_SHARED
-      },
-      'seed-001/requirement-9.test.mjs': {
-        '9.2 the args of the configuration are the start parameters': NO_LANGUAGE
       },
       'seed-000/browser.test.mjs': {
         'Property 8: Headless Mode Configuration':
