@@ -33,7 +33,7 @@ export const CASES = {
     '<input list="d"><datalist id="d"><option>a</option><option value="b"></datalist><input type="search" list="d"><input type="number" list="d"><input list="none">'
   ],
   inputs: [
-    '<input><input type="text" value="a"><input type="password" value="secret"><input type="email" value="b@c"><input type="tel"><input type="url">',
+    '<input><input type="text" value="a"><input type="password"><input type="email" value="b@c"><input type="tel"><input type="url">',
     '<input type="number" value="3"><input type="range" value="20"><input type="search" value="s"><input type="color"><input type="date" value="2024-01-02">',
     '<input type="time" value="10:00"><input type="week"><input type="month"><input type="datetime-local"><input type="hidden" value="h"><input type="other" value="o">',
     '<input type="button" value="a"><input type="button"><input type="submit"><input type="submit" value="b"><input type="reset"><input type="reset" value=" ">',

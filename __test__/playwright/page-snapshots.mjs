@@ -107,8 +107,17 @@ export class Comparison {
 export function differences({ ours, theirs }) {
   const found = []
   for (let i = 0; i < Math.max(ours.length, theirs.length); i++) {
-    if (ours[i] !== theirs[i])
+    if (!isSame(ours[i], theirs[i]))
       found.push({ line: i + 1, ours: ours[i] ?? '', theirs: theirs[i] ?? '' })
   }
   return found
+}
+
+/**
+ * Returns whether two lines are equal. The value of a password field is masked in ours.
+ * @param {string | undefined} ours @param {string | undefined} theirs
+ */
+function isSame(ours, theirs) {
+  const masked = / ••••$/.exec(ours ?? '')
+  return ours === theirs || (masked !== null && theirs?.startsWith(`${ours?.slice(0, -4)}`))
 }

@@ -16,8 +16,11 @@ const PLAYWRIGHT = join(REPOSITORY, 'node_modules/@playwright/mcp')
 /** All capabilities of `--caps`. */
 export const CAPABILITIES = 'config,devtools,network,pdf,storage,testing,tracing,vision'
 
-/** The options of both servers. Failing actions end after one second. */
-const OPTIONS = ['--timeout-action', '1000', '--isolated']
+/** The options of both servers. */
+const OPTIONS = ['--isolated']
+
+/** When a failing action ends (ms). */
+const TIMEOUT = { troupe: '2500', playwright: '1000' }
 
 /** How long @playwright/mcp waits after each action (ms). The default is 500. */
 const SETTLE = '250'
@@ -66,7 +69,10 @@ export async function startTroupe(t, { caps = CAPABILITIES, options = [] } = {})
   const directory = workingDirectory(t)
   const server = await startServer(
     t,
-    ['--tools', 'playwright', ...capsOption(caps), ...OPTIONS, ...options],
+    [
+      ...['--tools', 'playwright', '--timeout-action', TIMEOUT.troupe],
+      ...[...capsOption(caps), ...OPTIONS, ...options]
+    ],
     {
       cwd: directory,
       command: [process.execPath, join(TROUPE_ROOT, 'bin/troupe.js')]
@@ -87,7 +93,8 @@ export async function startPlaywright(t, { caps = CAPABILITIES, options = [] } =
     t,
     [
       ...['--headless', '--no-sandbox', '--executable-path', browserExecutable()],
-      ...['--timeout-settle', SETTLE, ...capsOption(caps), ...OPTIONS, ...options]
+      ...['--timeout-settle', SETTLE, '--timeout-action', TIMEOUT.playwright],
+      ...[...capsOption(caps), ...OPTIONS, ...options]
     ],
     { cwd: directory, browser: false, command: [process.execPath, join(PLAYWRIGHT, 'cli.js')] }
   )

@@ -37,6 +37,10 @@ const RESOURCES = {
     response.setHeader('content-disposition', 'attachment; filename="report.txt"')
     send(response, 200, 'text/plain', 'the report\n')
   },
+  '/download/notes.txt': (_request, response) => {
+    response.setHeader('content-disposition', 'attachment; filename="notes.txt"')
+    send(response, 200, 'text/plain', 'the report\n')
+  },
   '/download/odd': (_request, response) => {
     response.setHeader('content-disposition', 'attachment; filename="my report (1).csv"')
     send(response, 200, 'text/csv', 'a,b\n1,2\n')

@@ -1,5 +1,7 @@
 //! The settings from the environment: `TROUPE_` and the option's name in capitals.
 
+use std::ffi::OsString;
+
 use super::error::{ConfigError, hint, one_line};
 use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
@@ -7,7 +9,7 @@ use super::value::Medium;
 
 const PREFIX: &str = "TROUPE_";
 /// The prefix of the variables of @playwright/mcp.
-const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
+pub(super) const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
 /// Variables for the process of an upstream server: the folder for its files, its session, and its
 /// port. They are not options: an upstream server that is a Troupe ignores them.
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
@@ -92,7 +94,7 @@ pub(super) fn add_playwright_settings(
     Ok(())
 }
 
-/// @playwright/mcp calls the variable of `--secrets` so.
+/// The name of `TROUPE_SECRETS` in @playwright/mcp, with Troupe's prefix.
 const SECRETS_FILE: &str = "TROUPE_SECRETS_FILE";
 
 /// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with
@@ -129,10 +131,21 @@ fn near(name: &str) -> Option<String> {
     super::nearest(&name[PREFIX.len()..], known).map(|name| format!("{PREFIX}{name}"))
 }
 
-/// Returns the names of this process's variables that configure Troupe. Child processes must not
+/// Returns the names of this process's variables that configure Troupe. An upstream server must not
 /// inherit them, because they may contain the token.
-pub fn own_variables() -> impl Iterator<Item = std::ffi::OsString> {
+pub fn own_variables() -> impl Iterator<Item = OsString> {
+    variables_with(&[PREFIX])
+}
+
+/// Returns the same, and the variables of @playwright/mcp. Browsers and installers must not inherit
+/// them.
+pub fn server_variables() -> impl Iterator<Item = OsString> {
+    variables_with(&[PREFIX, PLAYWRIGHT_PREFIX])
+}
+
+fn variables_with(prefixes: &'static [&str]) -> impl Iterator<Item = OsString> {
+    let has_prefix = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
     std::env::vars_os()
         .map(|(name, _)| name)
-        .filter(|name| name.to_str().is_some_and(|name| name.starts_with(PREFIX)))
+        .filter(move |name| name.to_str().is_some_and(has_prefix))
 }

@@ -1,5 +1,5 @@
-//! The settings from the configuration file. It can have seed 000's flat keys (`sessionTimeout`)
-//! and seed 004's nested keys (`session.maxSessions`), also both.
+//! The settings from the configuration file. It can have flat keys (`sessionTimeout`), nested keys
+//! (`session.maxSessions`), and with the Playwright set the keys of @playwright/mcp.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) struct FileSettings {
     pub version: Option<String>,
 }
 
-/// Keys of seed 004 that describe the server. They are not options.
+/// Keys that describe the server. They are not options.
 pub(super) const LABELS: &[(&str, &str)] = &[
     ("name", "Name of the server that clients see. Default: troupe"),
     ("version", "Version of the server that clients see. Default: the version of Troupe"),

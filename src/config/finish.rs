@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 #[cfg(test)]
 use serde_json::Value;
 
+use super::environment::PLAYWRIGHT_PREFIX;
 use super::error::ConfigError;
 use super::layer::{Origin, Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
@@ -52,21 +53,25 @@ pub(super) fn finish(
 }
 
 /// The output directory of @playwright/mcp.
-const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
+pub(super) const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
 /// The navigation timeout of @playwright/mcp.
 const PLAYWRIGHT_NAVIGATION: Duration = Duration::from_secs(60);
 
 /// Uses the defaults of @playwright/mcp if only its tools are offered.
 fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
-    if !config.offers_playwright_tools() || config.offers_native_tools() {
-        return Ok(());
-    }
-    if let Some(origin) = origins.get("allowed-origins") {
+    let is_meant_as_there = |origin: &&Origin| match origin {
+        Origin::Variable(name) if name.starts_with(PLAYWRIGHT_PREFIX) => true,
+        _ => config.tools.iter().any(|word| word == "playwright"),
+    };
+    if let Some(origin) = origins.get("allowed-origins").filter(is_meant_as_there) {
         // It must not have another meaning silently, because it restricts requests there.
         return Err(ConfigError::Refused {
             origin: origin.clone(),
             reason: "pass the hosts in `--allowed-domains`, which also applies to redirects",
         });
+    }
+    if !config.offers_playwright_tools() || config.offers_native_tools() {
+        return Ok(());
     }
     config.output_dir.get_or_insert_with(|| PLAYWRIGHT_OUTPUT.into());
     if !origins.contains_key("timeout-navigation") {

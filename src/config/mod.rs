@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::environment::own_variables;
+pub use self::environment::{own_variables, server_variables};
 pub use self::error::{ConfigError, one_line};
 pub use self::folders::state_folder;
 pub use self::layer::{Origin, Setting};
@@ -439,6 +439,11 @@ impl Config {
     /// Whether tools other than those of the Playwright set are offered.
     pub fn offers_native_tools(&self) -> bool {
         self.tools.iter().any(|word| word != "playwright" && !word.starts_with("browser_"))
+    }
+
+    /// Whether the user has not chosen the output directory.
+    pub fn has_default_output(&self) -> bool {
+        self.output_dir.as_ref().is_none_or(|folder| folder.as_os_str() == finish::PLAYWRIGHT_OUTPUT)
     }
 
     /// Whether calls are recorded.

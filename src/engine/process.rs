@@ -26,7 +26,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::connection::BrowserConnection;
-use crate::config::own_variables;
+use crate::config::server_variables;
 
 /// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2
 /// s.
@@ -143,7 +143,7 @@ pub fn start(
     folder: BrowserFolder,
     gone: impl FnOnce() + Send + 'static,
 ) -> io::Result<RunningBrowser> {
-    for name in own_variables() {
+    for name in server_variables() {
         command.env_remove(name);
     }
     command

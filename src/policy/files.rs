@@ -135,15 +135,24 @@ pub fn resolve_in_workspace(config: &Config, name: &str) -> Result<PathBuf> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         return Ok(path);
     }
-    if !below(&path, &roots(config)) {
+    // Existing files are replaced, so that a link would lead to another file.
+    let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+    if is_link || !below(&path, &roots(config)) {
         return Err(denied(&path, config));
     }
-    resolve_output(config, &path.display().to_string()).map_err(|_| denied(&path, config))
+    resolve_output(config, &path.display().to_string()).map_err(|error| match error.code {
+        ErrorCode::BlockedByPolicy => denied(&path, config),
+        _ => error,
+    })
 }
 
-/// Returns the absolute path that a name relative to the working directory means.
+/// Returns the absolute path that a name relative to the working directory means. Over HTTP, the
+/// output directory takes the place of the working directory.
 pub fn in_workspace(config: &Config, name: &str) -> PathBuf {
-    plain(&config.working_directory.join(name))
+    match config.shares_working_directory() {
+        true => plain(&config.working_directory.join(name)),
+        false => plain(&output_folder(config).join(name)),
+    }
 }
 
 /// Returns the real path of a file that a client names for reading, relative to the working
@@ -233,8 +242,16 @@ fn roots(config: &Config) -> Vec<PathBuf> {
         folders.extend(usable_working_directory(config).map(Path::to_path_buf));
     }
     let mut roots = Vec::new();
+    let working_directory = config.working_directory.canonicalize().ok();
     for folder in folders {
-        roots.extend(folder.canonicalize());
+        let real = folder.canonicalize().ok();
+        // A repository can contain the default folder as a link.
+        let is_trusted = |real: &PathBuf| {
+            !config.has_default_output()
+                || working_directory.as_ref().is_some_and(|root| real.starts_with(root))
+                || config.download_path.as_ref().is_some_and(|path| folder.ends_with(path))
+        };
+        roots.extend(real.filter(is_trusted));
         roots.push(plain(&folder));
     }
     roots

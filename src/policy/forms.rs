@@ -63,6 +63,7 @@ pub(super) fn forms_of(value: &str) -> Vec<Form> {
         (String::new(), value.to_owned()),
         ("json".to_owned(), json.clone()),
         ("ascii".to_owned(), ascii),
+        ("js-quoted".to_owned(), json.replace("\\\"", "\"").replace('\'', "\\'")),
         ("json-twice".to_owned(), json.replace('\\', "\\\\").replace('"', "\\\"")),
         ("json-html".to_owned(), html_of(&json)),
         ("html".to_owned(), html.clone()),

@@ -150,6 +150,8 @@ pub(super) async fn run(
                 Err(unknown) => Err(refusal(&unknown.to_string())),
             }
         };
+        // A failed call of the Playwright set has a result.
+        let is_failure = outcome.as_ref().is_ok_and(Answer::is_failure);
         let (result, error) = match outcome {
             // An agent sees pictures beside the text, not as text.
             Ok(Answer::Image(picture)) if !whole => {
@@ -167,7 +169,7 @@ pub(super) async fn run(
             Ok(answer) => (Some(answer.into_value()), None),
             Err(error) => (None, Some(serde_json::to_value(error).unwrap_or_default())),
         };
-        let failed = error.is_some();
+        let failed = is_failure || error.is_some();
         answer.success &= !failed;
         let picture = (pictures.len() > seen).then_some(pictures.len());
         answer.results.push(StepAnswer { tool: step.tool, result, picture, error });

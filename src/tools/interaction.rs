@@ -209,7 +209,7 @@ struct FillParameters {
 }
 
 /// Awaits `typing`. If that types a secret, `page` remembers it for [`Page::holds_secret`].
-async fn with_secret<T>(
+pub(super) async fn with_secret<T>(
     page: &Page,
     is_secret: bool,
     typing: impl Future<Output = Result<T>>,

@@ -13,7 +13,7 @@ use super::{
     calls::Calls,
     element, extraction, interaction, navigation, network, parameters, passed,
     person::{self, Person},
-    playwright::{self, PlaywrightCall, PlaywrightRun},
+    playwright::{self, PlaywrightCall, PlaywrightHandler},
     progress::Progress,
     record,
     recorder::{self, Recording, redact},
@@ -80,7 +80,7 @@ pub struct Invocation {
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
     /// that is no step.
     pub held: Arc<[Arc<Session>]>,
-    /// Whether the result is returned in full, for programs. StoredTexts for agents are cut to the
+    /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.
     pub whole: bool,
     /// Whether a result that shows another document contains an overview of it. `None`: as
@@ -374,7 +374,7 @@ impl Registry {
         let outcome = running.outcome();
         let is_uncut = invocation.whole || tool.is_playwright();
         let budget = if is_uncut { usize::MAX } else { config.result_budget };
-        // StoredTexts of tools that concern the server itself are always complete.
+        // Results of tools that concern the server itself are always complete.
         let by_reference = config.responses == Responses::Ref
             && !invocation.whole
             && !matches!(tool.run, Run::Server(_));
@@ -628,7 +628,7 @@ impl Registry {
     async fn run_playwright(
         &self,
         tool: &Tool,
-        run: &PlaywrightRun,
+        run: &PlaywrightHandler,
         call: PlaywrightInvocation,
         outcome: &mut CallOutcome,
         recording: &mut Recording,
@@ -660,13 +660,14 @@ impl Registry {
         let _change = mark_change(tool, &session);
         let result = if tool.properties.lifecycle == Some(LifecycleEffect::Close) {
             // The end of the session would cancel a call that runs in it.
-            run.run(&tool.name, call, given).await?
+            run.run(&tool.name, call, given).await
         } else {
-            Box::pin(session.run(run.run(&tool.name, call, given))).await?
+            Box::pin(session.run(run.run(&tool.name, call, given))).await
         };
         if let Some(entered) = entered.get() {
             recording.entered(entered.clone());
         }
+        let result = result?;
         if session.end_reason().is_none() {
             let page = match named_page {
                 Some(id) => session.page(Some(&id)).await.ok(),

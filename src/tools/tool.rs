@@ -17,7 +17,7 @@ use super::{
     answer::{Answer, AnswerKind, IntoAnswer},
     parameters, passed,
     person::Person,
-    playwright::PlaywrightRun,
+    playwright::PlaywrightHandler,
     typed::{self, TypedPath},
 };
 use crate::{
@@ -135,7 +135,7 @@ pub(super) enum Run {
     Session(Box<dyn Fn(SessionCall, Value) -> Result<ToolFuture> + Send + Sync>),
     Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
     /// A tool of the Playwright set.
-    Playwright(PlaywrightRun),
+    Playwright(PlaywrightHandler),
     /// The registry runs the steps as separate calls.
     Batch,
     /// Run by the upstream server of the session. `session`: the parameters that can name the
@@ -343,9 +343,11 @@ impl Properties {
         hints: Hints,
         switch: Option<Switch>,
         lifecycle: Option<LifecycleEffect>,
+        harmless: bool,
     ) -> Self {
         Self {
             hints,
+            harmless,
             switch,
             lifecycle,
             is_replayed: false,

@@ -140,7 +140,8 @@ export const DIALOGS = [
     ]
   ),
   scenario('download-by-navigation', '<p>Start</p>', [
-    visit('/download/report.txt'),
+    // Another file than that of `downloads`: Troupe does not replace files.
+    visit('/download/notes.txt'),
     snapshot(),
     visit('/download-by-navigation')
   ]),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
-use crate::config::own_variables;
+use crate::config::server_variables;
 
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -56,7 +56,7 @@ pub(super) async fn run(
     line: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
-    for variable in own_variables() {
+    for variable in server_variables() {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -29,7 +29,7 @@ pub(in crate::page) struct PointerState {
     press: RawPress,
 }
 
-/// What [`Page::press_mouse`] has started with the left button.
+/// The state of the left button after [`Page::press_mouse`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum RawPress {
     #[default]
@@ -97,16 +97,26 @@ impl Page {
             MouseButton::Left => std::mem::take(&mut self.pointer.lock().press),
             _ => RawPress::None,
         };
-        if press == RawPress::NativeDrag {
-            self.input(mark, self.engine.drop_at(x, y)).await?;
-        }
+        let dropped = match press {
+            RawPress::NativeDrag => self.input(mark, self.engine.drop_at(x, y)).await,
+            _ => Ok(()),
+        };
         let release = [MouseEvent::Up { x, y, button, clicks: 1, modifiers: 0 }];
         let released = self.input(mark, self.dispatch_mouse(&release)).await;
         if press != RawPress::None {
             // Fails if the release has opened a dialog or closed the page.
             drop(self.alive(self.engine.intercept_drags(false)).await);
         }
-        released
+        dropped.and(released)
+    }
+
+    /// Releases the left button without waiting, after a drag that was abandoned.
+    pub fn cancel_press(&self) {
+        let mut pointer = self.pointer.lock();
+        pointer.press = RawPress::None;
+        let Point { x, y } = pointer.at;
+        drop(pointer);
+        self.engine.cancel_drag(x, y);
     }
 
     /// Turns the mouse wheel at the last position of the pointer. `by` is in CSS pixels, to the

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    engine::{ConsoleMessage, ConsoleSource, DocumentId},
+    engine::{ConsoleKind, ConsoleMessage, ConsoleSource, DocumentId},
     page::state::console::{MOST, limit_texts},
 };
 
@@ -75,10 +75,22 @@ impl PageConsole {
         self.removed + self.entries.len()
     }
 
-    /// Returns the messages from the number `first` on.
-    pub fn since(&self, first: usize) -> Vec<ConsoleMessage> {
+    /// Returns the messages from the number `first` on, and the number of the next one.
+    pub fn since(&self, first: usize) -> (Vec<ConsoleMessage>, usize) {
         let start = first.saturating_sub(self.removed);
-        self.entries.iter().skip(start).map(|entry| entry.message.clone()).collect()
+        let messages = self.entries.iter().skip(start).map(|entry| entry.message.clone());
+        (messages.collect(), self.count())
+    }
+
+    /// Returns how many messages the current document has, and how many of them are errors and
+    /// warnings.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let current = || self.entries.iter().filter(|entry| entry.document == self.documents);
+        let count = |kinds: &[ConsoleKind]| {
+            current().filter(|entry| kinds.contains(&entry.message.kind)).count()
+        };
+        let errors = count(&[ConsoleKind::Error, ConsoleKind::PageError]);
+        (current().count(), errors, count(&[ConsoleKind::Warning]))
     }
 
     /// Returns all messages, or those of the main frame's current document.
@@ -91,7 +103,7 @@ impl PageConsole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ConsoleKind, ConsoleLevel};
+    use crate::engine::ConsoleLevel;
 
     fn message(text: &str) -> ConsoleMessage {
         ConsoleMessage {

@@ -95,8 +95,14 @@ impl PageState {
         self.own_console.lock().count()
     }
 
-    /// Returns the console messages from the number `first` on.
-    pub fn console_messages_since(&self, first: usize) -> Vec<ConsoleMessage> {
+    /// Returns how many console messages the current document has, and how many of them are errors
+    /// and warnings.
+    pub fn console_counts(&self) -> (usize, usize, usize) {
+        self.own_console.lock().counts()
+    }
+
+    /// Returns the console messages from the number `first` on, and the number of the next one.
+    pub fn console_messages_since(&self, first: usize) -> (Vec<ConsoleMessage>, usize) {
         self.own_console.lock().since(first)
     }
 

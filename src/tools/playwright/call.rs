@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     response::Response,
-    state::{self, SetState},
+    state::{self, PlaywrightState},
 };
 use crate::{
     config::Config,
@@ -41,20 +41,17 @@ pub(super) enum ModalState {
     FileChooser,
 }
 
-/// The function that runs a tool.
-pub(in crate::tools) type PlaywrightRun = Handler;
-
 type Work = Box<
     dyn Fn(PlaywrightCall, Value) -> Result<BoxFuture<'static, Result<Response>>> + Send + Sync,
 >;
 
 /// Runs a tool and renders its result.
-pub(in crate::tools) struct Handler {
+pub(in crate::tools) struct PlaywrightHandler {
     modal_state: ModalState,
     work: Work,
 }
 
-impl Handler {
+impl PlaywrightHandler {
     pub(super) fn new<P, F>(modal_state: ModalState, work: fn(PlaywrightCall, P) -> F) -> Self
     where
         P: DeserializeOwned + 'static,
@@ -118,7 +115,7 @@ impl PlaywrightCall {
     }
 
     /// Returns what the set remembers of the session.
-    pub fn state(&self) -> Arc<SetState> {
+    pub fn state(&self) -> Arc<PlaywrightState> {
         self.session.tool_state()
     }
 
@@ -161,6 +158,16 @@ impl PlaywrightCall {
     /// Records which fields the call has typed into.
     pub fn record_entered(&self, entered: &Entered) {
         let _ = self.entered.set(entered.clone());
+    }
+
+    /// Records a text that was typed, before a snapshot can show it: in password fields, it is a
+    /// secret.
+    pub fn record_typed(&self, text: &str, entered: &Entered) {
+        let secrets = &self.session.secrets;
+        if entered.passwords.contains(&true) {
+            secrets.add(text);
+        }
+        entered.secret.iter().for_each(|secret| secrets.add(secret));
     }
 }
 

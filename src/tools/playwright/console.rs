@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     config::ConsoleThreshold,
-    engine::{ConsoleKind, ConsoleMessage},
+    engine::{ConsoleKind, ConsoleMessage, Log},
     error::Result,
-    page::{Download, DownloadState, Page},
+    page::{Download, DownloadState, Page, check_log},
     tools::extraction::aside,
 };
 
@@ -42,18 +42,6 @@ fn line(message: &ConsoleMessage) -> String {
     format!("[{}] {} @ {url}:{line}", message.kind.as_str().to_uppercase(), message.text)
 }
 
-/// Returns the numbers of errors and warnings since the page was loaded.
-pub(super) fn counts(page: &Page) -> (usize, usize) {
-    let messages = page.console_messages(true);
-    let errors = messages.iter().filter(|message| is_counted_as_error(message)).count();
-    let warnings = messages.iter().filter(|message| message.kind == ConsoleKind::Warning).count();
-    (errors, warnings)
-}
-
-fn is_counted_as_error(message: &ConsoleMessage) -> bool {
-    matches!(message.kind, ConsoleKind::Error | ConsoleKind::PageError)
-}
-
 #[derive(Deserialize)]
 pub(super) struct Messages {
     level: ConsoleThreshold,
@@ -63,8 +51,8 @@ pub(super) struct Messages {
 
 pub(super) async fn messages(call: PlaywrightCall, given: Messages) -> Result<Response> {
     let page = call.page().await?;
-    let total = page.console_messages(true).len();
-    let (errors, warnings) = counts(&page);
+    check_log(call.config.browser, Log::Console)?;
+    let (total, errors, warnings) = page.console_counts();
     let mut messages = page.console_messages(given.all != Some(true));
     messages.retain(|message| level(message) <= given.level);
     // Playwright lists page errors last.
@@ -115,11 +103,10 @@ pub(super) async fn events(call: &PlaywrightCall, page: &Page) -> Result<Vec<Str
 async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<String>> {
     let threshold = call.config.console_level;
     let state = call.state();
-    let (entries, log) = {
+    let (entries, next, log) = {
         let mut remembered = state.lock();
         let memory = remembered.pages.entry(page.id.clone()).or_default();
-        let messages = page.console_messages_since(memory.next_message);
-        memory.next_message = page.console_count();
+        let (messages, next) = page.console_messages_since(memory.next_message);
         let entries: Vec<(u64, String)> = messages
             .iter()
             .filter(|message| level(message) <= threshold)
@@ -129,9 +116,12 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
                 (message.at, line)
             })
             .collect();
-        (entries, memory.console_file.clone())
+        (entries, next, memory.console_file.clone())
     };
-    let Some((first, _)) = entries.first().cloned() else { return Ok(None) };
+    let Some((first, _)) = entries.first().cloned() else {
+        state.lock().pages.entry(page.id.clone()).or_default().next_message = next;
+        return Ok(None);
+    };
     let config = call.config.clone();
     let (log, link) = aside(move || {
         let mut log = match log {
@@ -143,6 +133,7 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
     })
     .await?;
     let mut remembered = state.lock();
-    remembered.pages.entry(page.id.clone()).or_default().console_file = Some(log);
+    let memory = remembered.pages.entry(page.id.clone()).or_default();
+    (memory.console_file, memory.next_message) = (Some(log), next);
     Ok(Some(link))
 }

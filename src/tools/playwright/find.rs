@@ -49,7 +49,9 @@ pub(super) async fn find(call: PlaywrightCall, given: Find) -> Result<Response> 
         format!("No matches found for {query}.")
     } else {
         let noun = if matches.len() == 1 { "match" } else { "matches" };
-        let snippets = snippets(&lines, &matches).join("\n\n----\n\n");
+        let bytes = lines.iter().map(String::len).sum();
+        let snippets = crate::offload::in_place(bytes, || snippets(&lines, &matches));
+        let snippets = snippets.join("\n\n----\n\n");
         format!("Found {} {noun} for {query}:\n\n{snippets}", matches.len())
     };
     let mut response = Response::default();
@@ -89,19 +91,24 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
+/// Returns the parent of each line: the last line above it with a smaller indentation.
+fn parents(lines: &[String]) -> Vec<Option<usize>> {
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let parent = |(at, line): (usize, &String)| {
+        let depth = indent(line);
+        while open.last().is_some_and(|(_, above)| *above >= depth) {
+            open.pop();
+        }
+        let parent = open.last().map(|(parent, _)| *parent);
+        open.push((at, depth));
+        parent
+    };
+    lines.iter().enumerate().map(parent).collect()
+}
+
 /// Returns the lines that contain the line `at`, from the root.
-fn ancestors(lines: &[String], at: usize) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut depth = indent(&lines[at]);
-    for above in (0..at).rev() {
-        if depth == 0 {
-            break;
-        }
-        if !lines[above].trim().is_empty() && indent(&lines[above]) < depth {
-            found.push(above);
-            depth = indent(&lines[above]);
-        }
-    }
+fn ancestors(parents: &[Option<usize>], at: usize) -> Vec<usize> {
+    let mut found: Vec<usize> = std::iter::successors(parents[at], |at| parents[*at]).collect();
     found.reverse();
     found
 }
@@ -109,6 +116,7 @@ fn ancestors(lines: &[String], at: usize) -> Vec<usize> {
 /// Returns the matching lines with their ancestors and context. Omitted lines are `...`.
 fn snippets(lines: &[String], matches: &[usize]) -> Vec<String> {
     let last = lines.len() - 1;
+    let parents = parents(lines);
     let mut windows: Vec<(usize, usize)> = Vec::new();
     for line in matches {
         let (start, end) = (line.saturating_sub(CONTEXT), (line + CONTEXT).min(last));
@@ -120,10 +128,10 @@ fn snippets(lines: &[String], matches: &[usize]) -> Vec<String> {
     let mut paths = BTreeSet::new();
     for line in matches {
         paths.insert(*line);
-        paths.extend(ancestors(lines, *line));
+        paths.extend(ancestors(&parents, *line));
     }
     let snippet = |(start, end): &(usize, usize)| {
-        let mut shown = ancestors(lines, *start);
+        let mut shown = ancestors(&parents, *start);
         shown.extend(*start..=*end);
         let mut text: Vec<String> = Vec::new();
         for (position, at) in shown.iter().enumerate() {

@@ -14,9 +14,12 @@ use super::{
 use crate::{
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
-    page::{ActionOutcome, ClickOptions, PlaywrightTarget, Point, PointerTarget, TypeOptions},
+    page::{
+        ActionOutcome, ClickOptions, Entered, Page, PlaywrightTarget, Point, PointerTarget,
+        TypeOptions,
+    },
     policy::files,
-    tools::extraction::aside,
+    tools::{extraction::aside, interaction::with_secret},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -181,10 +184,14 @@ pub(super) async fn press_key(call: PlaywrightCall, given: Key) -> Result<Respon
     response.add_code(format!("// Press {}", given.key));
     response.add_code(format!("await page.keyboard.press({});", code::quote(&given.key)));
     let pressed = call.act(page.press(&given.key, 0, None, call.config.timeout_action)).await;
-    let pressed = pressed.map_err(|problem| {
-        let message = format!("{API}: Unknown key: \"{}\"", given.key);
-        TroupeError { message, ..problem }
+    let pressed = pressed.map_err(|problem| match problem.code {
+        ErrorCode::InvalidParameters => {
+            let message = format!("{API}: Unknown key: \"{}\"", given.key);
+            TroupeError { message, ..problem }
+        }
+        _ => problem,
     })?;
+    pressed.entered.secret.iter().for_each(|secret| call.session.secrets.add(secret));
     call.record_entered(&pressed.entered);
     if given.key == "Enter" {
         response.show_page();
@@ -203,9 +210,10 @@ impl TypedText {
     /// Reads a text that may be the name of a secret.
     fn new(call: &PlaywrightCall, text: &str) -> Result<Self> {
         let vault = call.session.secrets.vault();
-        let is_secret = vault.names().any(|name| name == text);
-        let value = vault.typed(text)?.text.into_owned();
-        let code = if is_secret { format!("process.env['{text}']") } else { code::quote(text) };
+        let typed = vault.typed(text)?;
+        let (is_secret, value) = (typed.is_secret, typed.text.into_owned());
+        let is_name = vault.names().any(|name| name == text);
+        let code = if is_name { format!("process.env['{text}']") } else { code::quote(text) };
         Ok(Self { value, code, is_secret })
     }
 }
@@ -222,9 +230,6 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
     let page = call.page().await?;
     let target = call.strict_target(&page, &given.target).await?;
     let text = TypedText::new(&call, &given.text)?;
-    if text.is_secret {
-        page.note_secret();
-    }
     let mut response = Response::default();
     let timeout = call.config.timeout_action;
     let locator = &target.locator;
@@ -232,13 +237,16 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
         response.add_code(format!("await page.{locator}.pressSequentially({});", text.code));
         response.show_page();
         let options = TypeOptions { delay: Duration::ZERO, clear: false, submit: false, timeout };
-        let typed = page.type_text(&target.reference, &text.value, &options).await;
+        let typing = page.type_text(&target.reference, &text.value, &options);
+        let typed = with_secret(&page, text.is_secret, typing).await;
         typed.map_err(|error| action_error(&call, &target, error))?
     } else {
         response.add_code(format!("await page.{locator}.fill({});", text.code));
-        let filled = page.fill(&target.reference, &text.value, timeout).await;
+        let filling = page.fill(&target.reference, &text.value, timeout);
+        let filled = with_secret(&page, text.is_secret, filling).await;
         filled.map_err(|error| action_error(&call, &target, error))?
     };
+    call.record_typed(&text.value, &done.entered);
     call.record_entered(&done.entered);
     if given.submit == Some(true) {
         response.add_code(format!("await page.{locator}.press('Enter');"));
@@ -273,42 +281,54 @@ pub(super) struct Form {
 
 pub(super) async fn fill_form(call: PlaywrightCall, given: Form) -> Result<Response> {
     let page = call.page().await?;
-    let timeout = call.config.timeout_action;
     let mut response = Response::default();
-    let mut entered = crate::page::Entered::default();
-    for Field { target, r#type, value } in given.fields {
-        let target = call.strict_target(&page, &target).await?;
+    let mut entered = Entered::default();
+    let filled = fill_fields(&call, &page, given.fields, &mut entered, &mut response).await;
+    // Also if a later field has failed.
+    call.record_entered(&entered);
+    filled?;
+    Ok(response)
+}
+
+async fn fill_fields(
+    call: &PlaywrightCall,
+    page: &Page,
+    fields: Vec<Field>,
+    entered: &mut Entered,
+    response: &mut Response,
+) -> Result<()> {
+    let timeout = call.config.timeout_action;
+    for Field { target, r#type, value } in fields {
+        let target = call.strict_target(page, &target).await?;
         let locator = &target.locator;
         match r#type {
             FieldType::Textbox | FieldType::Slider => {
-                let text = TypedText::new(&call, &value)?;
-                if text.is_secret {
-                    page.note_secret();
-                }
-                let filled = page.fill(&target.reference, &text.value, timeout).await;
-                let filled = filled.map_err(|error| action_error(&call, &target, error))?;
+                let text = TypedText::new(call, &value)?;
+                let filling = page.fill(&target.reference, &text.value, timeout);
+                let filled = with_secret(page, text.is_secret, filling).await;
+                let filled = filled.map_err(|error| action_error(call, &target, error))?;
+                call.record_typed(&text.value, &filled.entered);
                 entered.passwords.push(filled.entered.passwords.contains(&true));
-                entered.secret = filled.entered.secret.or(entered.secret);
+                entered.secret = filled.entered.secret.or(entered.secret.take());
                 response.add_code(format!("await page.{locator}.fill({});", text.code));
             }
             FieldType::Checkbox | FieldType::Radio => {
                 let checked = value == "true";
                 let set = page.set_checked(&target.reference, checked, timeout).await;
-                set.map_err(|error| action_error(&call, &target, error))?;
+                set.map_err(|error| action_error(call, &target, error))?;
                 entered.passwords.push(false);
                 let method = if checked { "check" } else { "uncheck" };
                 response.add_code(format!("await page.{locator}.{method}();"));
             }
             FieldType::Combobox => {
                 let values = [value];
-                choose(&call, &target, &values).await?;
+                choose(call, &target, &values).await?;
                 entered.passwords.push(false);
                 response.add_code(select_code(&target, &values));
             }
         }
     }
-    call.record_entered(&entered);
-    Ok(response)
+    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -374,12 +394,13 @@ pub(super) struct Drop {
 
 /// Dispatches the events of a drop from outside of the page, with this element and payload.
 const DROP: &str = r"(element) => {
+  const payload = PAYLOAD
   const transfer = new DataTransfer()
-  for (const { name, type, content } of PAYLOAD.files) {
+  for (const { name, type, content } of payload.files) {
     const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0))
     transfer.items.add(new File([bytes], name, { type }))
   }
-  for (const [type, value] of Object.entries(PAYLOAD.data)) transfer.setData(type, value)
+  for (const [type, value] of Object.entries(payload.data)) transfer.setData(type, value)
   const box = element.getBoundingClientRect()
   const init = {
     bubbles: true, cancelable: true, composed: true, dataTransfer: transfer,
@@ -406,7 +427,7 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: Drop) -> Result<Respo
             "files".into(),
             if let [only] = paths.as_slice() { json!(only) } else { json!(paths) },
         );
-        files = aside(move || paths.iter().map(file_content).collect::<Result<Vec<_>>>()).await?;
+        files = aside(move || file_contents(&paths)).await?;
     }
     let data = given.data.map(Value::Object);
     written.extend(data.clone().map(|data| ("data".to_owned(), data)));
@@ -417,6 +438,26 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: Drop) -> Result<Respo
     let code =
         format!("await page.{}.drop({});", target.locator, code::object(&Value::Object(written)));
     Ok(Response::default().with_code(code).showing_page())
+}
+
+/// Maximum bytes of the files of a drop, as Playwright has for files in memory.
+const LARGEST_DROP: u64 = 50 * 1024 * 1024;
+
+/// Reads the files for a drop.
+fn file_contents(paths: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut bytes = 0;
+    for path in paths {
+        let found = std::fs::metadata(path)
+            .map_err(|problem| error(format!("`{}` cannot be read: {problem}", path.display())))?;
+        if !found.is_file() {
+            return Err(error(format!("`{}` is not a file", path.display())));
+        }
+        bytes += found.len();
+    }
+    if bytes > LARGEST_DROP {
+        return Err(error(format!("the files have {bytes} bytes; the limit is {LARGEST_DROP}")));
+    }
+    paths.iter().map(file_content).collect()
 }
 
 /// Reads a file for a drop: its name, type and content in base64.

@@ -27,6 +27,6 @@ mod testing;
 mod unavailable;
 
 pub(super) use arguments::check;
-pub(super) use call::{PlaywrightCall, PlaywrightRun};
+pub(super) use call::{PlaywrightCall, PlaywrightHandler};
 pub(super) use response::{error_text, failure};
 pub(super) use rows::tools;

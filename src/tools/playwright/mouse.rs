@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scopeguard::ScopeGuard;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -76,8 +77,14 @@ pub(super) async fn drag(call: PlaywrightCall, given: Drag) -> Result<Response> 
     let page = call.page().await?;
     let dragging = async {
         page.move_mouse(point(start_x, start_y)).await?;
+        // Releases the button also if the call fails or is canceled.
+        let release = scopeguard::guard((), |()| page.cancel_press());
         page.press_mouse(MouseButton::Left).await?;
+        if page.dialog().is_some() {
+            return Ok(());
+        }
         page.move_mouse(point(end_x, end_y)).await?;
+        ScopeGuard::into_inner(release);
         page.release_mouse(MouseButton::Left).await
     };
     page.settled_after(dragging).await?;

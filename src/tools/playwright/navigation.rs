@@ -121,7 +121,7 @@ pub(super) async fn resize(call: PlaywrightCall, given: Resize) -> Result<Respon
             )));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        Ok(length.clamp(0.0, 10_000_000.0) as u32)
+        Ok(length.clamp(0.0, 10_000.0) as u32)
     };
     let (wide, high) = (pixels("width", width)?, pixels("height", height)?);
     let page = call.page().await?;
@@ -146,7 +146,10 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
         return Err(error("Either time, text or textGone must be provided"));
     }
     let mut response = Response::default();
-    let page = call.session.current_page().ok_or_else(|| error("No open pages available."));
+    let page = match &call.page_id {
+        Some(id) => call.session.page(Some(id)).await,
+        None => call.session.current_page().ok_or_else(|| error("No open pages available.")),
+    };
     let time = requested.map(|time| time.min(LONGEST_WAIT));
     if let Some(time) = time {
         response.add_code(format!("await new Promise(f => setTimeout(f, {time} * 1000));"));

@@ -14,11 +14,23 @@ use crate::{
     page::{LoggedRequest, Page},
 };
 
-/// Returns the requests since `browser_navigate`, each with its number in the page.
-fn requests_of(call: &PlaywrightCall, page: &Page) -> Vec<(usize, LoggedRequest)> {
+/// A request of a page.
+struct Numbered {
+    /// From 1, since `browser_navigate`. It stays the same if the log has removed older requests.
+    index: usize,
+    /// The number in the page's log.
+    number: usize,
+    request: LoggedRequest,
+}
+
+/// Returns the requests since `browser_navigate`.
+fn requests_of(call: &PlaywrightCall, page: &Page) -> Vec<Numbered> {
     let state = call.state();
     let first = state.lock().pages.get(&page.id).map_or(0, |memory| memory.first_request);
-    page.requests_since(first)
+    let numbered = page.requests_since(first).into_iter();
+    numbered
+        .map(|(number, request)| Numbered { index: number - first + 1, number, request })
+        .collect()
 }
 
 /// Shortens a `data:` URL, which contains a whole document.
@@ -65,18 +77,18 @@ pub(super) async fn requests(call: PlaywrightCall, given: Requests) -> Result<Re
         None => vec![true; requests.len()],
         Some(filter) => {
             let urls: Vec<String> =
-                requests.iter().map(|(_, request)| request.url.clone()).collect();
+                requests.iter().map(|numbered| numbered.request.url.clone()).collect();
             let matching = page.regex_matches(&filter, "", &urls).await;
             matching.map_err(|_| invalid_regex("browser_network_requests", "filter"))?
         }
     };
     let mut lines = Vec::new();
     let mut hidden = 0;
-    for (index, ((_, request), shown)) in requests.iter().zip(shown).enumerate() {
+    for (Numbered { index, request, .. }, shown) in requests.iter().zip(shown) {
         if !given.r#static && is_static(request) {
             hidden += 1;
         } else if shown {
-            lines.push(format!("{}. {}", index + 1, summary(request)));
+            lines.push(format!("{index}. {}", summary(request)));
         }
     }
     if hidden > 0 {
@@ -110,7 +122,8 @@ pub(super) async fn request(call: PlaywrightCall, given: Request) -> Result<Resp
     let page = call.page().await?;
     page.check_requests()?;
     let requests = requests_of(&call, &page);
-    let Some((number, request)) = given.index.checked_sub(1).and_then(|at| requests.get(at)) else {
+    let found = requests.iter().find(|numbered| numbered.index == given.index);
+    let Some(Numbered { number, request, .. }) = found else {
         return Ok(Response::error(format!(
             "Request #{} not found. Use browser_network_requests to see available indexes.",
             given.index

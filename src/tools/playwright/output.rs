@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::call::PlaywrightCall;
+use super::call::{PlaywrightCall, error};
 use crate::{
     config::{Config, FilePaths},
     error::{ErrorCode, Result, TroupeError},
@@ -78,10 +78,17 @@ pub(super) async fn path_for(config: &Config, name: FileName) -> Result<WrittenF
     let config = config.clone();
     aside(move || {
         let path = match name {
-            FileName::Given(name) => files::resolve_in_workspace(&config, &name)?,
+            FileName::Given(name) => {
+                let path = files::resolve_in_workspace(&config, &name)?;
+                if config.read_only && path.exists() {
+                    return Err(error(format!("`{name}` exists, and this server is read-only")));
+                }
+                path
+            }
+            // Calls of other sessions may create a file in the same millisecond.
             FileName::Timestamped { prefix, extension } => {
                 let name = format!("{}.{extension}", timestamped(prefix, now()));
-                files::resolve_output(&config, &name)?
+                files::create_output(&config, &name)?.0
             }
         };
         Ok(WrittenFile { name: name_of(&config, &path), path })
@@ -131,7 +138,7 @@ impl LogFile {
     /// Creates a log in the output directory.
     pub fn create(config: &Config, prefix: &str, started: u64) -> Result<Self> {
         let name = format!("{}.log", timestamped(prefix, started));
-        let path = files::resolve_output(config, &name)?;
+        let (path, _) = files::create_output(config, &name)?;
         Ok(Self { name: name_of(config, &path), path, started, lines: 0 })
     }
 

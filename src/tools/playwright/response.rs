@@ -138,10 +138,17 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
     let modal = current.as_deref().map(modal_states).unwrap_or_default();
     // Before the headers, because the snapshot waits for frames that still load.
     let snapshot = match &current {
-        Some(page) => snapshot(call, page, shown, modal.is_empty()).await?,
+        Some(page) => match snapshot(call, page, shown, modal.is_empty()).await {
+            // The action is done: it must not look as if it had failed.
+            Err(error) if matches!(shown, Shown::Page) => Some(Rendered {
+                text: format!("- The snapshot could not be taken: {}", error.message),
+                is_link: true,
+            }),
+            other => other?,
+        },
         None => None,
     };
-    let headers = join_all(pages.iter().map(|page| Header::read(call, page, &current))).await;
+    let headers = join_all(pages.iter().map(|page| Header::read(page, current.as_deref()))).await;
     let changed = remember_headers(call, &pages, &headers);
     let shows_page = !matches!(shown_by(call, shown), Shown::Nothing);
     if shows_page || changed {
@@ -156,7 +163,11 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
         sections.add("Snapshot", (!is_link).then_some("yaml"), &[text]);
     }
     let events = match &current {
-        Some(page) if modal.is_empty() => console::events(call, page).await?,
+        Some(page) if modal.is_empty() => {
+            console::events(call, page).await.unwrap_or_else(|error| {
+                vec![format!("- The console log could not be written: {}", error.message)]
+            })
+        }
         _ => Vec::new(),
     };
     sections.add("Events", None, &events);
@@ -212,23 +223,18 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub async fn read(
-        call: &PlaywrightCall,
-        page: &Arc<Page>,
-        current: &Option<Arc<Page>>,
-    ) -> Self {
+    pub async fn read(page: &Page, current: Option<&Page>) -> Self {
         let has_crashed = page.has_crashed();
         let title = if has_crashed || !modal_states(page).is_empty() {
             String::new()
         } else {
             page.title().await.unwrap_or_default()
         };
-        let (errors, warnings) = console::counts(page);
-        let _ = call;
+        let (_, errors, warnings) = page.console_counts();
         Self {
             title,
             url: page.document_url(),
-            is_current: current.as_ref().is_some_and(|current| current.id == page.id),
+            is_current: current.is_some_and(|current| current.id == page.id),
             has_crashed,
             status: page.document_status().filter(|(code, _)| !(200..300).contains(code)).map(
                 |(code, text)| {
@@ -292,7 +298,7 @@ pub(super) fn tab_lines(headers: &[Header]) -> Vec<String> {
 pub(super) async fn read_headers(call: &PlaywrightCall) -> Vec<Header> {
     let pages = call.session.open_pages();
     let current = call.session.current_page();
-    let headers = join_all(pages.iter().map(|page| Header::read(call, page, &current))).await;
+    let headers = join_all(pages.iter().map(|page| Header::read(page, current.as_deref()))).await;
     remember_headers(call, &pages, &headers);
     headers
 }

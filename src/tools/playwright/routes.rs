@@ -120,27 +120,23 @@ pub(super) async fn list(call: PlaywrightCall, _given: Nothing) -> Result<Respon
 }
 
 #[derive(Deserialize)]
-pub(super) struct OldRoute {
+pub(super) struct RemovedRoute {
     pattern: Option<String>,
 }
 
-pub(super) async fn remove(call: PlaywrightCall, given: OldRoute) -> Result<Response> {
+pub(super) async fn remove(call: PlaywrightCall, given: RemovedRoute) -> Result<Response> {
     let pattern = given.pattern.filter(|pattern| !pattern.is_empty());
-    let removed = {
-        let state = call.state();
-        let mut remembered = state.lock();
-        let (removed, kept): (Vec<_>, Vec<_>) = remembered
-            .routes
-            .drain(..)
-            .partition(|route| pattern.as_ref().is_none_or(|pattern| route.pattern == *pattern));
-        remembered.routes = kept;
-        removed
-    };
+    let state = call.state();
+    let is_meant =
+        |route: &ListedRoute| pattern.as_ref().is_none_or(|pattern| route.pattern == *pattern);
+    let removed: Vec<ListedRoute> =
+        state.lock().routes.iter().filter(|route| is_meant(route)).cloned().collect();
     call.session
         .change_network(|rules| {
             rules.routes.retain(|rule| !removed.iter().any(|route| route.rule == *rule));
         })
         .await?;
+    state.lock().routes.retain(|route| !is_meant(route));
     Ok(Response::text(match pattern {
         Some(pattern) => format!("Removed {} route(s) for pattern: {pattern}", removed.len()),
         None => format!("Removed all {} route(s)", removed.len()),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    call::{Handler, ModalState},
+    call::{ModalState, PlaywrightHandler},
     console, evaluation, extraction, find, interaction, mouse, navigation, network, routes,
     storage, tabs, testing, unavailable,
 };
@@ -56,6 +56,7 @@ fn row(listed: Listed) -> Option<Tool> {
             Hints { read_only, destructive: !read_only },
             switch(&name),
             (name == "browser_close").then_some(LifecycleEffect::Close),
+            HARMLESS.contains(&&*name),
         ),
         name: name.into(),
         group: Group::Playwright(capability_name(&capability)),
@@ -69,6 +70,15 @@ fn row(listed: Listed) -> Option<Tool> {
         run: Run::Playwright(handler),
     })
 }
+
+/// Tools that change no page and nothing that a site stores, although they are not read-only.
+const HARMLESS: &[&str] = &[
+    "browser_close",
+    "browser_navigate",
+    "browser_navigate_back",
+    "browser_resize",
+    "browser_tabs",
+];
 
 /// Returns the option that can disable a tool.
 fn switch(name: &str) -> Option<Switch> {
@@ -88,81 +98,97 @@ fn capability_name(name: &str) -> &'static str {
 }
 
 /// Returns the function of a tool.
-fn handler(name: &str) -> Option<Handler> {
+fn handler(name: &str) -> Option<PlaywrightHandler> {
     use ModalState::{Any, Dialog, FileChooser, None as Never};
     Some(match name {
-        "browser_close" => Handler::new(Any, tabs::close_browser),
-        "browser_resize" => Handler::new(Never, navigation::resize),
-        "browser_get_config" => Handler::new(Any, tabs::get_config),
-        "browser_console_messages" => Handler::new(Never, console::messages),
-        "browser_cookie_list" => Handler::new(Any, storage::list_cookies),
-        "browser_cookie_get" => Handler::new(Any, storage::get_cookie),
-        "browser_cookie_set" => Handler::new(Any, storage::set_cookie),
-        "browser_cookie_delete" => Handler::new(Any, storage::delete_cookie),
-        "browser_cookie_clear" => Handler::new(Any, storage::clear_cookies),
-        "browser_highlight" => Handler::new(Never, testing::highlight),
-        "browser_hide_highlight" => Handler::new(Never, testing::hide_highlight),
-        "browser_handle_dialog" => Handler::new(Dialog, interaction::handle_dialog),
-        "browser_emulate_media" => Handler::new(Never, navigation::emulate_media),
-        "browser_evaluate" => Handler::new(Never, evaluation::evaluate),
-        "browser_file_upload" => Handler::new(FileChooser, interaction::upload_files),
-        "browser_drop" => Handler::new(Never, interaction::drop_data),
-        "browser_find" => Handler::new(Never, find::find),
-        "browser_fill_form" => Handler::new(Never, interaction::fill_form),
-        "browser_press_key" => Handler::new(Never, interaction::press_key),
-        "browser_type" => Handler::new(Never, interaction::type_text),
-        "browser_mouse_move_xy" => Handler::new(Never, mouse::move_to),
-        "browser_mouse_click_xy" => Handler::new(Never, mouse::click),
-        "browser_mouse_drag_xy" => Handler::new(Never, mouse::drag),
-        "browser_mouse_down" => Handler::new(Never, mouse::press),
-        "browser_mouse_up" => Handler::new(Never, mouse::release),
-        "browser_mouse_wheel" => Handler::new(Never, mouse::wheel),
-        "browser_navigate" => Handler::new(Any, navigation::navigate),
-        "browser_navigate_back" => Handler::new(Never, navigation::go_back),
-        "browser_network_requests" => Handler::new(Never, network::requests),
-        "browser_network_request" => Handler::new(Never, network::request),
-        "browser_network_state_set" => Handler::new(Any, network::set_state),
-        "browser_pdf_save" => Handler::new(Never, extraction::save_pdf),
-        "browser_route" => Handler::new(Any, routes::add),
-        "browser_route_list" => Handler::new(Any, routes::list),
-        "browser_unroute" => Handler::new(Any, routes::remove),
-        "browser_take_screenshot" => Handler::new(Never, extraction::screenshot),
-        "browser_snapshot" => Handler::new(Never, extraction::snapshot),
-        "browser_click" => Handler::new(Never, interaction::click),
-        "browser_drag" => Handler::new(Never, interaction::drag),
-        "browser_hover" => Handler::new(Never, interaction::hover),
-        "browser_select_option" => Handler::new(Never, interaction::select),
-        "browser_generate_locator" => Handler::new(Never, testing::generate_locator),
-        "browser_storage_state" => Handler::new(Any, storage::save_state),
-        "browser_set_storage_state" => Handler::new(Any, storage::restore_state),
-        "browser_tabs" => Handler::new(Any, tabs::tabs),
-        "browser_verify_element_visible" => Handler::new(Never, testing::verify_element),
-        "browser_verify_text_visible" => Handler::new(Never, testing::verify_text),
-        "browser_verify_list_visible" => Handler::new(Never, testing::verify_list),
-        "browser_verify_value" => Handler::new(Never, testing::verify_value),
-        "browser_wait_for" => Handler::new(Any, navigation::wait_for),
-        "browser_localstorage_list" => Handler::new(Never, storage::list::<storage::Local>),
-        "browser_localstorage_get" => Handler::new(Never, storage::get::<storage::Local>),
-        "browser_localstorage_set" => Handler::new(Never, storage::set::<storage::Local>),
-        "browser_localstorage_delete" => Handler::new(Never, storage::delete::<storage::Local>),
-        "browser_localstorage_clear" => Handler::new(Never, storage::clear::<storage::Local>),
-        "browser_sessionstorage_list" => Handler::new(Never, storage::list::<storage::Session>),
-        "browser_sessionstorage_get" => Handler::new(Never, storage::get::<storage::Session>),
-        "browser_sessionstorage_set" => Handler::new(Never, storage::set::<storage::Session>),
-        "browser_sessionstorage_delete" => Handler::new(Never, storage::delete::<storage::Session>),
-        "browser_sessionstorage_clear" => Handler::new(Never, storage::clear::<storage::Session>),
-        "browser_run_code_unsafe" => Handler::new(Any, unavailable::run_code),
-        "browser_annotate" => Handler::new(Any, unavailable::annotate),
-        "browser_resume" => Handler::new(Any, unavailable::resume),
-        "browser_start_recording" => Handler::new(Any, unavailable::recording),
-        "browser_stop_recording" => Handler::new(Any, unavailable::recording),
-        "browser_start_tracing" => Handler::new(Any, unavailable::tracing),
-        "browser_stop_tracing" => Handler::new(Any, unavailable::tracing),
-        "browser_start_video" => Handler::new(Any, unavailable::video),
-        "browser_stop_video" => Handler::new(Any, unavailable::video),
-        "browser_video_chapter" => Handler::new(Any, unavailable::video),
-        "browser_video_show_actions" => Handler::new(Any, unavailable::video),
-        "browser_video_hide_actions" => Handler::new(Any, unavailable::video),
+        "browser_close" => PlaywrightHandler::new(Any, tabs::close_browser),
+        "browser_resize" => PlaywrightHandler::new(Never, navigation::resize),
+        "browser_get_config" => PlaywrightHandler::new(Any, tabs::get_config),
+        "browser_console_messages" => PlaywrightHandler::new(Never, console::messages),
+        "browser_cookie_list" => PlaywrightHandler::new(Any, storage::list_cookies),
+        "browser_cookie_get" => PlaywrightHandler::new(Any, storage::get_cookie),
+        "browser_cookie_set" => PlaywrightHandler::new(Any, storage::set_cookie),
+        "browser_cookie_delete" => PlaywrightHandler::new(Any, storage::delete_cookie),
+        "browser_cookie_clear" => PlaywrightHandler::new(Any, storage::clear_cookies),
+        "browser_highlight" => PlaywrightHandler::new(Never, testing::highlight),
+        "browser_hide_highlight" => PlaywrightHandler::new(Never, testing::hide_highlight),
+        "browser_handle_dialog" => PlaywrightHandler::new(Dialog, interaction::handle_dialog),
+        "browser_emulate_media" => PlaywrightHandler::new(Never, navigation::emulate_media),
+        "browser_evaluate" => PlaywrightHandler::new(Never, evaluation::evaluate),
+        "browser_file_upload" => PlaywrightHandler::new(FileChooser, interaction::upload_files),
+        "browser_drop" => PlaywrightHandler::new(Never, interaction::drop_data),
+        "browser_find" => PlaywrightHandler::new(Never, find::find),
+        "browser_fill_form" => PlaywrightHandler::new(Never, interaction::fill_form),
+        "browser_press_key" => PlaywrightHandler::new(Never, interaction::press_key),
+        "browser_type" => PlaywrightHandler::new(Never, interaction::type_text),
+        "browser_mouse_move_xy" => PlaywrightHandler::new(Never, mouse::move_to),
+        "browser_mouse_click_xy" => PlaywrightHandler::new(Never, mouse::click),
+        "browser_mouse_drag_xy" => PlaywrightHandler::new(Never, mouse::drag),
+        "browser_mouse_down" => PlaywrightHandler::new(Never, mouse::press),
+        "browser_mouse_up" => PlaywrightHandler::new(Never, mouse::release),
+        "browser_mouse_wheel" => PlaywrightHandler::new(Never, mouse::wheel),
+        "browser_navigate" => PlaywrightHandler::new(Any, navigation::navigate),
+        "browser_navigate_back" => PlaywrightHandler::new(Never, navigation::go_back),
+        "browser_network_requests" => PlaywrightHandler::new(Never, network::requests),
+        "browser_network_request" => PlaywrightHandler::new(Never, network::request),
+        "browser_network_state_set" => PlaywrightHandler::new(Any, network::set_state),
+        "browser_pdf_save" => PlaywrightHandler::new(Never, extraction::save_pdf),
+        "browser_route" => PlaywrightHandler::new(Any, routes::add),
+        "browser_route_list" => PlaywrightHandler::new(Any, routes::list),
+        "browser_unroute" => PlaywrightHandler::new(Any, routes::remove),
+        "browser_take_screenshot" => PlaywrightHandler::new(Never, extraction::screenshot),
+        "browser_snapshot" => PlaywrightHandler::new(Never, extraction::snapshot),
+        "browser_click" => PlaywrightHandler::new(Never, interaction::click),
+        "browser_drag" => PlaywrightHandler::new(Never, interaction::drag),
+        "browser_hover" => PlaywrightHandler::new(Never, interaction::hover),
+        "browser_select_option" => PlaywrightHandler::new(Never, interaction::select),
+        "browser_generate_locator" => PlaywrightHandler::new(Never, testing::generate_locator),
+        "browser_storage_state" => PlaywrightHandler::new(Any, storage::save_state),
+        "browser_set_storage_state" => PlaywrightHandler::new(Any, storage::restore_state),
+        "browser_tabs" => PlaywrightHandler::new(Any, tabs::tabs),
+        "browser_verify_element_visible" => PlaywrightHandler::new(Never, testing::verify_element),
+        "browser_verify_text_visible" => PlaywrightHandler::new(Never, testing::verify_text),
+        "browser_verify_list_visible" => PlaywrightHandler::new(Never, testing::verify_list),
+        "browser_verify_value" => PlaywrightHandler::new(Never, testing::verify_value),
+        "browser_wait_for" => PlaywrightHandler::new(Any, navigation::wait_for),
+        "browser_localstorage_list" => {
+            PlaywrightHandler::new(Never, storage::list::<storage::Local>)
+        }
+        "browser_localstorage_get" => PlaywrightHandler::new(Never, storage::get::<storage::Local>),
+        "browser_localstorage_set" => PlaywrightHandler::new(Never, storage::set::<storage::Local>),
+        "browser_localstorage_delete" => {
+            PlaywrightHandler::new(Never, storage::delete::<storage::Local>)
+        }
+        "browser_localstorage_clear" => {
+            PlaywrightHandler::new(Never, storage::clear::<storage::Local>)
+        }
+        "browser_sessionstorage_list" => {
+            PlaywrightHandler::new(Never, storage::list::<storage::Session>)
+        }
+        "browser_sessionstorage_get" => {
+            PlaywrightHandler::new(Never, storage::get::<storage::Session>)
+        }
+        "browser_sessionstorage_set" => {
+            PlaywrightHandler::new(Never, storage::set::<storage::Session>)
+        }
+        "browser_sessionstorage_delete" => {
+            PlaywrightHandler::new(Never, storage::delete::<storage::Session>)
+        }
+        "browser_sessionstorage_clear" => {
+            PlaywrightHandler::new(Never, storage::clear::<storage::Session>)
+        }
+        "browser_run_code_unsafe" => PlaywrightHandler::new(Any, unavailable::run_code),
+        "browser_annotate" => PlaywrightHandler::new(Any, unavailable::annotate),
+        "browser_resume" => PlaywrightHandler::new(Any, unavailable::resume),
+        "browser_start_recording" => PlaywrightHandler::new(Any, unavailable::recording),
+        "browser_stop_recording" => PlaywrightHandler::new(Any, unavailable::recording),
+        "browser_start_tracing" => PlaywrightHandler::new(Any, unavailable::tracing),
+        "browser_stop_tracing" => PlaywrightHandler::new(Any, unavailable::tracing),
+        "browser_start_video" => PlaywrightHandler::new(Any, unavailable::video),
+        "browser_stop_video" => PlaywrightHandler::new(Any, unavailable::video),
+        "browser_video_chapter" => PlaywrightHandler::new(Any, unavailable::video),
+        "browser_video_show_actions" => PlaywrightHandler::new(Any, unavailable::video),
+        "browser_video_hide_actions" => PlaywrightHandler::new(Any, unavailable::video),
         _ => return None,
     })
 }

@@ -9,18 +9,18 @@ use crate::page::Page;
 
 /// What the tool set remembers of a session.
 #[derive(Default)]
-pub(in crate::tools) struct SetState(Mutex<Remembered>);
+pub(in crate::tools) struct PlaywrightState(Mutex<PlaywrightStateData>);
 
 #[derive(Default)]
-pub(super) struct Remembered {
+pub(super) struct PlaywrightStateData {
     /// By page id.
-    pub pages: HashMap<String, PageMemory>,
+    pub pages: HashMap<String, PageResponseState>,
     pub routes: Vec<ListedRoute>,
 }
 
 /// What the tool set remembers of a page.
 #[derive(Default)]
-pub(super) struct PageMemory {
+pub(super) struct PageResponseState {
     /// The page's header in the last response that contained it.
     pub header: Option<Header>,
     /// The number of the page's first request since `browser_navigate`.
@@ -32,8 +32,8 @@ pub(super) struct PageMemory {
     pub announced_downloads: HashSet<String>,
 }
 
-impl SetState {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Remembered> {
+impl PlaywrightState {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PlaywrightStateData> {
         self.0.lock()
     }
 

@@ -1,13 +1,17 @@
 //! Tabs, and the session as a whole.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     call::{PlaywrightCall, error},
     navigation,
     response::{self, Response},
 };
-use crate::error::Result;
+use crate::{
+    config::{Config, redacted_proxy},
+    error::Result,
+};
 
 #[derive(Deserialize)]
 pub(super) struct Nothing {}
@@ -84,6 +88,19 @@ pub(super) async fn close_browser(call: PlaywrightCall, _given: Nothing) -> Resu
 }
 
 pub(super) async fn get_config(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
-    let config = serde_json::to_string_pretty(&*call.config).unwrap_or_default();
-    Ok(Response::text(config))
+    let config = serde_json::to_string_pretty(&without_credentials(&call.config));
+    Ok(Response::text(config.unwrap_or_default()))
+}
+
+/// Returns the configuration without tokens, and without settings that can contain credentials.
+fn without_credentials(config: &Config) -> Value {
+    let mut shown = serde_json::to_value(config).unwrap_or_default();
+    let Some(settings) = shown.as_object_mut() else { return shown };
+    for name in ["authToken", "browserArgs", "browserEndpoint", "connect", "store", "upstream"] {
+        settings.remove(name);
+    }
+    if let Some(proxy) = settings["context"]["proxyServer"].as_str() {
+        settings["context"]["proxyServer"] = redacted_proxy(proxy).into();
+    }
+    shown
 }

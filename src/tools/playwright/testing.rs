@@ -120,12 +120,12 @@ pub(super) struct ExpectedValue {
     value: String,
 }
 
-/// Returns the value of a field, or of the field of a label.
+/// Returns the value of a field, or of the field of a label, and whether it is for passwords.
 const INPUT_VALUE: &str = r"(element) => {
   const field = element instanceof HTMLLabelElement ? (element.control ?? element) : element
   if (!('value' in field) || !/^(input|textarea|select)$/i.test(field.tagName))
     throw new Error('Node is not an <input>, <textarea> or <select> element')
-  return field.value
+  return { value: field.value, isPassword: field.type === 'password' }
 }";
 
 /// Returns whether a field is checked.
@@ -150,9 +150,10 @@ pub(super) async fn verify_value(call: PlaywrightCall, given: ExpectedValue) -> 
         ValueType::Textbox | ValueType::Slider | ValueType::Combobox => {
             let found = page.evaluate_on(&target.reference, INPUT_VALUE).await;
             let found = found.map_err(|error| action_error(&call, &target, error))?;
-            let found = found.as_str().unwrap_or_default();
+            let (found, is_password) =
+                (found["value"].as_str().unwrap_or_default(), found["isPassword"] == true);
             if found != expected {
-                return differs(found);
+                return differs(if is_password { "••••" } else { found });
             }
             let assertion = if expected.is_empty() {
                 "toBeEmpty()".to_owned()
@@ -182,8 +183,10 @@ pub(super) struct Highlight {
     style: Option<String>,
 }
 
-/// Shows a frame around the element. It follows the element, and no event hits it.
+/// Shows a frame around the element, in place of an earlier one. Events pass through it.
 const HIGHLIGHT: &str = r"(element) => {
+  for (const former of document.querySelectorAll('troupe-highlight'))
+    if (former.highlighted === element) former.remove()
   const overlay = document.createElement('troupe-highlight')
   overlay.setAttribute('aria-hidden', 'true')
   const box = element.getBoundingClientRect()

@@ -147,6 +147,8 @@ const fieldsWithoutText = new Set(['checkbox', 'radio', 'file'])
 
 function valueOf(element: Element): string | null {
   if (element instanceof HTMLTextAreaElement) return element.value
+  if (element instanceof HTMLInputElement && element.type === 'password')
+    return element.value === '' ? '' : '••••'
   return element instanceof HTMLInputElement && !fieldsWithoutText.has(element.type)
     ? element.value
     : null
