@@ -292,7 +292,7 @@ export const BROWSERS = {
         'one that is no program is reported as such': 'the test starts its driver instead'
       },
       'protocol/resources.test.mjs': {
-        'the network log of a page is listed and read': NO_REQUESTS
+        'so is the network log of a page': NO_REQUESTS
       },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
