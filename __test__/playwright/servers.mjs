@@ -96,7 +96,13 @@ export async function startPlaywright(t, { caps = CAPABILITIES, options = [] } =
       ...['--timeout-settle', SETTLE, '--timeout-action', TIMEOUT.playwright],
       ...[...capsOption(caps), ...OPTIONS, ...options]
     ],
-    { cwd: directory, browser: false, command: [process.execPath, join(PLAYWRIGHT, 'cli.js')] }
+    {
+      cwd: directory,
+      browser: false,
+      command: [process.execPath, join(PLAYWRIGHT, 'cli.js')],
+      // Call logs are dim only if the terminal seems to support colors.
+      env: { FORCE_COLOR: '1' }
+    }
   )
   return { server, directory }
 }

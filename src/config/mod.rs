@@ -443,7 +443,9 @@ impl Config {
 
     /// Whether the user has not chosen the output directory.
     pub fn has_default_output(&self) -> bool {
-        self.output_dir.as_ref().is_none_or(|folder| folder.as_os_str() == finish::PLAYWRIGHT_OUTPUT)
+        self.output_dir
+            .as_ref()
+            .is_none_or(|folder| folder.as_os_str() == finish::PLAYWRIGHT_OUTPUT)
     }
 
     /// Whether calls are recorded.
