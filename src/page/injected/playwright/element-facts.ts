@@ -1,6 +1,6 @@
 /**
- * What Playwright's rules read about an element more than once, cached for one call. The computed
- * style is read only if it can differ from the browser's style of the tag.
+ * The facts about an element that Playwright's rules read more than once, cached for one call. The
+ * computed style is read only if it can differ from the browser's style of the tag.
  */
 import { callCache } from '../dom/call-cache'
 import {
@@ -29,6 +29,7 @@ import {
   ruleIndexOf,
   VISIBILITY
 } from '../dom/styles'
+import { words } from '../dom/words'
 import type { AriaNode } from './aria-node'
 
 indexAllStyles()
@@ -39,14 +40,14 @@ export interface ElementBox {
   inline: boolean
 }
 
-const words = (text: string): string[] => text.split(' ')
-
 /** The display types of common tags, which no attribute changes. */
 const displays = new Map<string, string>([
-  ...words(
-    'article aside blockquote dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 header main nav ol p pre section ul'
-  ).map((tag): [string, string] => [tag, 'block']),
-  ...words('a abbr b code em i kbd label small span strong sub sup time').map(
+  ...[
+    ...words(
+      'article aside blockquote dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 header main nav ol p pre section ul'
+    )
+  ].map((tag): [string, string] => [tag, 'block']),
+  ...[...words('a abbr b code em i kbd label small span strong sub sup time')].map(
     (tag): [string, string] => [tag, 'inline']
   ),
   ['button', 'inline-block'],
@@ -65,17 +66,13 @@ const displays = new Map<string, string>([
 const arrowTags = new Set(['button', 'label'])
 
 /** Display types that leave those of the children as they are. */
-const flowDisplays = new Set(
-  words(
-    'block inline inline-block list-item flow-root table table-caption table-cell table-footer-group table-header-group table-row table-row-group'
-  )
+const flowDisplays = words(
+  'block inline inline-block list-item flow-root table table-caption table-cell table-footer-group table-header-group table-row table-row-group'
 )
 
 /** Tags whose children may not be rendered although they are. */
-const opaqueTags = new Set(
-  words(
-    'audio canvas datalist details embed iframe img input meter object optgroup option progress ruby select textarea video'
-  )
+const opaqueTags = words(
+  'audio canvas datalist details embed iframe img input meter object optgroup option progress ruby select textarea video'
 )
 
 export class ElementFacts {

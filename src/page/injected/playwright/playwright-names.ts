@@ -21,6 +21,7 @@ import {
   shadowRootOf,
   textContent
 } from '../dom/composed-tree'
+import { words } from '../dom/words'
 import { labelsOf } from '../roles/accessible-name'
 import { type ElementFacts, elementFacts } from './element-facts'
 import { replacementText, textAfter, textBefore } from './generated-content'
@@ -63,8 +64,6 @@ const ofReference: NameContext = { ...ofTarget, target: null }
 
 const insideOf = (element: Element): Inside =>
   isHiddenFromAria(element) ? Inside.Hidden : Inside.Shown
-
-const words = (text: string): Set<string> => new Set(text.split(' '))
 
 const unnamedRoles = words(
   'caption code definition deletion emphasis generic insertion mark paragraph presentation strong subscript suggestion superscript term time'

@@ -1,9 +1,8 @@
 /** ARIA states as Playwright prints them. */
 import { attr, localName } from '../dom/composed-tree'
+import { words } from '../dom/words'
 import { checkedOf } from '../roles/aria-states'
 import { isAriaDisabled, isNativelyDisabled } from './disabled'
-
-const words = (text: string): Set<string> => new Set(text.split(' '))
 
 const checkable = words('checkbox menuitemcheckbox menuitemradio option radio switch treeitem')
 const canBeDisabled = words(

@@ -13,9 +13,8 @@ import {
   previousElement,
   textContent
 } from '../dom/composed-tree'
+import { words } from '../dom/words'
 import { hasExplicitName } from './explicit-name'
-
-const words = (text: string): Set<string> => new Set(text.split(' '))
 
 /** All roles that `role=` accepts, without abstract roles. */
 export const knownRoles = words(

@@ -1,6 +1,6 @@
 /** Parses a target and finds its elements. */
 import { CallError } from '../dom/call-error'
-import { attr, elementMatches, isShadowRoot, normalize, type Root } from '../dom/composed-tree'
+import { attr, elementMatches, normalize, type Root } from '../dom/composed-tree'
 import { isBelow, queryCss } from '../dom/css'
 import { elementByRef, isRef } from '../dom/refs'
 import { isHiddenForAria, splitTopLevel } from '../dom/styles'
@@ -8,6 +8,7 @@ import { queryAllDeep } from '../dom/test-ids'
 import { elementText, queryText } from '../dom/text'
 import { parseMatcher, parseRegex, type TextMatcher, unescape } from '../dom/text-matcher'
 import { isVisible } from '../dom/visibility'
+import { queryXPath } from '../dom/xpath'
 import { labelsOf, nameOf } from '../roles/accessible-name'
 import { checkedOf, expandedOf, isDisabled, levelOf } from '../roles/aria-states'
 import { labelledByElements } from '../roles/explicit-name'
@@ -104,7 +105,7 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
       return element && isBelow(scope, element) ? [element] : []
     }
     case 'xpath':
-      return queryXPath(body, scope, target)
+      return queryRelativeXPath(body, scope, target)
     case 'text':
       return queryTextOrAttributes(parseMatcher(body, target), scope)
     case 'role':
@@ -145,25 +146,10 @@ function queryTextOrAttributes(matcher: TextMatcher, scope: Root | Element): Ele
   return said.length > 0 ? said : found
 }
 
-function queryXPath(body: string, scope: Root | Element, target: string): Element[] {
-  let expression = body
-  const context = isShadowRoot(scope) ? scope.host : scope
-  if (context !== document && /^\(*\//.test(expression))
-    expression = expression.replace(/^(\(*)\//, '$1./')
+function queryRelativeXPath(body: string, scope: Root | Element, target: string): Element[] {
+  const expression = scope === document ? body : body.replace(/^(\(*)\//, '$1./')
   try {
-    const result = document.evaluate(
-      expression,
-      context,
-      null,
-      XPathResult.ORDERED_NODE_SNAPSHOT_TYPE,
-      null
-    )
-    const found: Element[] = []
-    for (let i = 0; i < result.snapshotLength; i++) {
-      const node = result.snapshotItem(i)
-      if (node?.nodeType === 1) found.push(node as Element)
-    }
-    return found
+    return queryXPath(expression, scope)
   } catch (error) {
     throw new CallError(
       'INVALID_SELECTOR',

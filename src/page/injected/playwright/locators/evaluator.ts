@@ -4,9 +4,9 @@ import {
   documentElement,
   firstElementChild,
   isElement,
-  isShadowRoot,
   nextElement
 } from '../../dom/composed-tree'
+import { queryXPath } from '../../dom/xpath'
 import { playwrightRefElement } from '../playwright-refs'
 import { boxOf } from '../playwright-visibility'
 import { parseAttributeSelector } from './attribute-selector'
@@ -107,7 +107,8 @@ export class Evaluator {
       )
     switch (engine) {
       case 'xpath':
-        return queryXPath(body, scope)
+        // `/` and `//` at the start are relative to the scope, like everything else.
+        return queryXPath(scope !== document && body.startsWith('/') ? `.${body}` : body, scope)
       case 'text':
         return this.byText(scope, textMatcher(body))
       case 'internal:text':
@@ -220,23 +221,4 @@ function withoutCapture(parts: SelectorPart[], capture: number): Selector {
   const has: SelectorPart[] =
     inner.parts.length > 0 ? [{ engine: 'internal:has', body: '', inner }] : []
   return { parts: [...parts.slice(0, capture + 1), ...has] }
-}
-
-function queryXPath(body: string, scope: Scope): Element[] {
-  // `/` and `//` at the start are relative to the scope, like everything else.
-  const expression = scope !== document && body.startsWith('/') ? `.${body}` : body
-  const context = isShadowRoot(scope) ? scope.host : scope
-  const result = document.evaluate(
-    expression,
-    context,
-    null,
-    XPathResult.ORDERED_NODE_SNAPSHOT_TYPE,
-    null
-  )
-  const found: Element[] = []
-  for (let index = 0; index < result.snapshotLength; index++) {
-    const node = result.snapshotItem(index)
-    if (isElement(node)) found.push(node)
-  }
-  return found
 }
