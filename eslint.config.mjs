@@ -17,7 +17,6 @@ export default defineConfig(
       'docs/.vitepress/dist/',
       'docs/.vitepress/cache/',
       '**/node_modules/',
-      'native.js',
       '**/*.d.ts'
     ]
   },

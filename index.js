@@ -7,15 +7,7 @@
 
 const { EventEmitter } = require('node:events')
 const { argumentsOf, parametersOf, sessionMethods } = require('./lib/session-methods.js')
-const native = loadAddon()
-
-function loadAddon() {
-  try {
-    return require('./native.js')
-  } catch (error) {
-    throw new Error(`troupe: ${require('./lib/addon-error.js')(error)}`, { cause: error })
-  }
-}
+const native = require('./lib/addon.js')
 
 /**
  * @typedef {{ errorCode: string, message: string, sessionId?: string, details?: any, retryable:
@@ -109,7 +101,7 @@ class SessionManager {
 
   /**
    * @param {object} [config]
-   * @param {import('./native.js').NativeManager} [manager] replaces the native manager in tests,
+   * @param {import('./native.d.ts').NativeManager} [manager] replaces the native manager in tests,
    *   with a browser in memory
    */
   constructor(config = {}, manager) {
@@ -201,7 +193,7 @@ class Session extends EventEmitter {
 
   /**
    * @param {SessionManager} manager
-   * @param {import('./native.js').NativeManager} nativeManager
+   * @param {import('./native.d.ts').NativeManager} nativeManager
    * @param {{ sessionId: string, createdAt: number, expiresAt: number }} info
    */
   constructor(manager, nativeManager, info) {
@@ -275,7 +267,7 @@ class Session extends EventEmitter {
 class Server {
   #native
 
-  /** @param {import('./native.js').NativeServer} nativeServer @param {string | null} url */
+  /** @param {import('./native.d.ts').NativeServer} nativeServer @param {string | null} url */
   constructor(nativeServer, url) {
     this.#native = nativeServer
     this.url = url

@@ -14,9 +14,9 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
 async function main() {
   let native
   try {
-    native = require('../native.js')
-  } catch (error) {
-    console.error(`troupe: ${require('../lib/addon-error.js')(error)}`)
+    native = require('../lib/addon.js')
+  } catch (/** @type {any} */ error) {
+    console.error(error.message)
     return 1
   }
   let stopping = false

@@ -1,9 +1,9 @@
 // `npm run generate` writes what follows from rows: of the tools, the options and the error codes
 // in Rust, of the browsers in the tests, and of the platforms in lib/platforms.json. With `--check`
 // it writes nothing and fails if a file differs from what would be written.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { deviceList } from './devices.mjs'
 import { browserDocument } from './docs/browsers.mjs'
 import { clientDocument } from './docs/clients.mjs'
@@ -11,11 +11,12 @@ import { configurationDocument, schemaFile } from './docs/configuration.mjs'
 import { errorDocument } from './docs/errors.mjs'
 import { withExamples } from './docs/readme.mjs'
 import { toolDocument } from './docs/tools.mjs'
+import { manifestFiles } from './manifests.mjs'
 import { platformFiles } from './platforms.mjs'
 import { ROOT } from './run.mjs'
 import { typesOf } from './types.mjs'
 
-const native = createRequire(import.meta.url)('../native.js')
+const native = createRequire(import.meta.url)('../lib/addon.js')
 const tools = JSON.parse(native.toolSchemas())
 const errors = JSON.parse(native.errorSchemas())
 const configuration = JSON.parse(native.configSchema())
@@ -29,6 +30,7 @@ const generated = {
   'docs/configuration.md': () => configurationDocument(JSON.parse(native.optionRows())),
   'docs/errors.md': () => errorDocument(errors.codes),
   'docs/tools.md': () => toolDocument(tools, examples),
+  ...manifestFiles,
   ...platformFiles,
   'README.md': (text) => withExamples(platformFiles['README.md'](text), examples)
 }
@@ -42,6 +44,7 @@ for (const [name, generate] of Object.entries(generated)) {
     console.error(`${name} differs from what its sources give: run \`npm run generate\``)
     process.exitCode = 1
   } else {
+    mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, text)
     console.log(`${name} written`)
   }

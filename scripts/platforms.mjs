@@ -1,5 +1,5 @@
 // The files that are generated from `lib/platforms.json`: the npm packages with the addon, the
-// targets in package.json, the tables in README.md and docs/platforms.md, and the build jobs of CI.
+// tables in README.md and docs/platforms.md, and the jobs of the build workflow.
 // `npm run generate` writes them.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,14 +7,36 @@ import { between } from './between.mjs'
 import { ROOT } from './run.mjs'
 
 /**
- * A platform. Without a CI runner, it has no package yet.
- * @typedef {{ name: string, title: string, target: string, os: string, cpu: string, libc?: string,
- *   runner?: string, evidence: keyof typeof EVIDENCE }} Platform
+ * A platform. `abi` is the version of glibc that its addon needs.
+ * @typedef {{ name: string, title: string, target: string, abi?: string, os: string, cpu: string,
+ *   libc?: string, runner: string, evidence: keyof typeof EVIDENCE }} Platform
  */
+
+/** The C library of this machine, if it is Linux. */
+const LIBC = /** @type {any} */ (process.report.getReport()).header.glibcVersionRuntime
+  ? 'glibc'
+  : 'musl'
 
 /** @type {Platform[]} */
 export const PLATFORMS = JSON.parse(readFileSync(join(ROOT, 'lib/platforms.json'), 'utf8'))
-export const PUBLISHED = PLATFORMS.filter(({ runner }) => runner)
+
+/** The platform of this machine, or `undefined`. */
+export const THIS_PLATFORM = PLATFORMS.find(
+  ({ os, cpu, libc }) =>
+    os === process.platform && cpu === process.arch && libc === (os === 'linux' ? LIBC : undefined)
+)
+
+/**
+ * Returns the options of `napi build` for a platform. On Linux, Zig links for its version of glibc,
+ * or for musl.
+ * @param {Platform} platform
+ */
+export function buildOptions({ target, abi, os }) {
+  return ['--target', abi ? `${target}.${abi}` : target, ...(os === 'linux' ? ['-x'] : [])]
+}
+
+/** Returns the name of the package with the addon for a platform. @param {Platform} platform */
+export const packageOf = ({ name }) => `@troupe-mcp/${name}`
 
 /** How Troupe was checked on a platform. */
 const EVIDENCE = {
@@ -22,62 +44,52 @@ const EVIDENCE = {
   types: 'type-checked with Clippy, not run'
 }
 
-/**
- * Targets whose Rust code `npm test` lints: one for each operating system that no test runs on.
- * `npm run test:full` lints all targets.
- */
-export const QUICK_TARGETS = ['aarch64-apple-darwin', 'x86_64-pc-windows-msvc']
+/** Targets whose Rust code `npm run test:full` lints. */
 export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence === 'types').map(
   ({ target }) => target
 )
 
 /** @type {Record<string, (old: string) => string>} path of a generated file → its text */
 export const platformFiles = {
-  'package.json': withTargets,
   'docs/platforms.md': (text) => withTable(text),
   'README.md': (text) => withTable(text),
-  '.github/workflows/ci.yml': (text) =>
+  '.github/workflows/build.yml': (text) =>
     between(text, '# platforms', '# end of platforms', jobs(), '          '),
   ...Object.fromEntries(
-    PUBLISHED.flatMap((platform) => [
+    PLATFORMS.flatMap((platform) => [
       [`npm/${platform.name}/package.json`, () => manifestOf(platform)],
       [`npm/${platform.name}/README.md`, () => readmeOf(platform)]
     ])
   )
 }
 
-/** @param {string} text package.json */
-function withTargets(text) {
-  const manifest = JSON.parse(text)
-  manifest.napi.targets = PUBLISHED.map(({ target }) => target)
-  return json(manifest)
-}
-
 /** @param {Platform} platform */
-function manifestOf({ name, os, cpu, libc }) {
-  const { version, description, keywords, license, engines, repository } = JSON.parse(
-    readFileSync(join(ROOT, 'package.json'), 'utf8')
-  )
+function manifestOf(platform) {
+  const { name, os, cpu, libc } = platform
+  const { version, description, keywords, license, engines, repository, bugs, homepage } =
+    JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const addon = `troupe.${name}.node`
   const where = { os: [os], cpu: [cpu], ...(libc && { libc: [libc] }) }
   return json({
-    name: `troupe-${name}`,
+    name: packageOf(platform),
     version,
     description,
     keywords,
     license,
     repository,
+    bugs,
+    homepage,
     main: addon,
-    files: [addon],
+    files: [addon, 'THIRD-PARTY-NOTICES.md'],
     engines,
     ...where
   })
 }
 
 /** @param {Platform} platform */
-const readmeOf = ({ name, title }) => `# troupe-${name}
+const readmeOf = (platform) => `# ${packageOf(platform)}
 
-The native addon of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${title}. \`npm install troupe\` installs it.
+The native addon of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${platform.title}. \`npm install troupe\` installs it.
 `
 
 /** @param {string} text */
@@ -85,17 +97,18 @@ const withTable = (text) => between(text, '<!-- platforms -->', '<!-- /platforms
 
 function table() {
   const rows = PLATFORMS.map(
-    ({ name, title, evidence, runner }) =>
-      `| ${title} | ${runner ? `\`troupe-${name}\`` : 'none yet'} | ${EVIDENCE[evidence]} |`
+    (platform) =>
+      `| ${platform.title} | \`${packageOf(platform)}\` | ${EVIDENCE[platform.evidence]} |`
   )
   return ['| platform | package with the addon | checked |', '|---|---|---|', ...rows].join('\n')
 }
 
 function jobs() {
-  return PUBLISHED.map(
-    ({ name, target, runner }) =>
-      `          - { platform: ${name}, target: ${target}, runner: ${runner} }`
-  ).join('\n')
+  return PLATFORMS.map((platform) => {
+    const { name, target, runner } = platform
+    const options = buildOptions(platform).join(' ')
+    return `          - { platform: ${name}, target: ${target}, options: ${options}, runner: ${runner} }`
+  }).join('\n')
 }
 
 /** @param {unknown} value */

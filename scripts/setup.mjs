@@ -11,8 +11,9 @@ import {
   statSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { THIS_PLATFORM, buildOptions } from './platforms.mjs'
 import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
 
 const CACHE = join(ROOT, '.cache')
@@ -26,6 +27,10 @@ const PYTHON_ENVIRONMENTS = {
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5']
 }
+/** Check the files of GitHub Actions and of the registries. */
+const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
+/** Zig links addons for Linux: for glibc 2.28, and for other processors. */
+const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
 /** 130 pages, each with a written task and a reward. */
 const MINIWOB = 'miniwob==1.1.0'
 /** Small packages of HTML documentation: pages for the test of roles and names. */
@@ -39,24 +44,55 @@ const DEBIAN_DOCS = [
   'sphinx-doc'
 ]
 
-/** @param {{ forTests?: boolean }} [options] */
-export async function setup({ forTests = false } = {}) {
-  await npmPackages(ROOT, 'npm packages')
-  await addon()
-  if (forTests) {
-    await testPrograms()
-    await npmPackages(
+/**
+ * The steps in their order. Each does only what is missing.
+ * @satisfies {Record<string, () => Promise<void>>}
+ */
+const STEPS = {
+  packages: () => npmPackages(ROOT, 'npm packages'),
+  addon,
+  programs: () =>
+    debianPackages({
+      'chromium-headless-shell': 'chromium-headless-shell',
+      chromium: 'chromium',
+      Xvfb: 'xvfb',
+      nginx: 'nginx-light',
+      caddy: 'caddy'
+    }),
+  browsers: () =>
+    debianPackages({
+      'firefox-esr': 'firefox-esr',
+      WebKitWebDriver: 'webkit2gtk-driver'
+    }),
+  clients: () =>
+    npmPackages(
       join(ROOT, '__test__/clients'),
       'MCP clients, the conformance suite and the Node 22 that they need'
-    )
-    await npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive')
-    await npmPackages(join(ROOT, 'docs'), 'the generator of the documentation site')
+    ),
+  apps: () => npmPackages(join(ROOT, '__test__/apps'), 'the apps and sites that the tests drive'),
+  registry: () =>
+    npmPackages(join(ROOT, '__test__/registry'), 'a registry, package managers and Node versions'),
+  site: () => npmPackages(join(ROOT, 'docs'), 'the generator of the documentation site'),
+  async python() {
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
-    await miniwob()
-    await debianDocs()
-  }
-  await browser()
+  },
+  workflows: () => pythonPackages('venv-workflows', WORKFLOW_LINTERS),
+  miniwob,
+  debianDocs,
+  browser
+}
+
+/** @typedef {keyof typeof STEPS} Step */
+
+/** What the server needs. @type {Step[]} */
+const SERVER = ['packages', 'addon', 'browser']
+export const ALL_STEPS = /** @type {Step[]} */ (Object.keys(STEPS))
+
+/** @param {Iterable<Step>} [wanted] */
+export async function setup(wanted = SERVER) {
+  const steps = new Set(wanted)
+  for (const name of ALL_STEPS) if (steps.has(name)) await STEPS[name]()
 }
 
 /** @param {string} folder @param {string} title */
@@ -88,37 +124,43 @@ async function addon() {
 }
 
 /**
- * Builds the addon in release mode for benchmarks, beside the debug build of the tests.
+ * Builds the addon as it is published, beside the debug build of the tests.
+ * @param {import('./platforms.mjs').Platform} [platform] that of this machine by default
  * @returns {Promise<string>} the path of the addon
  */
-export async function releaseAddon() {
+export async function releaseAddon(platform = THIS_PLATFORM) {
+  if (!platform) throw new StepFailed(`there is no build for ${process.platform}-${process.arch}`)
   const { digest } = addonSources()
-  const folder = join(CACHE, 'release')
+  const folder = join(CACHE, 'release', platform.name)
   const stamp = join(folder, 'stamp')
   if (!isStamped(stamp, digest)) {
-    const reason = 'benchmarks measure the published build; takes some minutes'
-    await buildAddon('release build of the addon', reason, [
-      'build:release',
-      '--',
-      '--output-dir',
-      folder
-    ])
+    if (platform.os === 'linux') await pythonPackages('venv-zig', ZIG)
+    const reason = 'the build that is published; takes some minutes'
+    const options = [...buildOptions(platform), '--output-dir', folder]
+    await buildAddon(
+      `release build for ${platform.title}`,
+      reason,
+      ['build:release', '--', ...options],
+      {
+        PATH: venvPrograms('venv-zig')
+      }
+    )
     writeStamp(stamp, digest)
   }
-  const file = readdirSync(folder).find((name) => name.endsWith('.node'))
-  return join(folder, /** @type {string} */ (file))
+  return join(folder, `troupe.${platform.name}.node`)
 }
 
 /**
  * @param {string} title
  * @param {string} reason
  * @param {string[]} script the npm script and its arguments
+ * @param {Record<string, string>} [env]
  */
-async function buildAddon(title, reason, script) {
+async function buildAddon(title, reason, script, env) {
   if (!onPath('cargo'))
     throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
   if (!onPath('cc')) await aptInstall(['build-essential'], 'Rust links with a C compiler')
-  await step(title, reason, ['npm', 'run', '--silent', ...script])
+  await step(title, reason, ['npm', 'run', '--silent', ...script], { env })
 }
 
 /** Returns the digest of the addon's sources, and when they last changed (ms). */
@@ -132,7 +174,6 @@ function addonSources() {
 
 /** Returns when the addon in this folder was built (ms), or 0. @param {string} folder */
 function newestAddon(folder) {
-  if (!existsSync(join(folder, 'native.js'))) return 0
   const addons = readdirSync(folder).filter(
     (file) => file.startsWith('troupe.') && file.endsWith('.node')
   )
@@ -150,18 +191,11 @@ async function browser() {
   ])
 }
 
-/** Installs the programs of the tests: browsers, Xvfb for headed mode, Python, reverse proxies. */
-async function testPrograms() {
-  const packages = {
-    'chromium-headless-shell': 'chromium-headless-shell',
-    chromium: 'chromium',
-    'firefox-esr': 'firefox-esr',
-    WebKitWebDriver: 'webkit2gtk-driver',
-    Xvfb: 'xvfb',
-    nginx: 'nginx-light',
-    caddy: 'caddy',
-    python3: 'python3-venv'
-  }
+/**
+ * Installs the Debian packages of programs that are not on the PATH.
+ * @param {Record<string, string>} packages by program
+ */
+async function debianPackages(packages) {
   const missing = Object.keys(packages).filter((program) => !onPath(program))
   if (missing.length > 0)
     await aptInstall(
@@ -177,7 +211,7 @@ async function pythonPackages(name, packages) {
   const wanted = packages.join(' ')
   if (isStamped(stamp, wanted)) return
   const python = venvPython(name)
-  const reason = 'MCP clients, an app and a fuzzer of the tests'
+  const reason = 'programs of the tests and of release builds'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
     rmSync(folder, { recursive: true, force: true })
     // Debian's python3 does not include the module that installs pip in a venv.
@@ -245,6 +279,10 @@ async function debianDocs() {
   }
 }
 
+/** Returns a PATH that begins with the programs of a virtual environment. @param {string} name */
+export const venvPrograms = (name) =>
+  [join(venvPython(name), '..'), process.env.PATH].join(delimiter)
+
 /** @param {string[]} packages @param {string} reason */
 async function aptInstall(packages, reason) {
   if (process.getuid?.() !== 0 || !canRun('/usr/bin/apt-get')) {
@@ -306,5 +344,5 @@ export async function runScript(main) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  await runScript(() => setup({ forTests: true }))
+  await runScript(() => setup(ALL_STEPS))
 }

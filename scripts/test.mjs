@@ -1,9 +1,9 @@
-// `npm test` sets up what is missing, then runs all checks and tests in parts. A part that fails
-// does not stop the others.
-//   npm test -- rust            runs one part: format, clippy, targets, rust, js, prose, docs, node
+// `npm test` runs the lints, the Rust tests and the end-to-end tests with Chromium, in parts. It
+// first sets up what they need. A part that fails does not stop the others.
+//   npm test -- rust            runs one part: see `PARTS`
 //   npm test -- node session    runs the end-to-end tests with this word in their path
-//   npm run test:full           runs all end-to-end tests with every browser (`npm test`: a selection of them)
-//   npm run test:full -- --rest runs only the end-to-end tests that `npm test` leaves out
+//   npm run test:full           runs all parts, and the end-to-end tests with every browser
+//   npm run test:full -- --rest runs only what `npm test` leaves out
 //   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
@@ -13,9 +13,9 @@ import { spec } from 'node:test/reporters'
 import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
-import { ALONE, BROWSERS, nothingOf } from '../__test__/support/browsers.mjs'
-import { CHECKED_TARGETS, QUICK_TARGETS } from './platforms.mjs'
-import { runScript, setup } from './setup.mjs'
+import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
+import { CHECKED_TARGETS } from './platforms.mjs'
+import { ALL_STEPS, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
@@ -28,9 +28,6 @@ const { values, positionals } = parseArgs({
 const { rest, browser: withBrowser } = values
 const full = rest || values.full
 const [only, ...words] = positionals
-/** The part that `--rest` runs. */
-const PART_OF_REST = 'node'
-
 /** The feature with the in-memory engine and the test clock. Releases are built without it. */
 const TESTING = ['--features', 'testing']
 
@@ -54,32 +51,79 @@ const failures = []
 /** A file with the same and the failed parts, for `.ci/run`. */
 const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
+/**
+ * A part of the tests. `needs` are the steps of the set-up before it. `isFull`: whether only
+ * `npm run test:full` runs it.
+ * @typedef {{ title: string, run: () => Promise<void>, needs: import('./setup.mjs').Step[],
+ *   isFull?: boolean }} Part
+ */
+
+/** @type {Record<string, Part>} */
 const PARTS = {
-  format: ['Rust formatting', () => check('cargo', ['fmt', '--check'])],
-  clippy: [
-    'Rust lints',
-    () => check('cargo', ['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings'])
-  ],
-  targets: ['Rust lints for other platforms', checkTargets],
-  rust: ['Rust tests', rustTests],
-  js: ['JavaScript lints and types', () => check('npm', ['run', '--silent', 'lint:js'])],
-  prose: ['Spelling, Markdown and wording', () => check('npm', ['run', '--silent', 'lint:prose'])],
-  docs: ['Documentation site', () => check('npm', ['run', '--silent', 'docs:build'])],
-  node: ['End-to-end tests', nodeTests]
+  format: { title: 'Rust formatting', run: () => check('cargo', ['fmt', '--check']), needs: [] },
+  rust: { title: 'Rust tests', run: rustTests, needs: ['packages'] },
+  clippy: {
+    title: 'Rust lints',
+    run: () =>
+      check('cargo', [
+        ...['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings']
+      ]),
+    needs: ['packages']
+  },
+  js: {
+    title: 'JavaScript lints and types',
+    run: () => check('npm', ['run', '--silent', 'lint:js']),
+    needs: ['packages', 'addon']
+  },
+  prose: {
+    title: 'Spelling, Markdown and wording',
+    run: () => check('npm', ['run', '--silent', 'lint:prose']),
+    needs: ['packages']
+  },
+  node: {
+    title: 'End-to-end tests',
+    run: nodeTests,
+    needs: full || words.length > 0 ? ALL_STEPS : ['packages', 'addon', 'programs', 'browser']
+  },
+  targets: {
+    title: 'Rust lints for other platforms',
+    run: checkTargets,
+    needs: ['packages'],
+    isFull: true
+  },
+  docs: {
+    title: 'Documentation site',
+    run: () => check('npm', ['run', '--silent', 'docs:build']),
+    needs: ['packages', 'addon', 'site'],
+    isFull: true
+  },
+  workflows: {
+    title: 'Workflows and manifests',
+    run: checkWorkflows,
+    needs: ['packages', 'workflows'],
+    isFull: true
+  },
+  package: {
+    title: 'Packages from a registry',
+    run: () => nodeTestsIn(['__test__/registry/registry.test.mjs']),
+    needs: ['packages', 'registry', 'programs', 'browser'],
+    isFull: true
+  }
 }
 
 await runScript(async () => {
   if (only && !(only in PARTS))
     throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
   const started = performance.now()
-  await setup({ forTests: true })
   const failed = []
-  for (const [name, [title, test]] of Object.entries(PARTS)) {
-    if (only ? only !== name : rest && name !== PART_OF_REST) continue
+  for (const [name, { title, run, needs, isFull }] of Object.entries(PARTS)) {
+    const isWanted = only ? only === name : rest ? isFull || name === 'node' : full || !isFull
+    if (!isWanted) continue
+    await setup(needs)
     console.log(`\n${cyan('▸')} ${bold(title)}`)
     const begun = performance.now()
     const before = total.failed
-    await test()
+    await run()
     const passed = total.failed === before
     if (!passed) failed.push(title)
     console.log(`${passed ? green('✓') : red('✗')} ${title}, ${since(begun)}`)
@@ -105,7 +149,7 @@ async function check(program, args, env) {
  * Lints the Rust code for platforms that no test runs on. C code is replaced by empty libraries.
  */
 async function checkTargets() {
-  const targets = full ? CHECKED_TARGETS : QUICK_TARGETS
+  const targets = CHECKED_TARGETS
   if (!onPath('rustup')) {
     console.log(
       dim(
@@ -130,6 +174,18 @@ async function checkTargets() {
     ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'],
     env
   )
+}
+
+/** Checks GitHub's workflows, and the manifests of registries against their schemas. */
+async function checkWorkflows() {
+  const workflows = readdirSync(join(ROOT, '.github/workflows')).map(
+    (name) => `.github/workflows/${name}`
+  )
+  const env = { PATH: venvPrograms('venv-workflows') }
+  await check('zizmor', ['--offline', '--quiet', '.github'], env)
+  const schema = (name) => ['--builtin-schema', `vendor.${name}`]
+  await check('check-jsonschema', [...schema('github-workflows'), ...workflows], env)
+  await check('check-jsonschema', [...schema('dependabot'), '.github/dependabot.yml'], env)
 }
 
 async function rustTests() {
@@ -192,21 +248,22 @@ async function nodeTests() {
       `the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``
     )
   }
-  for (const [browser, { chosen, isPartial }] of Object.entries(BROWSERS)) {
+  for (const [browser, { onlyFiles }] of Object.entries(BROWSERS)) {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
-    /** Whether `npm test` runs the file with this browser. @param {string} file */
-    const usual = (file) => main || chosen.includes(file)
+    /** Whether `npm test` runs the file with this browser. @param {string} name */
+    const usual = (name) =>
+      main && (words.length > 0 || !FULL_ONLY.some((path) => name.startsWith(path)))
     const files = wanted.filter((file) => {
       const name = file.replace('__test__/', '')
-      if (isPartial && !chosen.includes(name)) return false
+      if (onlyFiles && !onlyFiles.includes(name)) return false
       return rest ? !usual(name) && !nothingOf(browser, name) : full || usual(name)
     })
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
     process.env.TEST_BROWSER = browser
     if (!main) process.env.NODE_OPTIONS = `--import ${ONLY_THIS_BROWSER}`
-    await (main && words.length === 0 ? covered(files) : nodeTestsIn(files))
+    await (main && words.length === 0 && !rest ? covered(files) : nodeTestsIn(files))
     delete process.env.NODE_OPTIONS
   }
 }
@@ -286,13 +343,14 @@ async function inGroups(files, concurrency, took) {
 }
 
 /**
- * Returns the test files in a folder, without the soak tests (`npm run test:soak`).
+ * Returns the test files in a folder, without the soak tests (`npm run test:soak`) and those of the
+ * part `package`.
  * @param {string} folder
  * @returns {string[]}
  */
 function testFiles(folder) {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
-    .filter(({ name }) => !['node_modules', 'soak'].includes(name))
+    .filter(({ name }) => !['node_modules', 'registry', 'soak'].includes(name))
     .flatMap((entry) => {
       const path = `${folder}/${entry.name}`
       return entry.isDirectory() ? testFiles(path) : path.endsWith('.test.mjs') ? [path] : []

@@ -132,7 +132,7 @@ describe('an error', { timeout: 60_000 }, () => {
   })
 
   test('has a suggestion where nothing better is known than its code', async () => {
-    const native = createRequire(import.meta.url)('../../native.js')
+    const native = createRequire(import.meta.url)('../../lib/addon.js')
     const { codes } = JSON.parse(native.errorSchemas())
     for (const { code, suggestion } of codes) assert.ok(suggestion?.length > 0, code)
     await server.ok('navigate', { url: site.url('/errors') })

@@ -16,7 +16,7 @@ import { run, troupe } from '../support/scripts.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
-const native = createRequire(import.meta.url)('../../native.js')
+const native = createRequire(import.meta.url)('../../lib/addon.js')
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** Commands that the tests do not run, each with the reason. */

@@ -1,17 +1,15 @@
 // The table of browsers: which end-to-end tests run with each, and which features it lacks.
 //
 // The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`);
-// `npm test` runs all of them with Chromium and the `chosen` files with the others, `npm run
-// test:full` all files with each. `only-this-browser.mjs` skips the tests that are listed here, and
-// reports the reason.
+// `npm test` runs them with Chromium, `npm run test:full` with each. `only-this-browser.mjs` skips
+// the tests that are listed here, and reports the reason.
 
 /**
  * @typedef {object} Row
  * @property {number} [patience] factor for the time limits of tests, relative to Chromium. It
  *   includes the start of the browser
- * @property {string[]} chosen files below `__test__` that `npm test` runs with this browser, too
- * @property {boolean} [isPartial] runs no other files, also in `npm run test:full`: they do not
- *   depend on the binary
+ * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on the
+ *   binary
  * @property {string[]} [withoutTools] tools that answer with what to use in their place
  * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
  *   test or a `describe`
@@ -115,13 +113,12 @@ const ABOUT_CHROMIUM = {
 
 /** @type {Record<string, Row>} */
 export const BROWSERS = {
-  chromium: { chosen: [], unsupported: {} },
+  chromium: { unsupported: {} },
   // `chromium --headless` instead of the headless shell: the files whose result depends on the
   // binary.
   chrome: {
     patience: 3,
-    isPartial: true,
-    chosen: [
+    onlyFiles: [
       'bad-input/dialogs.test.mjs',
       'extraction/pictures.test.mjs',
       'interaction/files.test.mjs',
@@ -133,16 +130,6 @@ export const BROWSERS = {
   },
   firefox: {
     patience: 4,
-    chosen: [
-      'bad-input/elements.test.mjs',
-      'page/frames.test.mjs',
-      'page/same-everywhere.test.mjs',
-      'record/content.test.mjs',
-      'safety/attacks.test.mjs',
-      'seed-000/isolation.test.mjs',
-      'seed-000/operations.test.mjs',
-      'seed-000/ten-sessions.test.mjs'
-    ],
     unsupported: {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
@@ -212,15 +199,6 @@ export const BROWSERS = {
       'get_request_log',
       'mock_response',
       'save_pdf'
-    ],
-    chosen: [
-      'bad-input/elements.test.mjs',
-      'element/asking.test.mjs',
-      'extraction/data.test.mjs',
-      'interaction/forms.test.mjs',
-      'life/deaths.test.mjs',
-      'seed-000/isolation.test.mjs',
-      'seed-000/operations.test.mjs'
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
@@ -437,6 +415,19 @@ export const BROWSERS = {
     }
   }
 }
+
+/**
+ * Files and folders below `__test__` that only `npm run test:full` runs: they need apps, clients or
+ * pages of other projects.
+ */
+export const FULL_ONLY = [
+  'apps/',
+  'clients/',
+  'miniwob/',
+  'playwright/locators.test.mjs',
+  'playwright/snapshot.test.mjs',
+  'transports/openapi.test.mjs'
+]
 
 /** Files that measure how long something takes, or make many browsers: nothing runs beside them. */
 export const ALONE = [

@@ -11,7 +11,7 @@ import { join } from 'node:path'
  */
 
 /** As the addon itself lists them. @type {Tool[]} */
-export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../native.js').toolSchemas())
+export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../lib/addon.js').toolSchemas())
 
 /**
  * Returns the parameters, values and fields of a schema that the tests must cover.

@@ -5,7 +5,7 @@ import { BROWSER_CONFIG } from './browser.mjs'
 
 const require = createRequire(import.meta.url)
 export const { SessionManager, Session, TroupeError } = require('../../index.js')
-const { NativeManager } = require('../../native.js')
+const { NativeManager } = require('../../lib/addon.js')
 
 /**
  * With a real browser, started; ended with the test.
