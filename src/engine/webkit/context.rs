@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CAPABILITIES,
-    downloads::Downloads,
-    launch::{self, Process},
+    downloads::DownloadFolder,
+    launch::{self, DriverProcess},
     unsupported,
-    windows::{Shared, watch},
+    windows::{SessionWindows, watch},
 };
 use crate::{
     config::Viewport,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(super) struct WebkitContext {
-    shared: Arc<Shared>,
+    shared: Arc<SessionWindows>,
     pid: Option<u32>,
     ending: BrowserShutdown,
     closed: AtomicBool,
@@ -35,14 +35,14 @@ pub(super) struct WebkitContext {
 
 impl WebkitContext {
     pub async fn open(
-        process: Process,
+        process: DriverProcess,
         viewport: Viewport,
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<Self>> {
-        let Process { driver, pid, ending, downloads } = process;
+        let DriverProcess { driver, pid, ending, downloads } = process;
         let exited = ending.exited().clone();
-        tracing::info!(version = driver.version, pid, "a browser is ready");
-        let shared = Shared::new(driver, Downloads::of(downloads), viewport, observer);
+        tracing::info!(version = driver.version, pid, "started the browser");
+        let shared = SessionWindows::new(driver, DownloadFolder::of(downloads), viewport, observer);
         let context = Arc::new(Self {
             shared: shared.clone(),
             pid,
@@ -51,7 +51,7 @@ impl WebkitContext {
             lost: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
-        shared.find_first().await?;
+        shared.find_initial_window().await?;
         tokio::spawn(watch(
             Arc::downgrade(&shared),
             exited,

@@ -1,11 +1,11 @@
-//! Cookies over WebDriver, which has only those of the current document.
+//! Reads and writes cookies over WebDriver, which has only the cookies of the current document.
 
 use serde_json::Value;
 use thirtyfour::{Cookie as Stored, SameSite as StoredSameSite};
 
 use crate::engine::network::{Cookie, SameSite};
 
-/// The cookies in a driver's answer.
+/// Parses the driver's list of cookies.
 pub(super) fn read(answer: Value) -> Vec<Cookie> {
     let stored: Vec<Stored> = serde_json::from_value(answer).unwrap_or_default();
     let cookie = |stored: Stored| Cookie {
@@ -29,17 +29,17 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
     stored.into_iter().map(cookie).collect()
 }
 
-/// The seconds since 1970 of a driver's expiry. The driver reports times after January 2038 as
-/// negative 32-bit numbers.
+/// Converts the driver's expiry into seconds since 1970. The driver reports times after January
+/// 2038 as negative 32-bit numbers.
 fn unwrapped(expiry: i64) -> f64 {
     let wraps = if expiry < 0 { 1_i64 << 32 } else { 0 };
     (expiry + wraps) as f64
 }
 
-/// `cookie` as the driver takes it.
+/// Converts a cookie into the driver's form.
 pub(super) fn write(cookie: &Cookie) -> Stored {
     let mut stored = Stored::new(cookie.name.clone(), cookie.value.clone());
-    // Without one it is that host's alone that is shown.
+    // Without a domain, the driver uses the current host.
     stored.domain = cookie.domain.starts_with('.').then(|| cookie.domain.clone());
     stored.path = Some(cookie.path.clone());
     stored.http_only = Some(cookie.http_only);

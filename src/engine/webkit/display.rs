@@ -1,5 +1,5 @@
-//! The display of the windows: the user's own, or without a window an Xvfb that Troupe starts and
-//! that ends with the server. A browser ends when its display is closed.
+//! The display of the browser windows: the user's display, or an Xvfb process that Troupe starts
+//! for headless mode and that ends with the server. A browser ends when its display is closed.
 
 use std::time::Duration;
 
@@ -21,16 +21,16 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const SCREEN: &str = "4096x4096x24";
 
 pub(super) struct Display {
-    /// `:7`; `None`: the one that this process has.
+    /// For example `:7`. `None` uses the display of this process.
     name: Option<String>,
     pid: Option<u32>,
-    /// `None`: it is not ours to end.
+    /// `None` if Troupe did not start the display.
     ending: Option<BrowserShutdown>,
     gone: CancellationToken,
 }
 
 impl Display {
-    /// The user's display where a window is wanted, else a new one.
+    /// Returns the user's display in headed mode, and starts an Xvfb process in headless mode.
     pub async fn open(config: &Config) -> EngineResult<Self> {
         let failed = |reason: String, suggestion: Option<&str>| EngineError::Launch {
             reason,
@@ -47,18 +47,19 @@ impl Display {
             return Ok(Self { name: None, pid: None, ending: None, gone });
         }
         const INSTALL: &str =
-            "run `npx -y troupe install webkit`, or give it a display and --headless false";
+            "run `npx -y troupe install webkit`, or set DISPLAY and pass --headless false";
         let program = which::which(XVFB).map_err(|_| {
             failed(
-                "WebKit without a window needs the program `Xvfb`, which is not on PATH".to_owned(),
+                "headless WebKit needs the program `Xvfb`, which is not on PATH".to_owned(),
                 Some(INSTALL),
             )
         })?;
         let mut command = Command::new(program);
-        // The number of the display comes as a line of its own among what else is said on stderr.
+        // Xvfb writes the display number to stderr, on a separate line among its messages.
         command.args(["-displayfd", "2", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
-        let folder = BrowserFolder::create()
-            .map_err(|error| failed(format!("no folder for the display: {error}"), None))?;
+        let folder = BrowserFolder::create().map_err(|error| {
+            failed(format!("cannot create a folder for the display: {error}"), None)
+        })?;
         let running = process::start(command, folder, || ())
             .map_err(|error| failed(format!("`{XVFB}` could not be started: {error}"), None))?;
         let RunningBrowser { pid, stderr, ending } = running;
@@ -67,21 +68,21 @@ impl Display {
             number = number => number,
             () = ending.exited().cancelled() => return Err(failed(format!("`{XVFB}` ended at once: {}", stderr.text()), None)),
             () = tokio::time::sleep(START_TIMEOUT) => {
-                return Err(failed(format!("`{XVFB}` was not there within {} s", START_TIMEOUT.as_secs()), None));
+                return Err(failed(format!("`{XVFB}` did not start within {} s", START_TIMEOUT.as_secs()), None));
             }
         };
         let gone = ending.exited().clone();
         Ok(Self { name: Some(format!(":{number}")), pid, ending: Some(ending), gone })
     }
 
-    /// Puts what `command` shows on it.
+    /// Sets the environment of `command` so that its windows open on this display.
     pub fn show(&self, command: &mut Command) {
         if let Some(name) = &self.name {
             command.env("DISPLAY", name).env("GDK_BACKEND", "x11").env_remove("WAYLAND_DISPLAY");
         }
     }
 
-    /// Whether it is an invisible display of Troupe's.
+    /// Whether Troupe started this display, so that its windows are invisible.
     pub fn is_ours(&self) -> bool {
         self.ending.is_some()
     }

@@ -6,17 +6,17 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-pub(super) struct Downloads {
+pub(super) struct DownloadFolder {
     folder: PathBuf,
     taken: AtomicU64,
 }
 
-impl Downloads {
+impl DownloadFolder {
     pub fn of(folder: PathBuf) -> Self {
         Self { folder, taken: AtomicU64::new(0) }
     }
 
-    /// How many files have come.
+    /// The number of files so far.
     pub fn count(&self) -> u64 {
         self.taken.load(Ordering::Acquire)
     }
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_file_is_told_once_also_one_of_the_same_name() {
+    fn each_file_is_reported_once_even_with_the_same_name() {
         let folder =
             std::env::temp_dir().join(format!("troupe-downloads-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir(&folder).unwrap();
-        let downloads = Downloads::of(folder.clone());
+        let downloads = DownloadFolder::of(folder.clone());
         assert!(downloads.fresh().is_empty());
         for text in ["one", "two"] {
             std::fs::write(folder.join("file.txt"), text).unwrap();

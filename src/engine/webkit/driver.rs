@@ -1,5 +1,5 @@
 //! Sends commands to the driver, one after the other. The driver has a current window and frame for
-//! commands, and the holder of the lock switches it as needed.
+//! commands. The holder of the lock switches them as needed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,51 +28,51 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::{EngineError, EngineResult};
 
-/// The longest that any command may take: a page whose script runs on and on answers nothing.
+/// Timeout of a command. A command gets no answer while a script of the page blocks the main
+/// thread.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of the checks whether the window of a pending command still exists: the driver never
 /// responds if it has closed.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The session with a driver.
+/// A session of the driver.
 pub(super) struct Driver {
     session: WebDriver,
     pub version: String,
-    place: tokio::sync::Mutex<Option<Place>>,
+    target: tokio::sync::Mutex<Option<CommandTarget>>,
     /// Held while the current window or frame changes, also if the caller has been dropped.
     switching: Arc<tokio::sync::Mutex<()>>,
     gone: CancellationToken,
 }
 
-/// What commands are for.
-struct Place {
+/// The window and frame that commands apply to.
+struct CommandTarget {
     window: Arc<str>,
-    /// The iframes on the path to the frame; `None` if unknown, after a command that was dropped or
-    /// has failed.
+    /// The iframes on the path to the frame. `None` if unknown: a command was dropped or failed.
     frames: Option<Vec<Arc<str>>>,
 }
 
-/// Why a command has failed.
+/// The reason why a command failed.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum DriverError {
     /// A dialog with this text is open.
     Dialog(String),
-    /// A script that cannot be read, or threw.
+    /// The script has a syntax error or threw an exception.
     Script(String),
     Failed(EngineError),
 }
 
-impl From<EngineError> for Trouble {
+impl From<EngineError> for DriverError {
     fn from(error: EngineError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Trouble {
-    /// Converts it into an error, for callers that expect neither a dialog nor a script's
+impl DriverError {
+    /// Converts it into an [`EngineError`], for callers that expect neither a dialog nor a script's
     /// exception.
-    pub fn error(self) -> EngineError {
+    pub fn into_engine_error(self) -> EngineError {
         match self {
             Self::Dialog(text) => EngineError::Refused(format!("a dialog is open: {text}")),
             Self::Script(message) => EngineError::Refused(message),
@@ -81,19 +81,19 @@ impl Trouble {
     }
 }
 
-pub(super) type Outcome<T> = Result<T, Trouble>;
+pub(super) type DriverResult<T> = Result<T, DriverError>;
 
 impl Driver {
-    /// Asks the driver at `port` for a browser.
+    /// Starts a browser with the driver at `port`.
     pub async fn open(port: u16, capabilities: Map<String, Value>) -> Result<Arc<Self>, String> {
         let address = format!("http://127.0.0.1:{port}");
-        let session =
-            WebDriver::builder(address, Capabilities::from(capabilities)).client(Connection::new());
+        let session = WebDriver::builder(address, Capabilities::from(capabilities))
+            .client(DriverConnection::new());
         let session = session.connect().await.map_err(|error| error.to_string())?;
         let version = session.handle().capabilities().get("browserVersion").and_then(Value::as_str);
         let version = format!("WebKit/{}", version.unwrap_or("unknown"));
-        let (place, switching) = (tokio::sync::Mutex::default(), Arc::default());
-        Ok(Arc::new(Self { session, version, place, switching, gone: CancellationToken::new() }))
+        let (target, switching) = (tokio::sync::Mutex::default(), Arc::default());
+        Ok(Arc::new(Self { session, version, target, switching, gone: CancellationToken::new() }))
     }
 
     /// Cancelled when the browser is gone.
@@ -101,13 +101,13 @@ impl Driver {
         self.gone.clone()
     }
 
-    /// Waits until no other caller sends commands.
-    pub async fn turn(self: &Arc<Self>) -> Turn<'_> {
-        let place = self.place.lock().await;
+    /// Waits for exclusive access to the driver.
+    pub async fn commands(self: &Arc<Self>) -> CommandGuard<'_> {
+        let target = self.target.lock().await;
         // Finishes even if the caller was dropped: otherwise it would change the window or frame of
         // the next caller.
         drop(self.switching.lock().await);
-        Turn { driver: self, place }
+        CommandGuard { driver: self, target }
     }
 
     /// Ends the browser normally, if no command is pending.
@@ -118,7 +118,7 @@ impl Driver {
         self.gone.cancel();
     }
 
-    async fn send(&self, command: Command) -> Outcome<Value> {
+    async fn send(&self, command: Command) -> DriverResult<Value> {
         if self.gone.is_cancelled() {
             return Err(EngineError::BrowserGone.into());
         }
@@ -127,22 +127,22 @@ impl Driver {
             () = self.gone.cancelled() => return Err(EngineError::BrowserGone.into()),
             () = tokio::time::sleep(ANSWER_TIMEOUT) => return Err(EngineError::TimedOut(ANSWER_TIMEOUT).into()),
         };
-        let Err(error) = answer else { return answer.map_err(meaning) };
+        let Err(error) = answer else { return answer.map_err(convert_error) };
         // When the browser dies, the driver has no specific error for pending commands.
         let unknown = matches!(&*error, WebDriverErrorInner::UnknownError(_));
-        let trouble = if unknown && !self.answers().await {
+        let error = if unknown && !self.answers().await {
             EngineError::BrowserGone.into()
         } else {
-            meaning(error)
+            convert_error(error)
         };
-        if matches!(trouble, Trouble::Failed(EngineError::BrowserGone)) {
+        if matches!(error, DriverError::Failed(EngineError::BrowserGone)) {
             self.gone.cancel();
         }
-        Err(trouble)
+        Err(error)
     }
 
-    /// Goes to another place in `window`, whether or not anybody waits until it is there.
-    async fn switch(self: &Arc<Self>, command: Command, window: &Arc<str>) -> Outcome<Value> {
+    /// Switches to another window or frame. The command finishes even if the caller is dropped.
+    async fn switch(self: &Arc<Self>, command: Command, window: &Arc<str>) -> DriverResult<Value> {
         let (driver, window) = (self.clone(), window.clone());
         let switching = self.switching.clone().lock_owned().await;
         let switched = tokio::spawn(async move {
@@ -150,27 +150,32 @@ impl Driver {
                 answer = driver.send(command) => answer,
                 () = driver.closed(Some(window.clone())) => Err(EngineError::PageGone.into()),
             };
-            let answer = driver.told_apart(answer, &window).await;
+            let answer = driver.distinguish_window(answer, &window).await;
             drop(switching);
             answer
         });
         switched.await.unwrap_or_else(|_| Err(EngineError::BrowserGone.into()))
     }
 
-    /// Whether the browser still answers a command that never blocks.
+    /// Whether the browser responds to a command that never blocks.
     async fn answers(&self) -> bool {
         self.windows().await.is_some()
     }
 
-    /// The windows, as far as the driver tells at once.
+    /// The handles of the windows; `None` if the driver does not respond in time.
     async fn windows(&self) -> Option<Vec<String>> {
         let asked = self.session.handle().cmd(Command::GetWindowHandles);
         tokio::time::timeout(CLOSE_TIMEOUT, asked).await.ok()?.ok()?.value().ok()
     }
 
-    /// The driver has the same words for a window that is gone and for a frame.
-    async fn told_apart(&self, answer: Outcome<Value>, window: &Arc<str>) -> Outcome<Value> {
-        if !matches!(answer, Err(Trouble::Failed(EngineError::PageGone))) {
+    /// The driver returns the same error for a closed window and for a detached frame.
+    /// Distinguishes them by the list of windows.
+    async fn distinguish_window(
+        &self,
+        answer: DriverResult<Value>,
+        window: &Arc<str>,
+    ) -> DriverResult<Value> {
+        if !matches!(answer, Err(DriverError::Failed(EngineError::PageGone))) {
             return answer;
         }
         let is_there = |windows: Vec<String>| windows.iter().any(|other| **other == **window);
@@ -184,7 +189,7 @@ impl Driver {
     async fn closed(&self, window: Option<Arc<str>>) {
         let Some(window) = window else { return std::future::pending().await };
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             if self
                 .windows()
                 .await
@@ -198,24 +203,28 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Else it would be asked to end once more, and waited for, in the middle of other work.
+        // Otherwise thirtyfour's `Drop` ends the session again, and blocks the current thread.
         let _ = self.session.clone().leak();
     }
 }
 
-/// The right to send commands.
-pub(super) struct Turn<'a> {
+/// Exclusive access to the driver's commands.
+pub(super) struct CommandGuard<'a> {
     driver: &'a Arc<Driver>,
-    place: tokio::sync::MutexGuard<'a, Option<Place>>,
+    target: tokio::sync::MutexGuard<'a, Option<CommandTarget>>,
 }
 
-impl Turn<'_> {
-    /// Makes the frame that `frames` lead to in `window` what commands are for.
-    pub async fn at(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
-        self.window(window).await?;
-        let Some(place) = self.place.as_mut() else { return Ok(()) };
+impl CommandGuard<'_> {
+    /// Switches to the frame at the path `frames` in `window`.
+    pub async fn select_frame(
+        &mut self,
+        window: &Arc<str>,
+        frames: &[Arc<str>],
+    ) -> DriverResult<()> {
+        self.select_window(window).await?;
+        let Some(target) = self.target.as_mut() else { return Ok(()) };
         // Unknown until all commands have run, because the caller can be dropped.
-        let before = place.frames.take();
+        let before = target.frames.take();
         if before.as_deref() != Some(frames) {
             if before.is_none_or(|before| !before.is_empty()) {
                 self.driver.switch(Command::SwitchToFrameDefault, window).await?;
@@ -225,48 +234,48 @@ impl Turn<'_> {
                 self.driver.switch(Command::SwitchToFrameElement(element), window).await?;
             }
         }
-        place.frames = Some(frames.to_vec());
+        target.frames = Some(frames.to_vec());
         Ok(())
     }
 
     /// Focuses a frame. Switching into a frame moves the focus, switching back to the main frame
     /// does not.
-    pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> Outcome<()> {
+    pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> DriverResult<()> {
         if frames.is_empty() {
-            *self.place = None;
-        } else if let Some(place) = self.place.as_mut() {
-            place.frames = None;
+            *self.target = None;
+        } else if let Some(target) = self.target.as_mut() {
+            target.frames = None;
         }
-        self.at(window, frames).await
+        self.select_frame(window, frames).await
     }
 
     /// Switches to `window`. Must not be called while a dialog is open: the driver would not
     /// respond.
-    pub async fn window(&mut self, window: &Arc<str>) -> Outcome<()> {
-        if self.place.as_ref().is_none_or(|place| place.window != *window) {
-            *self.place = None;
+    pub async fn select_window(&mut self, window: &Arc<str>) -> DriverResult<()> {
+        if self.target.as_ref().is_none_or(|target| target.window != *window) {
+            *self.target = None;
             let handle = WindowHandle::from(window.to_string());
             self.driver.switch(Command::SwitchToWindow(handle), window).await?;
-            *self.place = Some(Place { window: window.clone(), frames: None });
+            *self.target = Some(CommandTarget { window: window.clone(), frames: None });
         }
         Ok(())
     }
 
-    pub async fn send(&mut self, command: Command) -> Outcome<Value> {
-        let window = self.place.as_ref().map(|place| place.window.clone());
+    pub async fn send(&mut self, command: Command) -> DriverResult<Value> {
+        let window = self.target.as_ref().map(|target| target.window.clone());
         let mut answer = tokio::select! {
             answer = self.driver.send(command) => answer,
             () = self.driver.closed(window.clone()) => Err(EngineError::PageGone.into()),
         };
         if let Some(window) = &window {
-            answer = self.driver.told_apart(answer, window).await;
+            answer = self.driver.distinguish_window(answer, window).await;
         }
         match &answer {
-            Err(Trouble::Failed(EngineError::PageGone)) => *self.place = None,
-            // A frame that is gone is no place to be.
-            Err(Trouble::Failed(EngineError::DocumentGone)) => {
-                if let Some(place) = self.place.as_mut() {
-                    place.frames = None;
+            Err(DriverError::Failed(EngineError::PageGone)) => *self.target = None,
+            // The frame is detached, so commands have no current frame.
+            Err(DriverError::Failed(EngineError::DocumentGone)) => {
+                if let Some(target) = self.target.as_mut() {
+                    target.frames = None;
                 }
             }
             _ => {}
@@ -274,21 +283,21 @@ impl Turn<'_> {
         answer
     }
 
-    /// Runs the body of a function.
-    pub async fn script(&mut self, body: String) -> Outcome<Value> {
+    /// Runs the body of a script function.
+    pub async fn script(&mut self, body: String) -> DriverResult<Value> {
         self.send(Command::ExecuteScript(body.into(), Arc::from([]))).await
     }
 }
 
 /// Converts an error for the layers above.
-fn meaning(error: WebDriverError) -> Trouble {
+fn convert_error(error: WebDriverError) -> DriverError {
     use WebDriverErrorInner as Inner;
     let failed = match error.into_inner() {
         Inner::UnexpectedAlertOpen(info) => {
             let text = info.value.data.as_ref().and_then(|data| data["text"].as_str());
-            return Trouble::Dialog(text.unwrap_or_default().to_owned());
+            return DriverError::Dialog(text.unwrap_or_default().to_owned());
         }
-        Inner::JavascriptError(info) => return Trouble::Script(info.value.message),
+        Inner::JavascriptError(info) => return DriverError::Script(info.value.message),
         Inner::NoSuchWindow(_) => EngineError::PageGone,
         Inner::NoSuchFrame(_) | Inner::StaleElementReference(_) | Inner::NoSuchElement(_) => {
             EngineError::DocumentGone
@@ -302,13 +311,14 @@ fn meaning(error: WebDriverError) -> Trouble {
         }
         other => EngineError::Refused(other.to_string()),
     };
-    Trouble::Failed(failed)
+    DriverError::Failed(failed)
 }
 
-/// thirtyfour's way to the driver: without what its own would bring along for the web.
-struct Connection(Client<HttpConnector, Full<Bytes>>);
+/// An HTTP client for thirtyfour. Its default client also has TLS and proxies, which a local driver
+/// does not need.
+struct DriverConnection(Client<HttpConnector, Full<Bytes>>);
 
-impl Connection {
+impl DriverConnection {
     fn new() -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
@@ -317,7 +327,7 @@ impl Connection {
 }
 
 #[async_trait]
-impl HttpClient for Connection {
+impl HttpClient for DriverConnection {
     async fn send(&self, request: Request<Body<'_>>) -> WebDriverResult<Response<Bytes>> {
         let failed =
             |error: &dyn std::fmt::Display| WebDriverError::RequestFailed(error.to_string());
@@ -326,7 +336,7 @@ impl HttpClient for Connection {
             Body::Empty => Bytes::new(),
             Body::Json(json) => serde_json::to_vec(json).map_err(|error| failed(&error))?.into(),
         };
-        // The client sets its own.
+        // The HTTP client sets these headers.
         for name in [HOST, CONTENT_LENGTH] {
             parts.headers.remove(name);
         }
@@ -341,7 +351,7 @@ impl HttpClient for Connection {
     }
 }
 
-/// Converts the error of a page's command whose window is closed.
-pub(super) fn plain<T>(outcome: Outcome<T>) -> EngineResult<T> {
-    outcome.map_err(Trouble::error)
+/// Converts a driver error for callers that expect neither a dialog nor a script's exception.
+pub(super) fn into_engine_result<T>(outcome: DriverResult<T>) -> EngineResult<T> {
+    outcome.map_err(DriverError::into_engine_error)
 }

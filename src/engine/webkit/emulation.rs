@@ -11,11 +11,11 @@ use crate::{
 
 /// The default viewport, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
-/// Where the system keeps its time zones.
+/// The folder of the system's time zone files.
 const TIME_ZONES: &str = "/usr/share/zoneinfo";
 
-/// The parameters of a browser's start.
-pub(super) struct Wanted {
+/// The parameters with which a browser is started.
+pub(super) struct LaunchOptions {
     pub viewport: Viewport,
     timezone: Option<String>,
     user_agent: Option<String>,
@@ -24,12 +24,12 @@ pub(super) struct Wanted {
 }
 
 /// Returns the requested settings, or an error for the first one that is not supported.
-pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
+pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
     let ContextOptions { config, init_scripts, .. } = options;
     let refused: [(bool, &'static str); 6] = [
-        (!init_scripts.is_empty(), "running scripts before those of a page (--init-script)"),
-        (config.is_mobile, "looking like a phone (--device)"),
-        (config.has_touch, "emulating touch (--device)"),
+        (!init_scripts.is_empty(), "init scripts (--init-script)"),
+        (config.is_mobile, "mobile emulation (--device)"),
+        (config.has_touch, "touch emulation (--device)"),
         (
             config.device_scale_factor.is_some_and(|factor| factor != 1.0),
             "another device pixel ratio (--device)",
@@ -46,7 +46,7 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
             return Err(EngineError::UnknownSetting { name: "time zone", value: zone.clone() });
         }
     }
-    Ok(Wanted {
+    Ok(LaunchOptions {
         viewport: config.viewport.unwrap_or(DEFAULT_VIEWPORT),
         timezone: config.timezone.clone(),
         user_agent: config.user_agent.clone(),
@@ -55,22 +55,22 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<Wanted> {
     })
 }
 
-impl Wanted {
-    /// Whether a browser that was started as `other` will do.
-    pub fn starts_like(&self, other: &Self) -> bool {
+impl LaunchOptions {
+    /// Whether a browser that was started with `other` can be used for these options.
+    pub fn can_replace(&self, other: &Self) -> bool {
         (&self.timezone, &self.user_agent, &self.proxy, self.trusts_all)
             == (&other.timezone, &other.user_agent, &other.proxy, other.trusts_all)
     }
 
-    /// For the process.
+    /// The environment variables of the browser's process.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
-        // Else the language is that of the server, `C` in a container.
+        // Without these variables, the language would be that of the server: `C` in a container.
         let mut set = vec![("LANG", "en_US.UTF-8".to_owned()), ("LANGUAGE", "en_US".to_owned())];
         set.extend(self.timezone.iter().map(|zone| ("TZ", zone.clone())));
         set
     }
 
-    /// For the browser's command line.
+    /// The arguments of the browser's command line.
     pub fn arguments(&self) -> Vec<String> {
         self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
     }

@@ -1,5 +1,5 @@
-//! The frames of a page at the last poll, and the events that follow from the differences to the
-//! current poll.
+//! The frames of a page at the last poll. Compares them with the current poll and derives events
+//! from the differences.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,51 +18,51 @@ use crate::engine::{
 
 /// The document's state that a script in a frame has returned.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Where {
+pub(super) struct DocumentReport {
     pub document: DocumentId,
     pub url: String,
-    ready: Ready,
-    /// The numbers of its iframes.
+    ready: ReadyState,
+    /// The numbers of its iframes, which `page.js` assigns.
     frames: Vec<u64>,
-    /// 0 where the browser does not tell.
+    /// The HTTP status; 0 if the browser does not report it.
     status: u16,
-    /// Its window is about to close: a script has asked for it, and may.
+    /// A script has called `window.close()`, and the browser will close the window.
     #[serde(default)]
     pub closing: bool,
-    /// The numbers of what its scripts have asked for that is not over.
+    /// The numbers of the pending requests of its scripts.
     #[serde(default)]
     requests: BTreeSet<u64>,
     /// The link that was last clicked.
     #[serde(default)]
-    link: Option<Link>,
+    link: Option<ClickedLink>,
     /// The text of a blank document.
     #[serde(default)]
     blank: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Link {
-    /// Another one for each click.
+struct ClickedLink {
+    /// Differs for each click.
     number: u64,
     url: String,
-    /// Whether the click leads the window to another document, or to a file.
-    leads: bool,
+    /// Whether the click navigates the window or starts a download.
+    navigates: bool,
 }
 
-impl Where {
+impl DocumentReport {
     /// The reason why the document failed to load, if this is an error page; its text if the reason
     /// is unknown. In a new window, text alone is no error, because another page may have written
     /// it.
     fn reason(&self, is_first: bool) -> Option<String> {
-        let told = self.blank.as_deref().filter(|_| self.ready == Ready::Complete)?.trim();
-        let words = (!is_first && !told.is_empty()).then(|| told.to_owned());
-        reasons::named(told).or(words)
+        let found = self.blank.as_deref().filter(|_| self.ready == ReadyState::Complete)?.trim();
+        let words = (!is_first && !found.is_empty()).then(|| found.to_owned());
+        reasons::named(found).or(words)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Ready {
+enum ReadyState {
     Loading,
     Interactive,
     Complete,
@@ -72,42 +72,43 @@ enum Ready {
 pub(super) const ERROR_PAGE: &str = "about:neterror";
 /// If no navigation has started this long after a click on a link, the link is a download or does
 /// nothing. A download may be complete before the next poll.
-const SETTING_OUT: Duration = Duration::from_millis(100);
-/// What takes longer than this is not looked for so often: a page may wait for news for ever.
+const LINK_TIMEOUT: Duration = Duration::from_millis(100);
+/// Requests that are older than this are not polled at the short interval: a page may keep a long
+/// poll open for ever.
 const LONGEST: Duration = Duration::from_secs(10);
 pub(super) const BLANK: &str = "about:blank";
 
 #[derive(Default)]
-struct Frame {
+struct FrameEntry {
     parent: Option<FrameId>,
-    /// The iframe that it is in, by the driver's name, and its number in the document around it.
+    /// The iframe element, as the driver names it, and its number in the parent document.
     element: Option<(Arc<str>, u64)>,
     document: Option<DocumentId>,
     url: String,
-    ready: Option<Ready>,
-    /// Where it is on its way to.
+    ready: Option<ReadyState>,
+    /// The URL of the pending navigation.
     target: Option<String>,
     /// The reason of an error page that the browser shows. The browser reports the failed URL as
     /// loaded.
-    failed: Option<Failure>,
-    /// What its scripts have asked for that is not over, and when they last did.
+    failed: Option<FailedDocument>,
+    /// The pending requests of its scripts, and the time of the last new one.
     requests: BTreeSet<u64>,
-    asked: Option<Instant>,
-    /// The number of the last click on a link that is known.
+    last_request: Option<Instant>,
+    /// The number of the last click that was processed.
     link: u64,
     /// The time of a click on a link whose navigation has not been observed yet.
-    setting_out: Option<Instant>,
+    link_clicked_at: Option<Instant>,
 }
 
-/// A document that could not be had.
-struct Failure {
+/// A document that failed to load.
+struct FailedDocument {
     url: String,
     reason: String,
 }
 
-impl Frame {
-    /// Takes in which requests are not over.
-    fn asked(
+impl FrameEntry {
+    /// Updates the pending requests, and returns the events that follow.
+    fn update_requests(
         &mut self,
         id: &FrameId,
         document: &DocumentId,
@@ -127,127 +128,140 @@ impl Frame {
             .map(|number| PageEvent::RequestEnded { id: name(number) });
         let events: Vec<PageEvent> = begun.chain(over).collect();
         if now.difference(&self.requests).next().is_some() {
-            self.asked = Some(Instant::now());
+            self.last_request = Some(Instant::now());
         }
         self.requests.clone_from(now);
         events
     }
 
-    /// Whether the end of a request is worth looking for.
-    fn is_asking(&self) -> bool {
-        !self.requests.is_empty() && self.asked.is_some_and(|asked| asked.elapsed() < LONGEST)
+    /// Whether to poll for the end of a request.
+    fn awaits_response(&self) -> bool {
+        !self.requests.is_empty()
+            && self.last_request.is_some_and(|asked| asked.elapsed() < LONGEST)
     }
 }
 
 /// The frames of one page.
 pub(super) struct Frames {
     main: FrameId,
-    known: HashMap<FrameId, Frame>,
-    /// Where the page was last on its way to, or was shown the way.
+    known: HashMap<FrameId, FrameEntry>,
+    /// The URL of the last navigation or link click of the page.
     last_target: Option<String>,
 }
 
 impl Frames {
     pub fn new(main: FrameId) -> Self {
-        Self { known: HashMap::from([(main.clone(), Frame::default())]), main, last_target: None }
+        Self {
+            known: HashMap::from([(main.clone(), FrameEntry::default())]),
+            main,
+            last_target: None,
+        }
     }
 
-    /// The iframes on the way to `frame`; nothing where it is gone.
-    pub fn way_to(&self, frame: &FrameId) -> Option<Vec<Arc<str>>> {
-        let mut way = Vec::new();
+    /// The iframes on the path to `frame`; `None` if the frame is detached.
+    pub fn path_to(&self, frame: &FrameId) -> Option<Vec<Arc<str>>> {
+        let mut path = Vec::new();
         let mut at = self.known.get(frame)?;
         while let (Some(parent), Some((element, _))) = (&at.parent, &at.element) {
-            way.push(element.clone());
+            path.push(element.clone());
             at = self.known.get(parent)?;
         }
-        way.reverse();
-        Some(way)
+        path.reverse();
+        Some(path)
     }
 
-    /// Why the document that the page stands for could not be had.
+    /// The reason why the page's document failed to load.
     pub fn failure(&self) -> Option<String> {
         let failed = self.known.get(&self.main)?.failed.as_ref()?;
         Some(failed.reason.clone())
     }
 
-    /// The page's document, as it was last seen, and its URL.
+    /// The page's document at the last poll, and its URL.
     pub fn document(&self) -> Option<(DocumentId, String)> {
         let main = self.known.get(&self.main)?;
         Some((main.document.clone()?, main.url.clone()))
     }
 
-    /// Whether it has child frames.
-    pub fn are_several(&self) -> bool {
+    /// Whether the page has child frames.
+    pub fn has_child_frames(&self) -> bool {
         self.known.len() > 1
     }
 
     /// The frame in the iframe `number` of `parent`, if it is known.
     pub fn child(&self, parent: &FrameId, number: u64) -> Option<FrameId> {
-        let child = name(self.known.get(parent)?.document.as_ref()?, number);
+        let child = frame_id(self.known.get(parent)?.document.as_ref()?, number);
         self.known.contains_key(&child).then_some(child)
     }
 
-    /// Where the page is, or is on its way to.
+    /// The URL that the page is navigating to, or else its current URL.
     pub fn target(&self) -> String {
         let main = self.known.get(&self.main);
         main.map(|main| main.target.clone().unwrap_or_else(|| main.url.clone())).unwrap_or_default()
     }
 
-    /// Where a file comes from that has just been downloaded, as far as is known.
+    /// The URL that a new download most likely comes from.
     pub fn downloaded_from(&mut self) -> String {
         self.last_target.take().unwrap_or_else(|| self.target())
     }
 
-    /// The child frames that wait for something.
-    pub fn asking(&self) -> Vec<FrameId> {
-        let asking = self.known.iter().filter(|(id, frame)| **id != self.main && frame.is_asking());
-        asking.map(|(id, _)| id.clone()).collect()
+    /// The child frames that have pending requests.
+    pub fn awaiting_response(&self) -> Vec<FrameId> {
+        let awaiting_response =
+            self.known.iter().filter(|(id, frame)| **id != self.main && frame.awaits_response());
+        awaiting_response.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether the page is on its way elsewhere.
-    pub fn is_heading(&self) -> bool {
+    /// Whether a navigation is pending.
+    pub fn is_navigating(&self) -> bool {
         self.known.get(&self.main).is_some_and(|main| main.target.is_some())
     }
 
     /// Whether the page navigates, loads its document, or waits for a response.
     pub fn is_busy(&self) -> bool {
         let loads = self.known.get(&self.main).is_some_and(|main| {
-            main.target.is_some() || main.ready.is_none_or(|ready| ready < Ready::Complete)
+            main.target.is_some() || main.ready.is_none_or(|ready| ready < ReadyState::Complete)
         });
-        loads || self.known.values().any(Frame::is_asking)
+        loads || self.known.values().any(FrameEntry::awaits_response)
     }
 
     /// Applies the state of the page's main frame, and the URL that the browser shows or is
     /// loading.
-    pub fn seen_at_top(&mut self, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
-        let mut events = self.seen_by(&self.main.clone(), seen, heading);
-        events.extend(heading.and_then(|url| self.heading(url)));
+    pub fn apply_main(&mut self, seen: &DocumentReport, heading: Option<&str>) -> Vec<PageEvent> {
+        let mut events = self.apply_state(&self.main.clone(), seen, heading);
+        events.extend(heading.and_then(|url| self.apply_browser_url(url)));
         events
     }
 
     /// Applies the state of a child frame.
-    pub fn seen(&mut self, id: &FrameId, seen: &Where) -> Vec<PageEvent> {
-        self.seen_by(id, seen, None)
+    pub fn apply(&mut self, id: &FrameId, seen: &DocumentReport) -> Vec<PageEvent> {
+        self.apply_state(id, seen, None)
     }
 
-    fn seen_by(&mut self, id: &FrameId, seen: &Where, heading: Option<&str>) -> Vec<PageEvent> {
+    fn apply_state(
+        &mut self,
+        id: &FrameId,
+        seen: &DocumentReport,
+        heading: Option<&str>,
+    ) -> Vec<PageEvent> {
         let mut events = Vec::new();
         let Some(frame) = self.known.get_mut(id) else { return events };
         let document = seen.document.clone();
         if frame.document.as_ref() != Some(&document) {
-            let wanted = frame.target.as_deref().or(heading);
-            let wanted = wanted.filter(|url| seen.url == BLANK && !url.is_empty() && *url != BLANK);
-            let failed = wanted.map(|url| (url.to_owned(), seen.reason(frame.document.is_none())));
+            let failed_url = frame.target.as_deref().or(heading);
+            let failed_url =
+                failed_url.filter(|url| seen.url == BLANK && !url.is_empty() && *url != BLANK);
+            let failed =
+                failed_url.map(|url| (url.to_owned(), seen.reason(frame.document.is_none())));
             let (known, sent) = (frame.document.is_some(), frame.target.is_some());
             frame.failed = match failed {
                 None => None,
-                Some((url, Some(reason))) => Some(Failure { url, reason }),
+                Some((url, Some(reason))) => Some(FailedDocument { url, reason }),
                 // A window begins with a blank document while it loads another one. An error page
                 // that is still loading has no text yet.
-                Some(_) if !known || seen.ready < Ready::Complete => return events,
-                // It says nothing where the browser itself has refused it.
+                Some(_) if !known || seen.ready < ReadyState::Complete => return events,
+                // The browser refused the request itself, so its error page is empty.
                 Some((url, None)) => {
-                    sent.then(|| Failure { url, reason: reasons::REFUSED.to_owned() })
+                    sent.then(|| FailedDocument { url, reason: reasons::REFUSED.to_owned() })
                 }
             };
             frame.document = Some(document.clone());
@@ -256,11 +270,11 @@ impl Frames {
             frame.ready = None;
             frame.requests.clear();
             frame.link = 0;
-            frame.setting_out = None;
+            frame.link_clicked_at = None;
             let mut url = &*seen.url;
-            if let Some(Failure { url: wanted, reason }) = &frame.failed {
+            if let Some(FailedDocument { url: failed_url, reason }) = &frame.failed {
                 url = ERROR_PAGE;
-                events.extend(request_failed(id, &document, wanted, reason));
+                events.extend(request_failed(id, &document, failed_url, reason));
             }
             if seen.status > 0 {
                 events.push(PageEvent::DocumentResponse {
@@ -273,7 +287,7 @@ impl Frames {
                 document: document.clone(),
                 url: url.to_owned(),
             });
-            self.forget_inside(id);
+            self.remove_children(id);
         } else if frame.url != seen.url {
             frame.url.clone_from(&seen.url);
             frame.target = None;
@@ -286,40 +300,42 @@ impl Frames {
         if let Some(link) = seen.link.as_ref().filter(|link| link.number > frame.link) {
             frame.link = link.number;
             self.last_target = Some(link.url.clone());
-            if link.leads && *id == self.main && frame.target.is_none() {
+            if link.navigates && *id == self.main && frame.target.is_none() {
                 frame.target = Some(link.url.clone());
-                frame.setting_out = Some(Instant::now());
+                frame.link_clicked_at = Some(Instant::now());
                 events.push(PageEvent::NavigationRequested { frame: id.clone(), document: None });
             }
         }
-        events.extend(frame.asked(id, &document, &seen.requests));
+        events.extend(frame.update_requests(id, &document, &seen.requests));
         let before = frame.ready.replace(seen.ready);
         let (frame, document) = (id.clone(), document);
-        if before != Some(Ready::Complete) && seen.ready == Ready::Complete {
+        if before != Some(ReadyState::Complete) && seen.ready == ReadyState::Complete {
             events.push(PageEvent::Loaded { frame, document });
-        } else if before.is_none_or(|before| before == Ready::Loading)
-            && seen.ready == Ready::Interactive
+        } else if before.is_none_or(|before| before == ReadyState::Loading)
+            && seen.ready == ReadyState::Interactive
         {
             events.push(PageEvent::DomContentLoaded { frame, document });
         }
-        events.extend(self.detached(id, &seen.frames));
+        events.extend(self.remove_detached(id, &seen.frames));
         events
     }
 
-    /// Takes in where the browser says that the page is, or is on its way to.
-    fn heading(&mut self, url: &str) -> Option<PageEvent> {
+    /// Applies the URL that the browser shows or is loading.
+    fn apply_browser_url(&mut self, url: &str) -> Option<PageEvent> {
         let frame = self.known.get_mut(&self.main)?;
         let there = url.is_empty()
             || url == frame.url
             || frame.failed.as_ref().is_some_and(|failed| failed.url == url);
         if !there {
-            frame.setting_out = None;
+            frame.link_clicked_at = None;
         }
         match (there, frame.target.is_some()) {
-            (true, true) if frame.setting_out.is_some_and(|at| at.elapsed() < SETTING_OUT) => None,
+            (true, true) if frame.link_clicked_at.is_some_and(|at| at.elapsed() < LINK_TIMEOUT) => {
+                None
+            }
             (true, true) => {
                 frame.target = None;
-                frame.setting_out = None;
+                frame.link_clicked_at = None;
                 Some(PageEvent::LoadingStopped { frame: self.main.clone() })
             }
             (false, false) => {
@@ -332,37 +348,39 @@ impl Frames {
     }
 
     /// A command has navigated the page to `url`.
-    pub fn sent_to(&mut self, url: &str) {
+    pub fn navigation_sent(&mut self, url: &str) {
         if let Some(frame) = self.known.get_mut(&self.main) {
             frame.target = Some(url.to_owned());
-            frame.setting_out = None;
+            frame.link_clicked_at = None;
         }
         self.last_target = Some(url.to_owned());
     }
 
-    /// A file has come: a link that was clicked has led there.
-    pub fn file_came(&mut self) -> Option<PageEvent> {
+    /// Ends the pending navigation of a clicked link, because it became a download.
+    pub fn download_arrived(&mut self) -> Option<PageEvent> {
         let frame = self.known.get_mut(&self.main)?;
-        frame.setting_out.take()?;
+        frame.link_clicked_at.take()?;
         frame.target = None;
         Some(PageEvent::LoadingStopped { frame: self.main.clone() })
     }
 
-    /// Whether `seen` has iframes that are not known.
-    pub fn has_unknown(&self, id: &FrameId, seen: &Where) -> bool {
-        seen.frames.iter().any(|number| !self.known.contains_key(&name(&seen.document, *number)))
+    /// Whether `seen` has iframes that are new.
+    pub fn has_unknown(&self, id: &FrameId, seen: &DocumentReport) -> bool {
+        seen.frames
+            .iter()
+            .any(|number| !self.known.contains_key(&frame_id(&seen.document, *number)))
             && self.known.contains_key(id)
     }
 
-    /// The frame in the iframe `number` of `parent`, which the driver calls `element`.
-    pub fn inside(
+    /// Adds the frame in the iframe `number` of `parent`. The driver names its element `element`.
+    pub fn attach_child(
         &mut self,
         parent: &FrameId,
         number: u64,
         element: &str,
     ) -> Option<(FrameId, Option<PageEvent>)> {
         let document = self.known.get(parent)?.document.as_ref()?;
-        let id = name(document, number);
+        let id = frame_id(document, number);
         let is_new = !self.known.contains_key(&id);
         let frame = self.known.entry(id.clone()).or_default();
         frame.parent = Some(parent.clone());
@@ -371,24 +389,24 @@ impl Frames {
         Some((id, is_new.then_some(event)))
     }
 
-    /// The frames in `parent` that are not among `numbers` any more.
-    fn detached(&mut self, parent: &FrameId, numbers: &[u64]) -> Vec<PageEvent> {
+    /// Removes the frames of `parent` whose numbers are not in `numbers`.
+    fn remove_detached(&mut self, parent: &FrameId, numbers: &[u64]) -> Vec<PageEvent> {
         let gone = self.known.iter().filter(|(_, frame)| {
             frame.parent.as_ref() == Some(parent)
                 && frame.element.as_ref().is_some_and(|(_, number)| !numbers.contains(number))
         });
         let gone: Vec<FrameId> = gone.map(|(id, _)| id.clone()).collect();
         for id in &gone {
-            self.forget_inside(id);
+            self.remove_children(id);
             self.known.remove(id);
         }
         gone.into_iter().map(|frame| PageEvent::FrameDetached { frame }).collect()
     }
 
-    fn forget_inside(&mut self, frame: &FrameId) {
+    fn remove_children(&mut self, frame: &FrameId) {
         let inside = self.known.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.forget_inside(&inner);
+            self.remove_children(&inner);
             self.known.remove(&inner);
         }
     }
@@ -419,8 +437,8 @@ fn request_failed(
     [sent, failed].map(PageEvent::Request)
 }
 
-/// The frame in an iframe of a document, for as long as both are there.
-fn name(document: &DocumentId, number: u64) -> FrameId {
+/// The id of the frame in an iframe. It is valid while both the document and the iframe exist.
+fn frame_id(document: &DocumentId, number: u64) -> FrameId {
     format!("{document}/{number}").into()
 }
 
@@ -428,8 +446,8 @@ fn name(document: &DocumentId, number: u64) -> FrameId {
 mod tests {
     use super::*;
 
-    fn seen(document: &str, url: &str, ready: Ready, frames: &[u64]) -> Where {
-        Where {
+    fn seen(document: &str, url: &str, ready: ReadyState, frames: &[u64]) -> DocumentReport {
+        DocumentReport {
             document: document.into(),
             url: url.into(),
             ready,
@@ -442,7 +460,7 @@ mod tests {
         }
     }
 
-    fn told(events: &[PageEvent]) -> Vec<&'static str> {
+    fn names(events: &[PageEvent]) -> Vec<&'static str> {
         let word = |event: &PageEvent| match event {
             PageEvent::Committed { .. } => "committed",
             PageEvent::DomContentLoaded { .. } => "dom",
@@ -455,24 +473,26 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_once() {
+    fn each_event_is_reported_once() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
         assert_eq!(
-            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Loading, &[]))),
+            names(&frames.apply(&main, &seen("a", "http://a/", ReadyState::Loading, &[]))),
             ["committed"]
         );
         assert_eq!(
-            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Interactive, &[]))),
+            names(&frames.apply(&main, &seen("a", "http://a/", ReadyState::Interactive, &[]))),
             ["dom"]
         );
         assert_eq!(
-            told(&frames.seen(&main, &seen("a", "http://a/#x", Ready::Complete, &[]))),
+            names(&frames.apply(&main, &seen("a", "http://a/#x", ReadyState::Complete, &[]))),
             ["within", "loaded"]
         );
-        assert!(frames.seen(&main, &seen("a", "http://a/#x", Ready::Complete, &[])).is_empty());
+        assert!(
+            frames.apply(&main, &seen("a", "http://a/#x", ReadyState::Complete, &[])).is_empty()
+        );
         assert_eq!(
-            told(&frames.seen(&main, &seen("b", "http://b/", Ready::Complete, &[]))),
+            names(&frames.apply(&main, &seen("b", "http://b/", ReadyState::Complete, &[]))),
             ["committed", "loaded"]
         );
     }
@@ -481,131 +501,146 @@ mod tests {
     fn a_blank_page_in_place_of_another_is_an_error_page() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        frames.seen(&main, &seen("a", BLANK, Ready::Complete, &[]));
+        frames.apply(&main, &seen("a", BLANK, ReadyState::Complete, &[]));
         assert!(matches!(
-            frames.heading("http://no/"),
+            frames.apply_browser_url("http://no/"),
             Some(PageEvent::NavigationRequested { .. })
         ));
         assert!(frames.is_busy());
         assert!(
-            frames.seen(&main, &seen("b", BLANK, Ready::Loading, &[])).is_empty(),
-            "it has yet to say why"
+            frames.apply(&main, &seen("b", BLANK, ReadyState::Loading, &[])).is_empty(),
+            "the error page has no text yet"
         );
-        let events = frames.seen(&main, &seen("b", BLANK, Ready::Complete, &[]));
+        let events = frames.apply(&main, &seen("b", BLANK, ReadyState::Complete, &[]));
         assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
         assert_eq!(
             frames.failure().as_deref(),
             Some("net::ERR_BLOCKED_BY_CLIENT"),
-            "without a word"
+            "an empty error page"
         );
         assert!(
-            frames.heading("http://no/").is_none(),
-            "the browser still names what it could not have"
+            frames.apply_browser_url("http://no/").is_none(),
+            "the browser still reports the failed URL"
         );
         assert!(!frames.is_busy());
     }
 
     #[test]
-    fn what_could_not_be_had_is_known_by_where_the_browser_was_going() {
+    fn the_url_of_an_error_page_is_that_of_the_failed_navigation() {
         let main: FrameId = "m".into();
-        let said = |document: &str, text: &str| Where {
+        let said = |document: &str, text: &str| DocumentReport {
             blank: Some(text.into()),
-            ..seen(document, BLANK, Ready::Complete, &[])
+            ..seen(document, BLANK, ReadyState::Complete, &[])
         };
         let mut frames = Frames::new(main.clone());
-        frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
-        // Nobody has looked while it was on its way.
+        frames.apply(&main, &seen("a", "http://a/", ReadyState::Complete, &[]));
+        // No poll while the navigation was pending.
         let events = frames
-            .seen_at_top(&said("b", "Could not connect: Connection refused"), Some("http://no/"));
+            .apply_main(&said("b", "Could not connect: Connection refused"), Some("http://no/"));
         assert!(
             matches!(&events[0], PageEvent::Request(RequestEvent::Sent { url, .. }) if url == "http://no/")
         );
         assert_eq!(frames.failure().as_deref(), Some("net::ERR_CONNECTION_REFUSED"));
-        frames.seen_at_top(&said("c", ""), Some("http://slow/"));
-        assert_eq!(frames.failure(), None, "an empty page that is left again at once");
-        assert!(frames.is_heading());
+        frames.apply_main(&said("c", ""), Some("http://slow/"));
+        assert_eq!(frames.failure(), None, "an empty page that navigates at once");
+        assert!(frames.is_navigating());
 
         let mut popup = Frames::new(main.clone());
-        let events = popup.seen_at_top(&said("a", "Please wait"), Some("http://slow/"));
+        let events = popup.apply_main(&said("a", "Please wait"), Some("http://slow/"));
         assert!(
             matches!(events[..], [PageEvent::NavigationRequested { .. }]),
-            "its opener has written that"
+            "its opener may have written the text"
         );
-        let events = popup.seen_at_top(&said("b", "Connection refused"), Some("http://slow/"));
+        let events = popup.apply_main(&said("b", "Connection refused"), Some("http://slow/"));
         assert!(matches!(&events[2], PageEvent::Committed { url, .. } if url == ERROR_PAGE));
     }
 
     #[test]
-    fn a_navigation_that_comes_to_nothing_is_over() {
+    fn a_navigation_without_a_document_ends() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[]));
-        assert!(frames.heading("http://a/download").is_some());
-        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+        frames.apply(&main, &seen("a", "http://a/", ReadyState::Complete, &[]));
+        assert!(frames.apply_browser_url("http://a/download").is_some());
+        assert!(matches!(
+            frames.apply_browser_url("http://a/"),
+            Some(PageEvent::LoadingStopped { .. })
+        ));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_click_on_a_link_is_on_its_way_until_it_has_led_somewhere_or_nowhere() {
+    async fn a_click_on_a_link_is_a_pending_navigation_until_it_ends_or_times_out() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        let at_rest = seen("a", "http://a/", Ready::Complete, &[]);
-        let clicked = |number, leads| Where {
-            link: Some(Link { number, url: "http://a/file".into(), leads }),
+        let at_rest = seen("a", "http://a/", ReadyState::Complete, &[]);
+        let clicked = |number, navigates| DocumentReport {
+            link: Some(ClickedLink { number, url: "http://a/file".into(), navigates }),
             ..at_rest.clone()
         };
-        frames.seen(&main, &at_rest);
+        frames.apply(&main, &at_rest);
         assert!(
-            frames.seen(&main, &clicked(1, false)).is_empty(),
-            "the page has kept it for itself"
+            frames.apply(&main, &clicked(1, false)).is_empty(),
+            "the page prevented the default action"
         );
         for number in [2, 3] {
-            let events = frames.seen(&main, &clicked(number, true));
+            let events = frames.apply(&main, &clicked(number, true));
             assert!(matches!(events[..], [PageEvent::NavigationRequested { .. }]), "{events:?}");
-            assert!(frames.heading("http://a/").is_none());
-            assert!(frames.is_heading(), "the browser may set out yet");
-            assert!(matches!(frames.file_came(), Some(PageEvent::LoadingStopped { .. })));
-            assert!(frames.seen(&main, &clicked(number, true)).is_empty(), "it is the same click");
-            assert!(!frames.is_heading());
+            assert!(frames.apply_browser_url("http://a/").is_none());
+            assert!(frames.is_navigating(), "the navigation may still begin");
+            assert!(matches!(frames.download_arrived(), Some(PageEvent::LoadingStopped { .. })));
+            assert!(frames.apply(&main, &clicked(number, true)).is_empty(), "it is the same click");
+            assert!(!frames.is_navigating());
         }
-        frames.seen(&main, &clicked(4, true));
-        tokio::time::advance(SETTING_OUT).await;
-        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
-        frames.seen(&main, &clicked(5, true));
-        assert!(frames.heading("http://a/file").is_none(), "that is known");
-        assert!(frames.file_came().is_none(), "it is another way's");
-        assert!(matches!(frames.heading("http://a/"), Some(PageEvent::LoadingStopped { .. })));
+        frames.apply(&main, &clicked(4, true));
+        tokio::time::advance(LINK_TIMEOUT).await;
+        assert!(matches!(
+            frames.apply_browser_url("http://a/"),
+            Some(PageEvent::LoadingStopped { .. })
+        ));
+        frames.apply(&main, &clicked(5, true));
+        assert!(
+            frames.apply_browser_url("http://a/file").is_none(),
+            "the navigation is already known"
+        );
+        assert!(frames.download_arrived().is_none(), "no click on a link is pending");
+        assert!(matches!(
+            frames.apply_browser_url("http://a/"),
+            Some(PageEvent::LoadingStopped { .. })
+        ));
     }
 
     #[test]
-    fn what_scripts_ask_for_begins_and_ends() {
+    fn requests_of_scripts_begin_and_end() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        let at_rest = seen("a", "http://a/", Ready::Complete, &[]);
-        let asking = Where { requests: BTreeSet::from([3]), ..at_rest.clone() };
-        frames.seen(&main, &at_rest);
-        assert!(matches!(frames.seen(&main, &asking)[..], [PageEvent::RequestStarted { .. }]));
+        let at_rest = seen("a", "http://a/", ReadyState::Complete, &[]);
+        let awaiting_response = DocumentReport { requests: BTreeSet::from([3]), ..at_rest.clone() };
+        frames.apply(&main, &at_rest);
+        assert!(matches!(
+            frames.apply(&main, &awaiting_response)[..],
+            [PageEvent::RequestStarted { .. }]
+        ));
         assert!(frames.is_busy());
-        assert!(frames.seen(&main, &asking).is_empty());
-        assert!(matches!(frames.seen(&main, &at_rest)[..], [PageEvent::RequestEnded { .. }]));
+        assert!(frames.apply(&main, &awaiting_response).is_empty());
+        assert!(matches!(frames.apply(&main, &at_rest)[..], [PageEvent::RequestEnded { .. }]));
         assert!(!frames.is_busy());
     }
 
     #[test]
-    fn frames_go_with_their_iframe_and_with_the_document_around_them() {
+    fn frames_are_removed_with_their_iframe_or_its_document() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        let parent = seen("a", "http://a/", Ready::Complete, &[1, 2]);
-        frames.seen(&main, &parent);
+        let parent = seen("a", "http://a/", ReadyState::Complete, &[1, 2]);
+        frames.apply(&main, &parent);
         assert!(frames.has_unknown(&main, &parent));
-        let (one, _) = frames.inside(&main, 1, "node-1").unwrap();
-        let (two, _) = frames.inside(&main, 2, "node-2").unwrap();
-        assert_eq!(frames.way_to(&two), Some(vec!["node-2".into()]));
+        let (one, _) = frames.attach_child(&main, 1, "node-1").unwrap();
+        let (two, _) = frames.attach_child(&main, 2, "node-2").unwrap();
+        assert_eq!(frames.path_to(&two), Some(vec!["node-2".into()]));
         assert_eq!(
-            told(&frames.seen(&main, &seen("a", "http://a/", Ready::Complete, &[2]))),
+            names(&frames.apply(&main, &seen("a", "http://a/", ReadyState::Complete, &[2]))),
             ["detached"]
         );
-        assert_eq!(frames.way_to(&one), None);
-        frames.seen(&main, &seen("b", "http://b/", Ready::Complete, &[]));
-        assert_eq!(frames.way_to(&two), None);
+        assert_eq!(frames.path_to(&one), None);
+        frames.apply(&main, &seen("b", "http://b/", ReadyState::Complete, &[]));
+        assert_eq!(frames.path_to(&two), None);
     }
 }

@@ -11,32 +11,32 @@ use url::Url;
 
 use super::{
     cookies,
-    driver::{Turn, plain},
+    driver::{CommandGuard, into_engine_result},
     now,
     page::WebkitPage,
-    windows::Shared,
+    windows::SessionWindows,
 };
 use crate::engine::{EngineResult, network::Cookie};
 
-/// A path that is requested there; the response does not matter.
-const NOWHERE: &str = "/.well-known/troupe-nowhere";
+/// A path that is requested to reach a host; its response does not matter.
+const PROBE_PATH: &str = "/.well-known/troupe-nowhere";
 /// A window begins to navigate within this time.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
-/// Polling interval for that.
+/// Polling interval while the window starts to navigate.
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
-pub(super) struct Jar(Mutex<Known>);
+pub(super) struct CookieJar(Mutex<KnownCookies>);
 
 /// The cookies at the last read.
 #[derive(Default)]
-struct Known {
+struct KnownCookies {
     cookies: Vec<Cookie>,
-    /// By host.
+    /// By host name, a URL at which its cookies can be set.
     origins: HashMap<String, Url>,
 }
 
-impl Known {
+impl KnownCookies {
     fn forget(&mut self, other: &Cookie) {
         self.cookies.retain(|cookie| {
             (&cookie.name, &cookie.domain, &cookie.path)
@@ -45,25 +45,25 @@ impl Known {
     }
 }
 
-impl Jar {
-    fn lock(&self) -> MutexGuard<'_, Known> {
+impl CookieJar {
+    fn lock(&self) -> MutexGuard<'_, KnownCookies> {
         self.0.lock()
     }
 
-    /// Takes in all that is sent to `url`.
-    fn read(&self, url: &Url, told: Vec<Cookie>) {
+    /// Replaces the cookies that are sent to `url` with `found`.
+    fn read(&self, url: &Url, found: Vec<Cookie>) {
         let mut known = self.lock();
-        if let (Some(host), Ok(origin)) = (url.host_str(), url.join(NOWHERE)) {
+        if let (Some(host), Ok(origin)) = (url.host_str(), url.join(PROBE_PATH)) {
             known.origins.insert(host.to_owned(), origin);
         }
         known.cookies.retain(|cookie| !cookie.is_sent_to(url));
-        for cookie in told {
+        for cookie in found {
             known.forget(&cookie);
             known.cookies.push(cookie);
         }
     }
 
-    /// One has been set.
+    /// Stores a cookie that was set.
     fn put(&self, cookie: &Cookie) {
         let mut known = self.lock();
         known.forget(cookie);
@@ -87,56 +87,56 @@ impl Jar {
     }
 }
 
-impl Shared {
-    /// All cookies that pages have had, as they were last seen.
+impl SessionWindows {
+    /// Returns the cookies of all pages at their last read.
     pub async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
-        let mut turn = self.free_turn().await;
+        let mut commands = self.commands_without_dialog().await;
         for page in self.pages() {
-            self.note_cookies(&mut turn, &page).await;
+            self.note_cookies(&mut commands, &page).await;
         }
         Ok(self.jar.all())
     }
 
-    /// Remembers the cookies of what `page` shows.
-    pub async fn note_cookies(&self, turn: &mut Turn<'_>, page: &WebkitPage) {
+    /// Reads and stores the cookies of the document that `page` shows.
+    pub async fn note_cookies(&self, commands: &mut CommandGuard<'_>, page: &WebkitPage) {
         let Some(url) = page.url().filter(|url| matches!(url.scheme(), "http" | "https")) else {
             return;
         };
-        if page.at_top(turn).await.is_err() {
+        if page.select_main_frame(commands).await.is_err() {
             return;
         }
-        // A page that waits for its dialog is not asked.
-        if let Ok(answer) = turn.send(Command::GetAllCookies).await {
+        // Fails while a dialog is open.
+        if let Ok(answer) = commands.send(Command::GetAllCookies).await {
             self.jar.read(&url, cookies::read(answer));
         }
     }
 
     pub async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
-        let mut turn = self.free_turn().await;
+        let mut commands = self.commands_without_dialog().await;
         for cookie in cookies {
             let place = self.jar.place(cookie);
             let mut stored = cookies::write(cookie);
             match &place {
-                Some(url) => self.visit(&mut turn, url).await?,
+                Some(url) => self.visit(&mut commands, url).await?,
                 None => {
                     stored.domain = Some(cookie.domain.clone());
-                    let window = self.any_window(&mut turn).await?;
-                    plain(turn.at(&window, &[]).await)?;
+                    let window = self.any_window(&mut commands).await?;
+                    into_engine_result(commands.select_frame(&window, &[]).await)?;
                 }
             }
-            plain(turn.send(Command::AddCookie(stored)).await)?;
+            into_engine_result(commands.send(Command::AddCookie(stored)).await)?;
             self.jar.put(cookie);
         }
         Ok(())
     }
 
     /// Navigates the separate window to `url`, so that the cookie commands apply to its host.
-    async fn visit(&self, turn: &mut Turn<'_>, url: &Url) -> EngineResult<()> {
-        let probe = self.probe(turn).await?;
-        plain(turn.window(&probe).await)?;
+    async fn visit(&self, commands: &mut CommandGuard<'_>, url: &Url) -> EngineResult<()> {
+        let probe = self.probe(commands).await?;
+        into_engine_result(commands.select_window(&probe).await)?;
         let deadline = Instant::now() + LEAVES_WITHIN;
-        plain(turn.send(Command::NavigateTo(url.as_str().into())).await)?;
-        while plain(turn.send(Command::GetCurrentUrl).await)? != url.as_str()
+        into_engine_result(commands.send(Command::NavigateTo(url.as_str().into())).await)?;
+        while into_engine_result(commands.send(Command::GetCurrentUrl).await)? != url.as_str()
             && Instant::now() < deadline
         {
             tokio::time::sleep(PAUSE).await;
@@ -150,27 +150,27 @@ mod tests {
     use super::*;
 
     fn cookie(name: &str, domain: &str, path: &str) -> Cookie {
-        let told = serde_json::json!({"name": name, "value": "v", "domain": domain, "path": path});
-        cookies::read(serde_json::json!([told])).remove(0)
+        let found = serde_json::json!({"name": name, "value": "v", "domain": domain, "path": path});
+        cookies::read(serde_json::json!([found])).remove(0)
     }
 
-    fn names(jar: &Jar) -> Vec<String> {
+    fn names(jar: &CookieJar) -> Vec<String> {
         jar.all().into_iter().map(|cookie| cookie.name).collect()
     }
 
     #[test]
-    fn a_cookie_of_one_host_is_set_there() {
-        let jar = Jar::default();
+    fn a_host_only_cookie_is_set_at_its_host() {
+        let jar = CookieJar::default();
         jar.read(&"http://a:81/x".parse().unwrap(), vec![]);
         jar.read(&"http://127.0.0.1/".parse().unwrap(), vec![]);
         let place = |domain: &str| jar.place(&cookie("c", domain, "/")).map(String::from);
-        assert_eq!(place("a"), Some(format!("http://a:81{NOWHERE}")));
+        assert_eq!(place("a"), Some(format!("http://a:81{PROBE_PATH}")));
         assert_eq!([place(".a"), place("b"), place("127.0.0.1")], [None, None, None]);
     }
 
     #[test]
-    fn what_is_seen_at_a_place_is_all_that_it_has() {
-        let jar = Jar::default();
+    fn a_read_replaces_the_cookies_of_its_url() {
+        let jar = CookieJar::default();
         let at = |url: &str| Url::parse(url).unwrap();
         jar.read(&at("http://a/"), vec![cookie("one", "a", "/"), cookie("two", "a", "/")]);
         jar.read(&at("http://b/"), vec![cookie("other", "b", "/")]);
@@ -180,6 +180,6 @@ mod tests {
         );
         assert_eq!(names(&jar), ["other", "one", "deep"]);
         jar.read(&at("http://a/"), vec![]);
-        assert_eq!(names(&jar), ["other", "deep"], "what is not sent to a place is not told there");
+        assert_eq!(names(&jar), ["other", "deep"], "cookies that are not sent to the URL stay");
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{net::TcpStream, process::Command};
 
-use super::{display::Display, driver::Driver, emulation::Wanted};
+use super::{display::Display, driver::Driver, emulation::LaunchOptions};
 use crate::{
     config::{Config, display_present},
     engine::{
@@ -24,10 +24,10 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(45);
-/// Between two looks whether the driver listens: it does not say so.
-const LOOK: Duration = Duration::from_millis(5);
+/// Interval of the checks whether the driver listens. The driver does not report it.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Where a distribution has the browser that goes with the driver.
+/// Where distributions install the browser of the driver.
 const BROWSERS: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
     "/usr/lib/aarch64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
@@ -41,12 +41,12 @@ const SETPRIV: &str = "/usr/bin/setpriv";
 /// The paths of the programs that a session needs.
 pub(super) struct Programs {
     driver: PathBuf,
-    /// `None`: the driver knows where its browser is.
+    /// `None` if the driver starts its default browser.
     browser: Option<PathBuf>,
 }
 
-/// A driver that has a session, and the process that it is.
-pub(super) struct Process {
+/// A driver with a session, and its process.
+pub(super) struct DriverProcess {
     pub driver: Arc<Driver>,
     pub pid: Option<u32>,
     pub ending: BrowserShutdown,
@@ -54,7 +54,7 @@ pub(super) struct Process {
     pub downloads: PathBuf,
 }
 
-/// The programs that the configuration means.
+/// Finds the programs for this configuration.
 pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
     let found =
@@ -67,39 +67,40 @@ pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
         BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| can_be_bound);
     if browser.is_none() {
         tracing::warn!(
-            "WebKit's browser could outlive a server that is killed: `{SETPRIV}` or MiniBrowser is not in its place"
+            "WebKit's browser keeps running if the server is killed: `{SETPRIV}` or MiniBrowser was not found"
         );
     }
     Ok(Programs { driver: found.path, browser })
 }
 
-/// Starts a driver, and by it a browser that is as `wanted`.
+/// Starts a driver, which starts a browser with these options.
 pub(super) async fn launch(
     config: &Config,
     programs: &Programs,
     display: &Display,
-    wanted: &Wanted,
-) -> EngineResult<Process> {
+    options: &LaunchOptions,
+) -> EngineResult<DriverProcess> {
     let failed = |reason: String| EngineError::Launch {
         reason,
-        suggestion: Some("troupe doctor tells what is missing".to_owned()),
+        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
     };
-    let port =
-        free_port().map_err(|error| failed(format!("no port for WebKit's driver: {error}")))?;
+    let port = free_port()
+        .map_err(|error| failed(format!("no free port for WebKit's driver: {error}")))?;
     let folder = BrowserFolder::create()
-        .map_err(|error| failed(format!("no folder for the browser: {error}")))?;
+        .map_err(|error| failed(format!("cannot create a folder for the browser: {error}")))?;
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
-    // Caches of the system's libraries are shared: made anew they cost a start its second.
+    // The caches of the system's libraries are shared, because creating them takes a second at each
+    // start.
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
     write_settings(&settings, &folder)
-        .map_err(|error| failed(format!("no place for the browser's settings: {error}")))?;
+        .map_err(|error| failed(format!("cannot write the browser's settings: {error}")))?;
     let downloads = folder.downloads();
     command.env("XDG_CONFIG_HOME", settings).env("XDG_DATA_HOME", data);
-    // Its own bus and its accessibility bus are not ours to start.
+    // Keeps the browser from starting an accessibility bus, which Troupe could not end.
     command.env("NO_AT_BRIDGE", "1").env("GTK_A11Y", "none");
-    command.envs(wanted.environment());
+    command.envs(options.environment());
     tracing::debug!(?command, "starting the driver");
     let no_watchdog = |error| {
         failed(format!("the watchdog of the browser's processes could not be started: {error}"))
@@ -114,10 +115,10 @@ pub(super) async fn launch(
         watchdog.watch(pid).map_err(no_watchdog)?;
     }
     drop(watchdog);
-    let capabilities = wanted.capabilities(browser_options(config, programs, wanted));
+    let capabilities = options.capabilities(browser_options(config, programs, options));
     let opening = async {
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Driver::open(port, capabilities).await
     };
@@ -129,7 +130,7 @@ pub(super) async fn launch(
         }
     };
     match opened {
-        Ok(driver) => Ok(Process { driver, pid, ending, downloads }),
+        Ok(driver) => Ok(DriverProcess { driver, pid, ending, downloads }),
         Err(error) => {
             close(&ending, pid).await;
             Err(error)
@@ -138,20 +139,24 @@ pub(super) async fn launch(
 }
 
 /// Returns the options of the browser's start. Where possible, the browser ends with the driver.
-fn browser_options(config: &Config, programs: &Programs, wanted: &Wanted) -> serde_json::Value {
+fn browser_options(
+    config: &Config,
+    programs: &Programs,
+    options: &LaunchOptions,
+) -> serde_json::Value {
     let mut arguments = Vec::new();
     let Some(browser) = &programs.browser else { return serde_json::json!({}) };
     arguments.extend(["--pdeathsig", "KILL"].map(str::to_owned));
     arguments.push(browser.display().to_string());
     arguments.push("--automation".to_owned());
-    arguments.extend(wanted.arguments());
+    arguments.extend(options.arguments());
     arguments.extend(config.browser_args.iter().cloned());
     serde_json::json!({"binary": SETPRIV, "args": arguments})
 }
 
 /// Writes the browser's settings. It downloads without a prompt into its own folder, which is
 /// removed with it. It combines presses into a double click only if they are at the same pixel
-/// (`presses`).
+/// (`press_history`).
 fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()> {
     let downloads = folder.downloads();
     let toolkit = settings.join("gtk-3.0");

@@ -7,9 +7,9 @@
 //! script runs in the page's own world, because WebDriver has no isolated worlds.
 //!
 //! `display`, `launch` and `pool` start and end processes. `driver` sends commands one after the
-//! other. `windows` holds a session's windows and polls them. `context` and `page` implement the
+//! other. `windows` has a session's windows and polls them. `context` and `page` implement the
 //! traits. `frames` converts the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and
-//! `downloads` find out what the driver does not report. `presses` keeps separate clicks from
+//! `downloads` find out what the driver does not report. `press_history` keeps separate clicks from
 //! becoming a double click. `cookies`, `emulation` and `reasons` translate data. Features that
 //! classic WebDriver lacks fail with [`EngineError::Unsupported`].
 
@@ -24,7 +24,7 @@ mod jar;
 mod launch;
 mod page;
 mod pool;
-mod presses;
+mod press_history;
 mod reasons;
 mod windows;
 
@@ -50,7 +50,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     combined_clicks: false,
 };
 
-/// What to use for what WebKit's driver cannot do.
+/// The suggestion for features that WebKit's driver does not support.
 const ELSEWHERE: &str = "use --browser chromium or firefox";
 
 /// Seconds since 1970.
@@ -58,7 +58,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Starts displays, and on them a browser for each session.
+/// Starts displays, and a browser on them for each session.
 pub struct Webkit {
     config: Arc<Config>,
 }
@@ -76,7 +76,7 @@ impl Engine for Webkit {
             return Err(unsupported("attaching to a running browser (--browser-endpoint)"));
         }
         if self.config.user_data_dir.is_some() {
-            return Err(unsupported("a profile that is kept (--user-data-dir)"));
+            return Err(unsupported("a persistent profile (--user-data-dir)"));
         }
         let programs = launch::programs(&self.config)?;
         let display = process::with_sweep(Display::open(&self.config)).await?;
@@ -114,9 +114,9 @@ impl Browser for WebkitBrowser {
         options: &ContextOptions,
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
-        let wanted = emulation::read(options)?;
-        let process = self.pool.browser(&wanted).await?;
-        Ok(WebkitContext::open(process, wanted.viewport, observer).await?)
+        let options = emulation::read(options)?;
+        let process = self.pool.browser(&options).await?;
+        Ok(WebkitContext::open(process, options.viewport, observer).await?)
     }
 
     async fn close(&self) {

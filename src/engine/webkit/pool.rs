@@ -8,28 +8,28 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     display::Display,
-    emulation::{self, Wanted},
-    launch::{self, Process, Programs},
+    emulation::{self, LaunchOptions},
+    launch::{self, DriverProcess, Programs},
 };
 use crate::{
     config::Config,
     engine::{ContextOptions, EngineResult},
 };
 
-/// After a start that has failed.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Pause after a start that failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
-/// What browsers are started with.
+/// Starts browsers, some of them in advance.
 pub(super) struct Pool {
     config: Arc<Config>,
     programs: Programs,
     display: Display,
-    ready: Mutex<VecDeque<Process>>,
-    /// Held while one is started ahead.
+    ready: Mutex<VecDeque<DriverProcess>>,
+    /// Locked while a browser is started in advance.
     starting: tokio::sync::Mutex<()>,
-    /// How many are to be ready, once there may be any.
+    /// The number of browsers to start in advance.
     size: usize,
-    wanted: Notify,
+    needed: Notify,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -43,13 +43,13 @@ impl Pool {
             display,
             ready: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
-            wanted: Notify::new(),
+            needed: Notify::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
-        // On the user's own display there is no window before the first session.
+        // On the user's display, no window opens before the first session.
         if pool.display.is_ours() {
-            pool.wanted.notify_one();
+            pool.needed.notify_one();
         }
         let filled = pool.clone();
         pool.tasks.spawn(async move {
@@ -66,37 +66,37 @@ impl Pool {
         &self.display
     }
 
-    fn ready(&self) -> MutexGuard<'_, VecDeque<Process>> {
+    fn ready(&self) -> MutexGuard<'_, VecDeque<DriverProcess>> {
         self.ready.lock()
     }
 
-    /// A browser that is as `wanted`: one that is ready, or a new one.
-    pub async fn browser(&self, wanted: &Wanted) -> EngineResult<Process> {
+    /// Returns a browser with these options: one that was started in advance, or a new one.
+    pub async fn browser(&self, options: &LaunchOptions) -> EngineResult<DriverProcess> {
         let mut ready = None;
-        if self.usual().is_some_and(|usual| usual.starts_like(wanted)) {
+        if self.usual().is_some_and(|usual| usual.can_replace(options)) {
             ready = self.take();
             if ready.is_none() {
-                // One that has begun is there sooner than one that begins now.
+                // A start that is in progress finishes earlier than a new one.
                 drop(self.starting.lock().await);
                 ready = self.take();
             }
         }
         let process = match ready {
             Some(process) => process,
-            None => launch::launch(&self.config, &self.programs, &self.display, wanted).await?,
+            None => launch::launch(&self.config, &self.programs, &self.display, options).await?,
         };
-        self.wanted.notify_one();
+        self.needed.notify_one();
         Ok(process)
     }
 
-    /// Returns the parameters of a session without own options; `None` if such a session cannot be
+    /// Returns the options of a session without own options; `None` if such a session cannot be
     /// started in advance.
-    fn usual(&self) -> Option<Wanted> {
+    fn usual(&self) -> Option<LaunchOptions> {
         let config = self.config.context.clone();
         emulation::read(&ContextOptions { config, ..ContextOptions::default() }).ok()
     }
 
-    fn take(&self) -> Option<Process> {
+    fn take(&self) -> Option<DriverProcess> {
         let mut ready = self.ready();
         while let Some(process) = ready.pop_front() {
             if !process.ending.exited().is_cancelled() {
@@ -106,11 +106,11 @@ impl Pool {
         None
     }
 
-    /// Starts one after the other, until as many are ready as there are to be.
+    /// Starts browsers one after the other until the requested number is ready.
     async fn fill(&self) {
         let Some(usual) = self.usual() else { return };
         loop {
-            self.wanted.notified().await;
+            self.needed.notified().await;
             while self.ready().len() < self.size {
                 let starting = self.starting.lock().await;
                 let started =
@@ -118,21 +118,21 @@ impl Pool {
                 match started {
                     Ok(process) => self.ready().push_back(process),
                     Err(error) => {
-                        tracing::warn!(%error, "no browser could be started ahead");
+                        tracing::warn!(%error, "could not start a browser in advance");
                         drop(starting);
-                        tokio::time::sleep(AGAIN).await;
+                        tokio::time::sleep(RETRY_PAUSE).await;
                     }
                 }
             }
         }
     }
 
-    /// Ends the browsers that no session has taken.
+    /// Ends the browsers that no session uses.
     pub async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let left: Vec<Process> = self.ready().drain(..).collect();
+        let left: Vec<DriverProcess> = self.ready().drain(..).collect();
         let ends = left.iter().map(|process| launch::close(&process.ending, process.pid));
         futures_util::future::join_all(ends).await;
         self.display.close().await;

@@ -1,6 +1,6 @@
 //! Maps WebKit's error pages to the names of network errors that the layers above use.
 
-/// `(in its text, Chromium's name)`
+/// `(part of the error page's text, Chromium's name)`
 const REASONS: &[(&str, &str)] = &[
     ("Connection refused", "net::ERR_CONNECTION_REFUSED"),
     ("Error resolving", "net::ERR_NAME_NOT_RESOLVED"),
@@ -17,10 +17,10 @@ const REASONS: &[(&str, &str)] = &[
     ("No such file", "net::ERR_FILE_NOT_FOUND"),
 ];
 
-/// For a request that the browser itself refuses; it shows an empty page.
+/// The name for a request that the browser itself refuses. It shows an empty page then.
 pub(super) const REFUSED: &str = "net::ERR_BLOCKED_BY_CLIENT";
 
-/// The reason that `told` is, where there is a name for it.
+/// Returns the network error that the text of an error page describes, if it has a name.
 pub(super) fn named(told: &str) -> Option<String> {
     let known = REASONS.iter().find(|(words, _)| told.contains(words));
     known.map(|(_, reason)| (*reason).to_owned())

@@ -16,11 +16,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    downloads::Downloads,
-    driver::{Driver, Trouble, Turn, plain},
-    jar::Jar,
+    downloads::DownloadFolder,
+    driver::{CommandGuard, Driver, DriverError, into_engine_result},
+    jar::CookieJar,
     page::WebkitPage,
-    presses::Presses,
+    press_history::PressHistory,
 };
 use crate::{
     config::Viewport,
@@ -28,25 +28,25 @@ use crate::{
 };
 
 /// Polling interval for a page that loads or navigates…
-const BUSY: Duration = Duration::from_millis(10);
+const LOADING: Duration = Duration::from_millis(10);
 /// …for one that was used recently, so that a caller may wait for it…
 const IN_USE: Duration = Duration::from_millis(100);
 /// …and for one that was not used for this long.
-const LONG: Duration = Duration::from_secs(30);
-const AT_REST: Duration = Duration::from_secs(1);
+const IDLE_AFTER: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(1);
 /// A window gets its new size shortly after the request.
 const SIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State that the windows of a session share.
-pub(super) struct Shared {
+pub(super) struct SessionWindows {
     pub driver: Arc<Driver>,
-    pub jar: Jar,
-    /// Counted together in all windows.
-    pub presses: Presses,
-    downloads: Downloads,
+    pub jar: CookieJar,
+    /// Records the presses in all windows of the session.
+    pub press_history: PressHistory,
+    downloads: DownloadFolder,
     observer: Arc<dyn ContextObserver>,
     viewport: Mutex<Viewport>,
-    windows: Mutex<Windows>,
+    windows: Mutex<WindowTable>,
     wake: Notify,
     /// The page that an open dialog blocks. It blocks all other pages too, because the driver
     /// cannot switch windows then.
@@ -54,19 +54,19 @@ pub(super) struct Shared {
 }
 
 #[derive(Default)]
-struct Windows {
+struct WindowTable {
     pages: Vec<Arc<WebkitPage>>,
-    /// A window that is no page's: the browser would end with its last one.
+    /// A window without a page. It keeps the browser running, which ends with its last window.
     spare: Option<Arc<str>>,
     /// A separate window that visits hosts of cookies that no page shows.
     probe: Option<Arc<str>>,
-    /// The page that was last used, and when.
+    /// The page that was last used, and the time.
     used: Option<(Arc<WebkitPage>, Instant)>,
 }
 
-/// Looks at the session's windows until it ends, and tells when its browser is gone.
+/// Polls the session's windows until the session ends. Cancels `lost` when the browser is gone.
 pub(super) async fn watch(
-    shared: Weak<Shared>,
+    shared: Weak<SessionWindows>,
     exited: CancellationToken,
     lost: CancellationToken,
     stop: CancellationToken,
@@ -84,24 +84,24 @@ pub(super) async fn watch(
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = here.look() => {}
+            () = here.poll() => {}
         }
     }
     gone.cancel();
     lost.cancel();
 }
 
-impl Shared {
+impl SessionWindows {
     pub fn new(
         driver: Arc<Driver>,
-        downloads: Downloads,
+        downloads: DownloadFolder,
         viewport: Viewport,
         observer: Arc<dyn ContextObserver>,
     ) -> Arc<Self> {
         Arc::new(Self {
             driver,
-            jar: Jar::default(),
-            presses: Presses::default(),
+            jar: CookieJar::default(),
+            press_history: PressHistory::default(),
             downloads,
             observer,
             viewport: Mutex::new(viewport),
@@ -111,9 +111,10 @@ impl Shared {
         })
     }
 
-    /// Gets to know the window that the browser begins with.
-    pub async fn find_first(&self) -> EngineResult<()> {
-        let handles = plain(self.driver.turn().await.send(Command::GetWindowHandles).await)?;
+    /// Records the window that the browser opens at its start.
+    pub async fn find_initial_window(&self) -> EngineResult<()> {
+        let handles =
+            into_engine_result(self.driver.commands().await.send(Command::GetWindowHandles).await)?;
         self.windows().spare = handles[0].as_str().map(Into::into);
         Ok(())
     }
@@ -122,25 +123,25 @@ impl Shared {
         self.windows().pages.clone()
     }
 
-    /// Its pages, which it forgets.
+    /// Removes all pages and returns them.
     pub fn take_pages(&self) -> Vec<Arc<WebkitPage>> {
         std::mem::take(&mut *self.windows()).pages
     }
 
-    fn windows(&self) -> MutexGuard<'_, Windows> {
+    fn windows(&self) -> MutexGuard<'_, WindowTable> {
         self.windows.lock()
     }
 
     fn pause(&self) -> Duration {
         let windows = self.windows();
-        if !self.is_held_up() && windows.pages.iter().any(|page| page.wants_a_look()) {
-            return BUSY;
+        if !self.is_blocked_by_dialog() && windows.pages.iter().any(|page| page.needs_poll()) {
+            return LOADING;
         }
         let used = windows.used.as_ref();
-        if used.is_some_and(|(_, at)| at.elapsed() < LONG) { IN_USE } else { AT_REST }
+        if used.is_some_and(|(_, at)| at.elapsed() < IDLE_AFTER) { IN_USE } else { IDLE }
     }
 
-    /// Notes that a dialog holds up the page `id`; false where that is known.
+    /// Records that a dialog blocks the page `id`. Returns false if that is already known.
     pub fn dialog_opened(&self, id: &Arc<str>) -> bool {
         self.dialog.send_replace(Some(id.clone())).is_none()
     }
@@ -150,41 +151,41 @@ impl Shared {
     }
 
     /// Whether a dialog is open.
-    pub fn is_held_up(&self) -> bool {
+    pub fn is_blocked_by_dialog(&self) -> bool {
         self.dialog.borrow().is_some()
     }
 
-    /// Returns when no dialog is open.
-    pub async fn no_dialog(&self) {
-        // The sender is ours.
+    /// Waits until no dialog is open.
+    pub async fn dialog_closes(&self) {
+        // The channel cannot be closed, because `self` owns its sender.
         let _ = self.dialog.subscribe().wait_for(Option::is_none).await;
     }
 
-    /// The right to send commands, while no dialog is open.
-    pub async fn free_turn(&self) -> Turn<'_> {
+    /// Waits for exclusive access to the driver while no dialog is open.
+    pub async fn commands_without_dialog(&self) -> CommandGuard<'_> {
         loop {
-            self.no_dialog().await;
-            let turn = self.driver.turn().await;
-            if !self.is_held_up() {
-                return turn;
+            self.dialog_closes().await;
+            let commands = self.driver.commands().await;
+            if !self.is_blocked_by_dialog() {
+                return commands;
             }
         }
     }
 
-    /// Something was begun that is to be followed.
+    /// Polls at once, because a caller started an operation.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// `page` is the one that is used.
+    /// Records that the page `id` is in use.
     pub fn used(&self, id: &str) {
         let mut windows = self.windows();
         let page = windows.pages.iter().find(|page| page.id() == id).cloned();
         windows.used = page.map(|page| (page, Instant::now()));
     }
 
-    async fn look(self: &Arc<Self>) {
-        if self.is_held_up() {
+    async fn poll(self: &Arc<Self>) {
+        if self.is_blocked_by_dialog() {
             return;
         }
         let pages: Vec<Arc<WebkitPage>> = {
@@ -195,23 +196,23 @@ impl Shared {
             windows
                 .pages
                 .iter()
-                .filter(|page| page.wants_a_look() || is_used(page))
+                .filter(|page| page.needs_poll() || is_used(page))
                 .cloned()
                 .collect()
         };
-        let mut turn = self.driver.turn().await;
+        let mut commands = self.driver.commands().await;
         for page in pages {
-            page.look(&mut turn).await;
+            page.poll(&mut commands).await;
         }
-        self.tell_downloads();
-        if let Err(error) = self.look_for_windows(&mut turn).await {
-            tracing::trace!(%error, "the windows cannot be looked for");
+        self.report_downloads();
+        if let Err(error) = self.update_windows(&mut commands).await {
+            tracing::trace!(%error, "could not list the windows");
         }
     }
 
     /// Reports new files in the download folder to the current page. Returns the number of all
     /// files so far.
-    pub fn tell_downloads(&self) -> u64 {
+    pub fn report_downloads(&self) -> u64 {
         let page = {
             let windows = self.windows();
             windows
@@ -220,7 +221,7 @@ impl Shared {
                 .map(|(page, _)| page.clone())
                 .or_else(|| windows.pages.last().cloned())
         };
-        // Without a page they wait.
+        // Without a page, the files are reported later.
         if let Some(page) = page {
             for file in self.downloads.fresh() {
                 page.downloaded(file);
@@ -230,45 +231,48 @@ impl Shared {
     }
 
     /// Returns the separate window, which is not polled.
-    pub async fn probe(&self, turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {
+    pub async fn probe(&self, commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
         let known = self.windows().probe.clone();
         if let Some(probe) = known {
             return Ok(probe);
         }
-        let probe = new_window(turn).await?;
+        let probe = new_window(commands).await?;
         self.windows().probe = Some(probe.clone());
         Ok(probe)
     }
 
-    /// A window that is there.
-    pub async fn any_window(&self, turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {
+    /// Returns any open window.
+    pub async fn any_window(&self, commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
         let page = self.pages().first().map(|page| page.main_frame());
         match page {
             Some(page) => Ok(page),
-            None => self.probe(turn).await,
+            None => self.probe(commands).await,
         }
     }
 
     /// Opens a window with a page in it.
     pub async fn open_page(self: &Arc<Self>) -> EngineResult<Arc<WebkitPage>> {
-        let mut turn = self.free_turn().await;
+        let mut commands = self.commands_without_dialog().await;
         let spare = self.windows().spare.take();
         let handle = match spare {
             Some(spare) => spare,
-            None => new_window(&mut turn).await?,
+            None => new_window(&mut commands).await?,
         };
-        plain(turn.at(&handle, &[]).await)?;
-        self.resize(&mut turn, self.viewport()).await?;
+        into_engine_result(commands.select_frame(&handle, &[]).await)?;
+        self.resize(&mut commands, self.viewport()).await?;
         let page = self.attach(handle, None);
-        page.look(&mut turn).await;
-        drop(turn);
+        page.poll(&mut commands).await;
+        drop(commands);
         self.used(page.id());
         Ok(page)
     }
 
-    /// Takes in which windows there are.
-    pub async fn look_for_windows(self: &Arc<Self>, turn: &mut Turn<'_>) -> EngineResult<()> {
-        let handles = plain(turn.send(Command::GetWindowHandles).await)?;
+    /// Lists the windows, and adds and removes pages accordingly.
+    pub async fn update_windows(
+        self: &Arc<Self>,
+        commands: &mut CommandGuard<'_>,
+    ) -> EngineResult<()> {
+        let handles = into_engine_result(commands.send(Command::GetWindowHandles).await)?;
         let handles: Vec<Arc<str>> = handles
             .as_array()
             .into_iter()
@@ -295,9 +299,9 @@ impl Shared {
         for page in gone {
             page.gone();
         }
-        for handle in in_order(turn, new).await {
+        for handle in in_order(commands, new).await {
             let page = self.attach(handle, opener.as_ref().map(|opener| opener.id()));
-            page.look(turn).await;
+            page.poll(commands).await;
             if let Some(opener) = &opener {
                 opener.emit(PageEvent::WindowOpening { window: None, url: page.target() });
             }
@@ -311,12 +315,13 @@ impl Shared {
         page
     }
 
-    /// Closes a page's window, but keeps the browser, which would end with its last one.
+    /// Closes a page's window. Keeps another window open, because the browser ends with its last
+    /// one.
     pub async fn close_window(&self, handle: &Arc<str>) -> EngineResult<()> {
-        let mut turn = self.driver.turn().await;
+        let mut commands = self.driver.commands().await;
         let holds_up = self.dialog.borrow().as_ref() == Some(handle);
         if holds_up {
-            let _ = turn.send(Command::DismissAlert).await;
+            let _ = commands.send(Command::DismissAlert).await;
             self.dialog_closed();
         }
         let is_last = {
@@ -326,16 +331,16 @@ impl Shared {
                 && windows.pages.iter().all(|page| *page.id() == **handle)
         };
         if is_last {
-            let spare = new_window(&mut turn).await?;
+            let spare = new_window(&mut commands).await?;
             self.windows().spare = Some(spare);
         }
         let closing = async {
-            turn.at(handle, &[]).await?;
-            turn.send(Command::CloseWindow).await
+            commands.select_frame(handle, &[]).await?;
+            commands.send(Command::CloseWindow).await
         };
         match closing.await {
-            Ok(_) | Err(Trouble::Failed(EngineError::PageGone)) => {}
-            Err(trouble) => return Err(trouble.error()),
+            Ok(_) | Err(DriverError::Failed(EngineError::PageGone)) => {}
+            Err(error) => return Err(error.into_engine_error()),
         }
         let gone = {
             let mut windows = self.windows();
@@ -349,16 +354,21 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives the window where commands go to a viewport of `size`: as much larger as its frame is.
-    pub async fn resize(&self, turn: &mut Turn<'_>, size: (i64, i64)) -> EngineResult<()> {
+    /// Resizes the current window so that its viewport has `size`. Adds the size of the window's
+    /// frame.
+    pub async fn resize(
+        &self,
+        commands: &mut CommandGuard<'_>,
+        size: (i64, i64),
+    ) -> EngineResult<()> {
         let deadline = Instant::now() + SIZE_TIMEOUT;
         let mut asked = size;
         loop {
             let rect = OptionRect::new().with_size(asked.0, asked.1);
-            plain(turn.send(Command::SetWindowRect(rect)).await)?;
+            into_engine_result(commands.send(Command::SetWindowRect(rect)).await)?;
             let body = "return new Promise((resolve) => { const tell = () => resolve([innerWidth, innerHeight]); \
                         requestAnimationFrame(tell); setTimeout(tell, 50); });";
-            let shown = plain(turn.script(body.to_owned()).await)?;
+            let shown = into_engine_result(commands.script(body.to_owned()).await)?;
             let (Some(width), Some(height)) = (shown[0].as_i64(), shown[1].as_i64()) else {
                 return Ok(());
             };
@@ -366,15 +376,11 @@ impl Shared {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                tracing::warn!(
-                    width,
-                    height,
-                    "the window does not take the size that it is asked for"
-                );
+                tracing::warn!(width, height, "the window does not take the requested size");
                 return Ok(());
             }
-            // The measured size may be the former one.
-            let rect = plain(turn.send(Command::GetWindowRect).await)?;
+            // The window may not have its new size yet.
+            let rect = into_engine_result(commands.send(Command::GetWindowRect).await)?;
             if let (Some(outer_width), Some(outer_height)) =
                 (rect["width"].as_i64(), rect["height"].as_i64())
             {
@@ -386,7 +392,7 @@ impl Shared {
         }
     }
 
-    /// The viewport that pages have.
+    /// The viewport of pages, in CSS pixels.
     pub fn viewport(&self) -> (i64, i64) {
         let size = *self.viewport.lock();
         (i64::from(size.width), i64::from(size.height))
@@ -395,25 +401,25 @@ impl Shared {
     /// Resizes all windows of pages.
     pub async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
         *self.viewport.lock() = size;
-        let mut turn = self.free_turn().await;
+        let mut commands = self.commands_without_dialog().await;
         let pages = self.windows().pages.clone();
         for page in pages {
-            plain(turn.at(&page.id().into(), &[]).await)?;
-            self.resize(&mut turn, self.viewport()).await?;
+            into_engine_result(commands.select_frame(&page.id().into(), &[]).await)?;
+            self.resize(&mut commands, self.viewport()).await?;
         }
         Ok(())
     }
 }
 
-/// The windows in the order in which they were opened; the driver lists them in no order.
-async fn in_order(turn: &mut Turn<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
+/// Sorts the windows by the time at which they were opened. The driver lists them in any order.
+async fn in_order(commands: &mut CommandGuard<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
     if handles.len() < 2 {
         return handles;
     }
     let mut begun = Vec::with_capacity(handles.len());
     for handle in handles {
-        let since = match turn.at(&handle, &[]).await {
-            Ok(()) => turn.script("return performance.timeOrigin;".to_owned()).await.ok(),
+        let since = match commands.select_frame(&handle, &[]).await {
+            Ok(()) => commands.script("return performance.timeOrigin;".to_owned()).await.ok(),
             Err(_) => None,
         };
         begun.push((since.and_then(|since| since.as_f64()).unwrap_or(f64::MAX), handle));
@@ -422,11 +428,11 @@ async fn in_order(turn: &mut Turn<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> 
     begun.into_iter().map(|(_, handle)| handle).collect()
 }
 
-async fn new_window(turn: &mut Turn<'_>) -> EngineResult<Arc<str>> {
-    // A tab behind another would not be painted.
-    let made = plain(turn.send(Command::NewWindow).await)?;
-    made["handle"]
+async fn new_window(commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
+    // A tab in the background would not be painted.
+    let opened = into_engine_result(commands.send(Command::NewWindow).await)?;
+    opened["handle"]
         .as_str()
         .map(Into::into)
-        .ok_or_else(|| EngineError::Refused("no window was made".to_owned()))
+        .ok_or_else(|| EngineError::Refused("the driver opened no window".to_owned()))
 }

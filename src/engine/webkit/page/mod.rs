@@ -1,8 +1,8 @@
 //! Implements the [`Page`] trait over WebDriver. `script` runs scripts and processes their results,
-//! `going` navigates, `picture` takes screenshots.
+//! `navigation` navigates, `screenshot` takes screenshots.
 
-mod going;
-mod picture;
+mod navigation;
+mod screenshot;
 mod script;
 
 use std::{
@@ -14,13 +14,13 @@ use std::{
     time::Duration,
 };
 
-use self::script::{Asked, LOOK, PAUSE, TURN};
+use self::script::{PAUSE, REPORT_AFTER_TICK, REPORT_STATE, ScriptOutcome};
 use super::{
     CAPABILITIES,
-    driver::{Outcome, Trouble, Turn, plain},
+    driver::{CommandGuard, DriverError, DriverResult, into_engine_result},
     frames::Frames,
     unsupported,
-    windows::Shared,
+    windows::SessionWindows,
 };
 use crate::engine::{
     Capabilities, Dialog, DownloadStart, EmulatedMedia, EngineError, EngineResult, FileChooser,
@@ -45,23 +45,23 @@ use url::Url;
 /// The driver never answers a poll that arrives while one document replaces another. After this
 /// time, the poll is repeated.
 const LOST: Duration = Duration::from_secs(1);
-/// A window that says that it is closed, and whose document has gone, is gone within this time.
+/// A window whose script has closed it and whose document is gone disappears within this time.
 const CLOSING: Duration = Duration::from_secs(5);
 /// The key of an element's id in the driver's JSON.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub(super) struct WebkitPage {
-    /// Its window, by the driver's name.
+    /// The driver's handle of its window.
     handle: Arc<str>,
-    shared: Weak<Shared>,
+    shared: Weak<SessionWindows>,
     observer: OnceLock<Arc<dyn PageObserver>>,
     frames: Mutex<Frames>,
-    /// The frame that has the focus, or is to have it.
+    /// The frame that has the focus or should get it.
     focus: Mutex<FrameId>,
     title: Mutex<String>,
     /// Counts the scripts that were run.
     slots: AtomicU64,
-    /// Whether it has to stop loading.
+    /// Whether the next poll must stop loading.
     stops: AtomicBool,
     /// The point at which the left button must be released after a failed drag.
     released: Mutex<Option<(f64, f64)>>,
@@ -73,10 +73,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl WebkitPage {
-    /// A page in the window `handle`; `introduce` gets it before anything happens in it.
+    /// Creates the page of the window `handle`. `introduce` receives it before its first event.
     pub fn attach(
         handle: Arc<str>,
-        shared: &Arc<Shared>,
+        shared: &Arc<SessionWindows>,
         introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let page = Arc::new(Self {
@@ -104,23 +104,24 @@ impl WebkitPage {
     }
 
     /// Whether an operation is pending whose result only polling shows.
-    pub fn wants_a_look(&self) -> bool {
+    pub fn needs_poll(&self) -> bool {
         lock(&self.frames).is_busy()
             || self.stops.load(Ordering::Acquire)
             || lock(&self.released).is_some()
     }
 
-    /// Where it is, or is on its way to.
+    /// The URL that the page is navigating to, or else its current URL.
     pub fn target(&self) -> String {
         lock(&self.frames).target()
     }
 
-    /// The URL of the page, if known.
+    /// The target URL, if it is valid.
     pub fn url(&self) -> Option<Url> {
         Url::parse(&lock(&self.frames).target()).ok()
     }
 
-    /// A download of this page has appeared as a file. The driver does not report it.
+    /// Reports a download of this page, which has appeared as a file. The driver does not report
+    /// it.
     pub fn downloaded(&self, file: PathBuf) {
         let id: Arc<str> = file.display().to_string().into();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -128,65 +129,69 @@ impl WebkitPage {
         let start = DownloadStart { id: id.clone(), url, suggested_filename: name };
         self.emit(PageEvent::DownloadStarted(start));
         self.emit(PageEvent::DownloadEnded { id, file: Ok(file) });
-        let stopped = lock(&self.frames).file_came();
+        let stopped = lock(&self.frames).download_arrived();
         self.emit_all(stopped);
     }
 
-    /// Its window has closed.
+    /// Reports that the window has closed.
     pub fn gone(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
             self.emit(PageEvent::Closed);
         }
     }
 
-    fn shared(&self) -> EngineResult<Arc<Shared>> {
+    fn shared(&self) -> EngineResult<Arc<SessionWindows>> {
         if self.closed.load(Ordering::Acquire) {
             return Err(EngineError::PageGone);
         }
         self.shared.upgrade().ok_or(EngineError::BrowserGone)
     }
 
-    /// Makes its main frame what commands are for.
-    pub async fn at_top(&self, turn: &mut Turn<'_>) -> Outcome<()> {
-        turn.at(&self.handle, &[]).await
+    /// Selects the main frame for commands.
+    pub async fn select_main_frame(&self, commands: &mut CommandGuard<'_>) -> DriverResult<()> {
+        commands.select_frame(&self.handle, &[]).await
     }
 
     /// Polls the state of the page.
-    pub async fn look(&self, turn: &mut Turn<'_>) {
-        if let Err(trouble) = self.release(turn).await {
-            tracing::debug!(error = %trouble.error(), "the button of a drag that was given up is still down");
+    pub async fn poll(&self, commands: &mut CommandGuard<'_>) {
+        if let Err(error) = self.release(commands).await {
+            tracing::debug!(error = %error.into_engine_error(), "could not release the mouse button of a failed drag");
         }
         let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
-        let look = format!("{body}{LOOK}");
-        match tokio::time::timeout(LOST, self.ask(turn, &self.handle, &look)).await {
+        let look = format!("{body}{REPORT_STATE}");
+        match tokio::time::timeout(LOST, self.ask(commands, &self.handle, &look)).await {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
-            // The next look is soon: the page is on its way elsewhere.
+            // The document is being replaced. The next poll follows soon.
             Err(_) => return,
             Ok(Err(error)) => {
-                tracing::trace!(%error, page = &*self.handle, "the page cannot be looked at")
+                tracing::trace!(%error, page = &*self.handle, "could not poll the page")
             }
         }
-        let asking = lock(&self.frames).asking();
-        for frame in asking {
-            if self.ask(turn, &frame, LOOK).await.is_err() {
-                tracing::trace!(page = &*self.handle, "a frame cannot be looked at");
+        let awaiting_response = lock(&self.frames).awaiting_response();
+        for frame in awaiting_response {
+            if self.ask(commands, &frame, REPORT_STATE).await.is_err() {
+                tracing::trace!(page = &*self.handle, "could not poll a frame");
             }
         }
     }
 
     /// Polls the effects of input, which show after one or two event loop ticks.
-    async fn look_after(&self, shared: &Arc<Shared>, turn: &mut Turn<'_>) -> EngineResult<()> {
+    async fn poll_after_input(
+        &self,
+        shared: &Arc<SessionWindows>,
+        commands: &mut CommandGuard<'_>,
+    ) -> EngineResult<()> {
         // Without a document, the page has closed or has another document. The list of windows
         // shows which.
-        let mut closing = match self.note_focus(turn).await {
+        let mut closing = match self.update_focus(commands).await {
             Ok(()) => false,
             Err(EngineError::DocumentGone | EngineError::PageGone) => true,
             Err(error) => return Err(error),
         };
         for _ in 0..2 {
-            match self.ask(turn, &self.handle, TURN).await {
-                Ok(Asked::Told(answer)) => closing = answer.closing(),
-                // What holds it up, or takes its place, is the outcome.
+            match self.ask(commands, &self.handle, REPORT_AFTER_TICK).await {
+                Ok(ScriptOutcome::Returned(answer)) => closing = answer.closing(),
+                // A dialog or another document is the effect of the input.
                 Ok(_) => break,
                 Err(EngineError::DocumentGone | EngineError::PageGone) => {
                     closing = true;
@@ -195,19 +200,21 @@ impl WebkitPage {
                 Err(error) => return Err(error),
             }
         }
-        shared.look_for_windows(turn).await?;
+        shared.update_windows(commands).await?;
         let patience = Instant::now() + CLOSING;
         while closing && !self.closed.load(Ordering::Acquire) && Instant::now() < patience {
             tokio::time::sleep(PAUSE).await;
-            if let Ok(Asked::Told(answer)) = self.ask(turn, &self.handle, LOOK).await {
+            if let Ok(ScriptOutcome::Returned(answer)) =
+                self.ask(commands, &self.handle, REPORT_STATE).await
+            {
                 closing = answer.closing();
             }
-            shared.look_for_windows(turn).await?;
+            shared.update_windows(commands).await?;
         }
         Ok(())
     }
 
-    /// A dialog blocks the page. WebDriver does not report its type.
+    /// Reports a dialog that blocks the page. WebDriver does not report its type.
     fn dialog_opened(&self, message: &str) {
         let is_new = self.shared.upgrade().is_some_and(|shared| shared.dialog_opened(&self.handle));
         if is_new {
@@ -221,64 +228,64 @@ impl WebkitPage {
     }
 
     /// Releases the button of a drag that failed.
-    async fn release(&self, turn: &mut Turn<'_>) -> Outcome<()> {
+    async fn release(&self, commands: &mut CommandGuard<'_>) -> DriverResult<()> {
         let Some((x, y)) = lock(&self.released).take() else { return Ok(()) };
         let up = MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 };
         let mut actions =
             actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
         in_whole_pixels(&mut actions);
-        self.at_top(turn).await?;
-        turn.send(Command::PerformActions(Actions::from(actions))).await.map(drop)
+        self.select_main_frame(commands).await?;
+        commands.send(Command::PerformActions(Actions::from(actions))).await.map(drop)
     }
 
     async fn perform(&self, mut actions: Value) -> EngineResult<()> {
         in_whole_pixels(&mut actions);
         let shared = self.shared()?;
         shared.used(&self.handle);
-        let mut turn = shared.free_turn().await;
+        let mut commands = shared.commands_without_dialog().await;
         let done = async {
-            self.release(&mut turn).await?;
-            self.at_top(&mut turn).await?;
-            turn.send(Command::PerformActions(Actions::from(actions))).await
+            self.release(&mut commands).await?;
+            self.select_main_frame(&mut commands).await?;
+            commands.send(Command::PerformActions(Actions::from(actions))).await
         };
         match done.await {
-            // A script of the page may have closed it.
-            Ok(_) | Err(Trouble::Failed(EngineError::PageGone)) => {
-                self.look_after(&shared, &mut turn).await
+            // The input may have closed the page.
+            Ok(_) | Err(DriverError::Failed(EngineError::PageGone)) => {
+                self.poll_after_input(&shared, &mut commands).await
             }
-            Err(Trouble::Dialog(text)) => {
+            Err(DriverError::Dialog(text)) => {
                 self.dialog_opened(&text);
                 Ok(())
             }
-            Err(trouble) => Err(trouble.error()),
+            Err(error) => Err(error.into_engine_error()),
         }
     }
 
-    /// The element that `expression` gives in `frame`, by the driver's name.
+    /// Evaluates `expression` in `frame`, and returns the element as the driver names it.
     async fn element(
         &self,
-        turn: &mut Turn<'_>,
+        commands: &mut CommandGuard<'_>,
         frame: &FrameId,
         expression: &str,
     ) -> EngineResult<Option<Value>> {
-        let way = lock(&self.frames).way_to(frame).ok_or(EngineError::DocumentGone)?;
+        let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let body = format!("return (\n{expression}\n) ?? null;");
         let asked = async {
-            turn.at(&self.handle, &way).await?;
-            turn.script(body).await
+            commands.select_frame(&self.handle, &path).await?;
+            commands.script(body).await
         };
         match asked.await {
             Ok(element) => Ok(Some(element).filter(|element| element[ELEMENT].is_string())),
-            Err(Trouble::Dialog(text)) => {
+            Err(DriverError::Dialog(text)) => {
                 self.dialog_opened(&text);
                 Err(EngineError::Refused(format!("a dialog is open: {text}")))
             }
-            Err(trouble) => Err(trouble.error()),
+            Err(error) => Err(error.into_engine_error()),
         }
     }
 }
 
-/// The driver takes whole numbers only.
+/// Rounds coordinates down, because the driver accepts only whole numbers.
 fn in_whole_pixels(actions: &mut Value) {
     for source in actions.as_array_mut().into_iter().flatten() {
         for action in source["actions"].as_array_mut().into_iter().flatten() {
@@ -306,14 +313,14 @@ impl Page for WebkitPage {
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.go(url, true).await
+        self.navigate_to(url, true).await
     }
 
     async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
-        self.go(url, false).await
+        self.navigate_to(url, false).await
     }
 
-    /// Both worlds are one here.
+    /// WebDriver has no isolated world, so both worlds are the same.
     async fn evaluate(
         &self,
         frame: &FrameId,
@@ -323,7 +330,7 @@ impl Page for WebkitPage {
         self.run(frame, expression).await
     }
 
-    /// Both worlds are one here.
+    /// WebDriver has no isolated world, so both worlds are the same.
     async fn call_on_element(
         &self,
         frame: &FrameId,
@@ -345,23 +352,23 @@ impl Page for WebkitPage {
             return Ok(None);
         }
         let shared = self.shared()?;
-        let mut turn = shared.free_turn().await;
-        let Some(element) = self.element(&mut turn, frame, &expression).await? else {
+        let mut commands = shared.commands_without_dialog().await;
+        let Some(element) = self.element(&mut commands, frame, &expression).await? else {
             return Ok(None);
         };
-        self.enter(&mut turn, frame, number, &element).await
+        self.enter(&mut commands, frame, number, &element).await
     }
 
     async fn title(&self) -> EngineResult<String> {
         let shared = self.shared()?;
-        let mut turn = shared.driver.turn().await;
-        if shared.is_held_up() {
-            // As it was before the dialog.
+        let mut commands = shared.driver.commands().await;
+        if shared.is_blocked_by_dialog() {
+            // A dialog is open: returns the last known title.
             return Ok(lock(&self.title).clone());
         }
         let asked = async {
-            self.at_top(&mut turn).await?;
-            turn.send(Command::GetTitle).await
+            self.select_main_frame(&mut commands).await?;
+            commands.send(Command::GetTitle).await
         };
         match asked.await {
             Ok(title) => {
@@ -369,16 +376,16 @@ impl Page for WebkitPage {
                 title.clone_into(&mut lock(&self.title));
                 Ok(title.to_owned())
             }
-            Err(Trouble::Dialog(_)) => Ok(lock(&self.title).clone()),
-            Err(trouble) => Err(trouble.error()),
+            Err(DriverError::Dialog(_)) => Ok(lock(&self.title).clone()),
+            Err(error) => Err(error.into_engine_error()),
         }
     }
 
     async fn clear_history(&self) -> EngineResult<()> {
-        // Where it has been nowhere else there is nothing to forget.
+        // A page that has shown no other document has no history to clear.
         match self.run(&self.handle, "history.length").await?.as_u64() {
             Some(0 | 1) => Ok(()),
-            _ => Err(unsupported("forgetting the history of a page")),
+            _ => Err(unsupported("clearing the history of a page")),
         }
     }
 
@@ -389,14 +396,14 @@ impl Page for WebkitPage {
         }
     }
 
-    /// WebDriver has no way to: the page answers again when the script is over.
+    /// WebDriver cannot end a script. The page responds again when the script ends.
     fn terminate_script(&self) {}
 
     async fn flush_events(&self) {
         if let Ok(shared) = self.shared() {
-            let mut turn = shared.driver.turn().await;
-            self.look(&mut turn).await;
-            shared.tell_downloads();
+            let mut commands = shared.driver.commands().await;
+            self.poll(&mut commands).await;
+            shared.report_downloads();
         }
     }
 
@@ -405,12 +412,12 @@ impl Page for WebkitPage {
         if events.iter().any(other) {
             // The driver releases the left button instead. From then on, the other one stays
             // pressed, and capital letters cannot be typed.
-            return Err(unsupported("pressing another button than the left one"));
+            return Err(unsupported("mouse buttons other than the left one"));
         }
         let shared = self.shared()?;
-        let events = shared.presses.apart(events);
+        let events = shared.press_history.separate(events);
         let done = self.perform(actions::mouse(&events, (0.0, 0.0))).await;
-        shared.presses.made(&events);
+        shared.press_history.record(&events);
         done
     }
 
@@ -435,17 +442,17 @@ impl Page for WebkitPage {
         Ok(())
     }
 
-    /// What pages do by the pointer's own events needs nothing.
+    /// Drags that the page implements with pointer events need no interception.
     async fn intercept_drags(&self, _on: bool) -> EngineResult<()> {
         Ok(())
     }
 
     async fn drag_over(&self, _x: f64, _y: f64, _enters: bool) -> EngineResult<()> {
-        Err(unsupported("dragging with HTML's drag events"))
+        Err(unsupported("HTML drag and drop"))
     }
 
     async fn drop_at(&self, _x: f64, _y: f64) -> EngineResult<()> {
-        Err(unsupported("dropping with HTML's drag events"))
+        Err(unsupported("HTML drag and drop"))
     }
 
     fn cancel_drag(&self, x: f64, y: f64) {
@@ -462,22 +469,24 @@ impl Page for WebkitPage {
         files: &[PathBuf],
     ) -> EngineResult<()> {
         let shared = self.shared()?;
-        let mut turn = shared.free_turn().await;
-        let element = self.element(&mut turn, frame, &element_expression(reference)).await?;
+        let mut commands = shared.commands_without_dialog().await;
+        let element = self.element(&mut commands, frame, &element_expression(reference)).await?;
         let name = element
             .as_ref()
             .and_then(|element| element[ELEMENT].as_str())
             .ok_or(EngineError::DocumentGone)?;
         let paths: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let typed = TypingData::from(paths.join("\n"));
-        plain(turn.send(Command::ElementSendKeys(ElementId::from(name.to_owned()), typed)).await)
-            .map(drop)
+        into_engine_result(
+            commands.send(Command::ElementSendKeys(ElementId::from(name.to_owned()), typed)).await,
+        )
+        .map(drop)
     }
 
     async fn choose_files(&self, _chooser: &FileChooser, _files: &[PathBuf]) -> EngineResult<()> {
         Err(EngineError::Unsupported {
-            what: "answering a file chooser that the page opened",
-            instead: "give upload_file the file input itself",
+            what: "file choosers that the page opens",
+            instead: "pass the file input to upload_file",
         })
     }
 
@@ -485,21 +494,21 @@ impl Page for WebkitPage {
         if *media == EmulatedMedia::default() {
             return Ok(());
         }
-        Err(unsupported("emulating media types and media features"))
+        Err(unsupported("emulation of media types and media features"))
     }
 
     async fn reload(&self, ignore_cache: bool) -> EngineResult<()> {
         if ignore_cache {
             return Err(EngineError::Unsupported {
-                what: "reloading past the cache",
+                what: "a reload that bypasses the cache",
                 instead: "reload without ignoreCache",
             });
         }
-        self.load_again().await
+        self.reload_document().await
     }
 
     async fn traverse_history(&self, entries: i64) -> EngineResult<bool> {
-        self.go_through_history(entries).await
+        self.move_in_history(entries).await
     }
 
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
@@ -513,30 +522,30 @@ impl Page for WebkitPage {
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
         let shared = self.shared()?;
         shared.used(&self.handle);
-        let mut turn = shared.driver.turn().await;
-        plain(turn.window(&self.handle).await)?;
+        let mut commands = shared.driver.commands().await;
+        into_engine_result(commands.select_window(&self.handle).await)?;
         if let Some(text) = prompt_text.filter(|_| accept) {
-            // Only prompts take one.
-            let _ = turn.send(Command::SendAlertText(TypingData::from(text))).await;
+            // Only prompts accept a text.
+            let _ = commands.send(Command::SendAlertText(TypingData::from(text))).await;
         }
         let answer = if accept { Command::AcceptAlert } else { Command::DismissAlert };
-        match turn.send(answer).await {
+        match commands.send(answer).await {
             Ok(_) => {}
-            // It has closed by itself.
-            Err(Trouble::Failed(EngineError::Refused(why))) => {
-                tracing::debug!(why, "the dialog was gone")
+            // The dialog was closed already.
+            Err(DriverError::Failed(EngineError::Refused(why))) => {
+                tracing::debug!(why, "the dialog was already closed")
             }
-            Err(trouble) => return Err(trouble.error()),
+            Err(error) => return Err(error.into_engine_error()),
         }
         shared.dialog_closed();
         self.emit(PageEvent::DialogClosed);
-        self.look_after(&shared, &mut turn).await
+        self.poll_after_input(&shared, &mut commands).await
     }
 
     async fn close(&self) -> EngineResult<()> {
         match self.shared() {
             Ok(shared) => shared.close_window(&self.handle).await,
-            // It was gone already.
+            // The window was already closed.
             Err(_) => Ok(()),
         }
     }

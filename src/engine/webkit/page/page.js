@@ -1,9 +1,9 @@
 /* eslint-disable @typescript-eslint/no-unused-vars -- the scripts that come after it use them */
-// Stands before the body of every script of ours: what it knows of the document that it runs in.
+// Runs before every script of Troupe. Declares functions that report the state of the document.
 const KEY = Symbol.for('troupe.webkit')
-let t = globalThis[KEY]
-if (!t || t.document !== document) {
-  t = {
+let state = globalThis[KEY]
+if (!state || state.document !== document) {
+  state = {
     document,
     id: Math.random().toString(36).slice(2) + performance.timeOrigin,
     slots: new Map(),
@@ -12,40 +12,40 @@ if (!t || t.document !== document) {
     requests: new Set(),
     settled: new WeakSet()
   }
-  Object.defineProperty(globalThis, KEY, { value: t, configurable: true })
+  Object.defineProperty(globalThis, KEY, { value: state, configurable: true })
   follow()
 }
-// The driver does not report requests: the calls of the page's scripts are recorded here.
+// Records the requests of the page's scripts, because the driver does not report them.
 function follow() {
-  const noted = t
-  const begins = () => {
-    const number = ++noted.count
-    noted.requests.add(number)
-    return () => noted.requests.delete(number)
+  const page = state
+  const beginRequest = () => {
+    const number = ++page.count
+    page.requests.add(number)
+    return () => page.requests.delete(number)
   }
   const awaited = new Map()
-  const timed = (list) => {
+  const onTimings = (list) => {
     for (const { name } of list.getEntries()) {
       for (const end of awaited.get(name) ?? []) end()
       awaited.delete(name)
     }
   }
   try {
-    new PerformanceObserver(timed).observe({ type: 'resource' })
+    new PerformanceObserver(onTimings).observe({ type: 'resource' })
   } catch {
-    // Then answers are over a while after they begin.
+    // Without it, requests end 500 ms after their response begins.
   }
-  const fetching = (target, self, given) => {
-    const [begun, end] = [performance.now(), begins()]
+  const callFetch = (target, self, given) => {
+    const [begun, end] = [performance.now(), beginRequest()]
     const answer = Reflect.apply(target, self, given)
     // The head of the response has arrived. It is complete when the browser reports its timing,
     // which never happens for some streams.
-    const begins_to_come = () => {
+    const headersArrived = () => {
       let url = ''
       try {
         url = new URL(given[0]?.url ?? given[0], document.baseURI).href
       } catch {
-        // Nothing was timed then.
+        // The URL is invalid, so no request was sent.
       }
       if (
         performance
@@ -56,11 +56,11 @@ function follow() {
       awaited.set(url, [...(awaited.get(url) ?? []), end])
       setTimeout(end, 500)
     }
-    answer.then(begins_to_come, end)
+    answer.then(headersArrived, end)
     return answer
   }
-  const sending = (target, self, given) => {
-    const end = begins()
+  const callSend = (target, self, given) => {
+    const end = beginRequest()
     self.addEventListener('loadend', end, { once: true })
     try {
       return Reflect.apply(target, self, given)
@@ -69,8 +69,8 @@ function follow() {
       throw error
     }
   }
-  globalThis.fetch = new Proxy(globalThis.fetch, { apply: fetching })
-  XMLHttpRequest.prototype.send = new Proxy(XMLHttpRequest.prototype.send, { apply: sending })
+  globalThis.fetch = new Proxy(globalThis.fetch, { apply: callFetch })
+  XMLHttpRequest.prototype.send = new Proxy(XMLHttpRequest.prototype.send, { apply: callSend })
   addEventListener(
     'click',
     (event) => {
@@ -78,15 +78,20 @@ function follow() {
         .composedPath()
         .find((node) => node instanceof HTMLAnchorElement && node.href)
       if (link)
-        noted.click = { event, number: ++noted.count, url: link.href, isWay: isWay(link, event) }
+        page.click = {
+          event,
+          number: ++page.count,
+          url: link.href,
+          navigates: navigates(link, event)
+        }
     },
     { capture: true, passive: true }
   )
   for (const kind of ['load', 'error'])
-    document.addEventListener(kind, ({ target }) => noted.settled.add(target), true)
+    document.addEventListener(kind, ({ target }) => page.settled.add(target), true)
 }
-// Whether a click on it leads this window to another document, or to a file.
-const isWay = (link, { button, ctrlKey, metaKey, shiftKey }) => {
+// Whether a click on the link navigates this window or starts a download.
+const navigates = (link, { button, ctrlKey, metaKey, shiftKey }) => {
   const inDocument = link.hash && link.href.split('#')[0] === location.href.split('#')[0]
   const elsewhere =
     button || ctrlKey || metaKey || shiftKey || !/^(|_self|_top|_parent)$/i.test(link.target)
@@ -94,20 +99,20 @@ const isWay = (link, { button, ctrlKey, metaKey, shiftKey }) => {
     /^https?:$/.test(link.protocol) && !link.hasAttribute('download') && !inDocument && !elsewhere
   )
 }
-// The link that was last clicked. Whether the page prevented the default action is known after all
-// listeners have run.
+// The link that was last clicked. Whether the page prevented the default action is known only after
+// all listeners have run.
 const link = () =>
-  t.click && {
-    number: t.click.number,
-    url: t.click.url,
-    leads: t.click.isWay && !t.click.event.defaultPrevented
+  state.click && {
+    number: state.click.number,
+    url: state.click.url,
+    navigates: state.click.navigates && !state.click.event.defaultPrevented
   }
-// Scripts that were put into a document that had loaded, and are not there yet.
+// Scripts that were added after the document had loaded, and that are still loading.
 const scripts = () => {
   const all = [...document.scripts]
-  if (!t.calm) {
-    t.calm = document.readyState === 'complete'
-    for (const script of all) t.settled.add(script)
+  if (!state.hasLoaded) {
+    state.hasLoaded = document.readyState === 'complete'
+    for (const script of all) state.settled.add(script)
     return []
   }
   return all
@@ -115,7 +120,7 @@ const scripts = () => {
       (script) =>
         script.src &&
         /^(|module|(text|application)\/javascript)$/.test(script.type) &&
-        !t.settled.has(script)
+        !state.settled.has(script)
     )
     .map(number)
 }
@@ -124,26 +129,27 @@ const windows = () =>
     (element) => element.contentWindow
   )
 const number = (element) => {
-  if (!t.frames.has(element)) t.frames.set(element, ++t.count)
-  return t.frames.get(element)
+  if (!state.frames.has(element)) state.frames.set(element, ++state.count)
+  return state.frames.get(element)
 }
 const status = () => performance.getEntriesByType('navigation')[0]?.responseStatus || 0
-const where = () => ({
-  document: t.id,
+const documentState = () => ({
+  document: state.id,
   url: location.href,
   ready: document.readyState,
   frames: windows().map(number),
   status: status(),
   closing: globalThis.closed === true,
-  requests: [...t.requests, ...scripts()],
+  requests: [...state.requests, ...scripts()],
   link: link(),
   blank: blank()
 })
-// The text of a blank document: the browser's own error page for a failed navigation is one.
+// The text of a blank document, because the browser shows its error pages as blank documents.
 const blank = () =>
   location.href === 'about:blank' ? (document.body?.innerText ?? '').slice(0, 1000) : undefined
-// As JSON, told by hand: pages redefine how their objects are told.
-const text = (value, above) => {
+// Serializes to JSON without `JSON.stringify`, because pages can redefine how their objects are
+// serialized.
+const serialize = (value, above) => {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
@@ -171,22 +177,22 @@ const text = (value, above) => {
   if (value instanceof Set || value instanceof NodeList || value instanceof HTMLCollection)
     value = [...value]
   if (Array.isArray(value))
-    return `[${Array.from(value, (item) => text(item, inside) ?? 'null').join()}]`
+    return `[${Array.from(value, (item) => serialize(item, inside) ?? 'null').join()}]`
   if (value instanceof Node || value instanceof Map) return '{}'
   const entries = Object.keys(value)
-    .map((name) => [name, text(value[name], inside)])
-    .filter(([, told]) => told !== undefined)
-  return `{${entries.map(([name, told]) => `${JSON.stringify(name)}:${told}`).join()}}`
+    .map((name) => [name, serialize(value[name], inside)])
+    .filter(([, json]) => json !== undefined)
+  return `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join()}}`
 }
-// Whether the element with the focus is another one than `before`: then the focus is in this frame.
+// Whether the focus has moved to another element of this document since `before`.
 const focus = (before) =>
   document.activeElement !== before &&
   !!document.activeElement &&
   document.activeElement !== document.body
     ? ',"focused":true'
     : ''
-const tell = (told) => `{"where":${JSON.stringify(where())}${told}}`
-const value = (given) => `,"value":${text(given, []) ?? 'null'}`
+const report = (fields) => `{"state":${JSON.stringify(documentState())}${fields}}`
+const value = (given) => `,"value":${serialize(given, []) ?? 'null'}`
 const failure = (thrown) => {
   const isError =
     thrown instanceof Error ||
@@ -195,28 +201,28 @@ const failure = (thrown) => {
     ? String(thrown.name ? `${thrown.name}: ${thrown.message}` : thrown.message)
     : typeof thrown === 'string'
       ? thrown
-      : (text(thrown, []) ?? String(thrown))
+      : (serialize(thrown, []) ?? String(thrown))
   return `,"thrown":${JSON.stringify({ message, class: isError ? thrown.name : null, line: thrown?.line ?? 0, column: thrown?.column ?? 0 })}`
 }
-const attempt = (tells) => {
+const attempt = (read) => {
   try {
-    return tells()
+    return read()
   } catch (error) {
     return error === KEY ? ',"circular":true' : failure(error)
   }
 }
-// What the slot holds as soon as it holds something, or what there is after a while.
-const told = (slot, wait) => {
-  const taken = () => {
-    if (slot.told !== undefined) t.slots.delete(slot.name)
-    return tell((slot.told ?? ',"pending":true') + focus(slot.active))
+// Returns the result in the slot as soon as there is one, or `pending` after `wait` milliseconds.
+const resultOf = (slot, wait) => {
+  const take = () => {
+    if (slot.result !== undefined) state.slots.delete(slot.name)
+    return report((slot.result ?? ',"pending":true') + focus(slot.active))
   }
-  if (slot.told !== undefined || !wait) return taken()
+  if (slot.result !== undefined || !wait) return take()
   return new Promise((resolve) => {
     let over = false
-    // Returned once: later values are for the next caller.
+    // Resolves once. A later result is for the next poll.
     const done = () => {
-      if (!over) resolve(taken())
+      if (!over) resolve(take())
       over = true
     }
     setTimeout(done, wait)
@@ -225,21 +231,21 @@ const told = (slot, wait) => {
 }
 const run = (name, wait, work) => {
   const slot = { name, active: document.activeElement }
-  t.slots.set(name, slot)
-  slot.told = attempt(() => {
+  state.slots.set(name, slot)
+  slot.result = attempt(() => {
     const given = work()
     if (!given || typeof given.then !== 'function') return value(given)
-    const set = (tells) => (result) => {
-      slot.told = attempt(() => tells(result))
+    const set = (read) => (result) => {
+      slot.result = attempt(() => read(result))
     }
     slot.done = Promise.resolve(given).then(set(value), set(failure))
   })
-  return told(slot, wait)
+  return resultOf(slot, wait)
 }
-// The number of the iframe that has the focus, 0 where none has.
+// The number of the iframe that has the focus; 0 if no iframe has it.
 const focusedFrame = () =>
   document.activeElement?.contentWindow ? number(document.activeElement) : 0
 const poll = (name, wait) => {
-  const slot = t.slots.get(name)
-  return slot ? told(slot, wait) : tell(',"lost":true')
+  const slot = state.slots.get(name)
+  return slot ? resultOf(slot, wait) : report(',"lost":true')
 }

@@ -15,34 +15,35 @@ use crate::{
     engine::{
         EngineError, EngineResult, FrameId, PageEvent, ScriptFailure,
         webkit::{
-            driver::{Trouble, Turn},
-            frames::Where,
+            driver::{CommandGuard, DriverError},
+            frames::DocumentReport,
         },
     },
     offload,
 };
 
 const PAGE: &str = include_str!("page.js");
-/// Only tells where it ran.
-pub(super) const LOOK: &str = "return tell('');";
-/// The same after a turn of the page's event loop.
-pub(super) const TURN: &str = "return new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); \
-                               port1.onmessage = () => { port1.close(); setTimeout(() => resolve(tell('')), 0); }; \
+/// A script body that only reports the state of its document.
+pub(super) const REPORT_STATE: &str = "return report('');";
+/// The same after an event loop tick.
+pub(super) const REPORT_AFTER_TICK: &str = "return new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); \
+                               port1.onmessage = () => { port1.close(); setTimeout(() => resolve(report('')), 0); }; \
                                port2.postMessage(0); });";
-/// How long a script that waits holds up the others; milliseconds.
+/// How long a waiting script blocks other commands, in milliseconds.
 const SLICE: u32 = 30;
-/// In a child frame it must not: the driver would never answer where the frame goes away.
+/// Polling interval for a script in a child frame. A command must not wait there: the driver never
+/// responds if the frame is detached meanwhile.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
-/// Lines before the expression of a script: the driver's, and the one that begins it.
+/// The lines before the expression of a script: one that the driver adds, and the one that begins
+/// the function.
 const LINES_BEFORE: u64 = 2;
-/// Frames within frames deeper than this are not looked into.
+/// Frames that are nested deeper than this are ignored.
 const MAX_DEPTH: usize = 6;
 
 /// The result of a script.
 #[derive(Deserialize)]
-pub(super) struct Answer {
-    #[serde(rename = "where")]
-    place: Where,
+pub(super) struct ScriptReply {
+    state: DocumentReport,
     #[serde(default)]
     value: Value,
     thrown: Option<Thrown>,
@@ -64,76 +65,82 @@ struct Thrown {
     column: u64,
 }
 
-impl Answer {
-    /// The document's window is about to close.
+impl ScriptReply {
+    /// Whether the document's window is about to close.
     pub fn closing(&self) -> bool {
-        self.place.closing
+        self.state.closing
     }
 }
 
 /// The outcome of a script call.
-pub(super) enum Asked {
-    Told(Box<Answer>),
-    /// A dialog was open already: nothing ran.
-    Shut,
-    /// A dialog opened meanwhile.
-    HeldUp,
-    /// It is no script.
-    Unreadable(String),
+pub(super) enum ScriptOutcome {
+    Returned(Box<ScriptReply>),
+    /// A dialog was already open: the script did not run.
+    Blocked,
+    /// A dialog opened while the script ran.
+    Interrupted,
+    /// The script has a syntax error.
+    SyntaxError(String),
 }
 
 impl WebkitPage {
-    /// Evaluates `expression`, waits for it where it is a promise, gives a copy of its value.
+    /// Evaluates `expression`, awaits it if it is a promise, and returns a copy of its value.
     pub(super) async fn run(&self, frame: &FrameId, expression: &str) -> EngineResult<Value> {
-        self.run_in(frame, expression, "__given").await
+        self.evaluate_in(frame, expression, "__given").await
     }
 
-    /// The number of the frame in the element that `expression` gives; 0 where it is none.
+    /// Returns the number of the frame in the element that `expression` evaluates to; 0 if it is no
+    /// frame.
     pub(super) async fn frame_number(
         &self,
         frame: &FrameId,
         expression: &str,
     ) -> EngineResult<u64> {
         const NUMBER: &str = "() => { const element = __given(); return element?.contentWindow ? number(element) : 0; }";
-        Ok(self.run_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
+        Ok(self.evaluate_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
     /// Runs the function `made`, in which `__given()` is `expression`. Only this function can
     /// access Troupe's names.
-    async fn run_in(&self, frame: &FrameId, expression: &str, made: &str) -> EngineResult<Value> {
+    async fn evaluate_in(
+        &self,
+        frame: &FrameId,
+        expression: &str,
+        made: &str,
+    ) -> EngineResult<Value> {
         let slot = self.slots.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
         let poll = format!("return poll({slot}, {wait});");
         let run = format!("return run({slot}, {wait}, {made});");
         let (mut given, mut body) =
             (format!("const __given = () => (\n{expression}\n); "), run.as_str());
-        // Why it is no expression, where it may be statements.
+        // Why it is no expression, if it may be statements.
         let mut unreadable: Option<String> = None;
         let shared = self.shared()?;
         loop {
             let asked = {
-                let mut turn = shared.driver.turn().await;
-                self.ask_of(&mut turn, frame, &given, body).await?
+                let mut commands = shared.driver.commands().await;
+                self.run_body_with(&mut commands, frame, &given, body).await?
             };
             match asked {
-                Asked::Told(answer) if answer.pending => {
+                ScriptOutcome::Returned(answer) if answer.pending => {
                     (given, body) = (String::new(), &poll);
                     if wait == 0 {
                         tokio::time::sleep(PAUSE).await;
                     }
                 }
-                Asked::Told(answer) => return answer.outcome(unreadable),
-                Asked::Shut => shared.no_dialog().await,
-                Asked::HeldUp => {
-                    shared.no_dialog().await;
+                ScriptOutcome::Returned(answer) => return answer.outcome(unreadable),
+                ScriptOutcome::Blocked => shared.dialog_closes().await,
+                ScriptOutcome::Interrupted => {
+                    shared.dialog_closes().await;
                     (given, body) = (String::new(), &poll);
                 }
-                Asked::Unreadable(message) if unreadable.is_none() => {
+                ScriptOutcome::SyntaxError(message) if unreadable.is_none() => {
                     let script = Value::from(expression);
                     given = format!("const __given = () => (0, eval)({script}); ");
                     unreadable = Some(message);
                 }
-                Asked::Unreadable(message) => return Err(EngineError::Refused(message)),
+                ScriptOutcome::SyntaxError(message) => return Err(EngineError::Refused(message)),
             }
         }
     }
@@ -141,55 +148,56 @@ impl WebkitPage {
     /// Runs `body` in `frame`, and applies the state of the page that it returns.
     pub(super) async fn ask(
         &self,
-        turn: &mut Turn<'_>,
+        commands: &mut CommandGuard<'_>,
         frame: &FrameId,
         body: &str,
-    ) -> EngineResult<Asked> {
-        self.ask_of(turn, frame, "", body).await
+    ) -> EngineResult<ScriptOutcome> {
+        self.run_body_with(commands, frame, "", body).await
     }
 
-    /// The same, where `body` uses what `given` declares, which sees none of our own names.
-    async fn ask_of(
+    /// The same, where `body` uses what `given` declares. `given` has no access to Troupe's names.
+    async fn run_body_with(
         &self,
-        turn: &mut Turn<'_>,
+        commands: &mut CommandGuard<'_>,
         frame: &FrameId,
         given: &str,
         body: &str,
-    ) -> EngineResult<Asked> {
-        if self.shared()?.is_held_up() {
-            return Ok(Asked::Shut);
+    ) -> EngineResult<ScriptOutcome> {
+        if self.shared()?.is_blocked_by_dialog() {
+            return Ok(ScriptOutcome::Blocked);
         }
-        let way = lock(&self.frames).way_to(frame).ok_or(EngineError::DocumentGone)?;
+        let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let ran = async {
-            turn.at(&self.handle, &way).await?;
-            turn.script(format!("{given}return (() => {{ {PAGE}{body} }})();")).await
+            commands.select_frame(&self.handle, &path).await?;
+            commands.script(format!("{given}return (() => {{ {PAGE}{body} }})();")).await
         };
         match ran.await {
-            Ok(Value::String(told)) => {
-                let answer: Answer = offload::in_place(told.len(), || serde_json::from_str(&told))
-                    .map_err(|error| EngineError::Refused(format!("{error} in {told}")))?;
+            Ok(Value::String(json)) => {
+                let answer: ScriptReply =
+                    offload::in_place(json.len(), || serde_json::from_str(&json))
+                        .map_err(|error| EngineError::Refused(format!("{error} in {json}")))?;
                 if answer.focused {
                     *lock(&self.focus) = frame.clone();
                 }
-                self.saw(turn, frame, &answer.place).await?;
-                self.give_focus_back(turn, frame).await;
-                Ok(Asked::Told(Box::new(answer)))
+                self.apply_report(commands, frame, &answer.state).await?;
+                self.restore_focus(commands, frame).await;
+                Ok(ScriptOutcome::Returned(Box::new(answer)))
             }
             Ok(_) => {
-                let text = turn.send(Command::GetAlertText).await;
+                let text = commands.send(Command::GetAlertText).await;
                 match text {
                     Ok(text) => self.dialog_opened(text.as_str().unwrap_or_default()),
-                    Err(trouble) => return Err(trouble.error()),
+                    Err(error) => return Err(error.into_engine_error()),
                 }
-                Ok(Asked::HeldUp)
+                Ok(ScriptOutcome::Interrupted)
             }
-            Err(Trouble::Dialog(text)) => {
+            Err(DriverError::Dialog(text)) => {
                 self.dialog_opened(&text);
-                Ok(Asked::Shut)
+                Ok(ScriptOutcome::Blocked)
             }
-            Err(Trouble::Script(message)) => Ok(Asked::Unreadable(message)),
-            Err(Trouble::Failed(error)) => {
-                // Where it goes is to be seen soon.
+            Err(DriverError::Script(message)) => Ok(ScriptOutcome::SyntaxError(message)),
+            Err(DriverError::Failed(error)) => {
+                // A navigation is pending, so the next poll should be soon.
                 if matches!(error, EngineError::DocumentGone)
                     && let Some(shared) = self.shared.upgrade()
                 {
@@ -200,21 +208,26 @@ impl WebkitPage {
         }
     }
 
-    /// Takes in where a script ran.
-    async fn saw(&self, turn: &mut Turn<'_>, frame: &FrameId, place: &Where) -> EngineResult<()> {
+    /// Applies the state of the document in which a script ran.
+    async fn apply_report(
+        &self,
+        commands: &mut CommandGuard<'_>,
+        frame: &FrameId,
+        report: &DocumentReport,
+    ) -> EngineResult<()> {
         if *frame == self.handle {
             // Only the browser knows the URL that the page is navigating to. It is read first, so
             // that it is not confused with the former URL.
-            let heading = match turn.send(Command::GetCurrentUrl).await {
+            let heading = match commands.send(Command::GetCurrentUrl).await {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,
             };
-            let events = lock(&self.frames).seen_at_top(place, heading.as_deref());
+            let events = lock(&self.frames).apply_main(report, heading.as_deref());
             let stopped =
                 events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
             if stopped && let Some(shared) = self.shared.upgrade() {
                 // The navigation became a download.
-                shared.tell_downloads();
+                shared.report_downloads();
             }
             let begun =
                 events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
@@ -223,12 +236,12 @@ impl WebkitPage {
                 shared.wake();
             }
         } else {
-            let events = lock(&self.frames).seen(frame, place);
+            let events = lock(&self.frames).apply(frame, report);
             self.emit_all(events);
         }
-        let unknown = lock(&self.frames).has_unknown(frame, place);
+        let unknown = lock(&self.frames).has_unknown(frame, report);
         if unknown {
-            Box::pin(self.look_into_frames(turn, frame)).await?;
+            Box::pin(self.discover_frames(commands, frame)).await?;
         }
         Ok(())
     }
@@ -239,28 +252,28 @@ impl WebkitPage {
         }
     }
 
-    /// A look into a child frame has taken the focus along.
-    async fn give_focus_back(&self, turn: &mut Turn<'_>, visited: &FrameId) {
+    /// Restores the focus after a poll of a child frame, which moves the focus there.
+    async fn restore_focus(&self, commands: &mut CommandGuard<'_>, visited: &FrameId) {
         let focus = lock(&self.focus).clone();
         if *visited == focus || *visited == self.handle {
             return;
         }
-        let way = lock(&self.frames).way_to(&focus).unwrap_or_default();
-        if turn.focus(&self.handle, &way).await.is_err() {
-            tracing::debug!("the focus could not be given back");
+        let path = lock(&self.frames).path_to(&focus).unwrap_or_default();
+        if commands.focus(&self.handle, &path).await.is_err() {
+            tracing::debug!("could not restore the focus");
         }
     }
 
-    /// Finds out which frame input has left the focus in.
-    pub(super) async fn note_focus(&self, turn: &mut Turn<'_>) -> EngineResult<()> {
-        if !lock(&self.frames).are_several() {
+    /// Finds out which frame has the focus after input.
+    pub(super) async fn update_focus(&self, commands: &mut CommandGuard<'_>) -> EngineResult<()> {
+        if !lock(&self.frames).has_child_frames() {
             return Ok(());
         }
         let mut frame = self.handle.clone();
         for _ in 0..MAX_DEPTH {
             *lock(&self.focus) = frame.clone();
-            let Asked::Told(answer) =
-                self.ask(turn, &frame, "return tell(value(focusedFrame()));").await?
+            let ScriptOutcome::Returned(answer) =
+                self.ask(commands, &frame, "return report(value(focusedFrame()));").await?
             else {
                 break;
             };
@@ -272,23 +285,29 @@ impl WebkitPage {
         Ok(())
     }
 
-    /// Gets to know the frames in `frame`.
-    async fn look_into_frames(&self, turn: &mut Turn<'_>, frame: &FrameId) -> EngineResult<()> {
-        let Some(way) = lock(&self.frames).way_to(frame).filter(|way| way.len() < MAX_DEPTH) else {
+    /// Adds the child frames of `frame`.
+    async fn discover_frames(
+        &self,
+        commands: &mut CommandGuard<'_>,
+        frame: &FrameId,
+    ) -> EngineResult<()> {
+        let Some(path) = lock(&self.frames).path_to(frame).filter(|path| path.len() < MAX_DEPTH)
+        else {
             return Ok(());
         };
         let listed = async {
-            turn.at(&self.handle, &way).await?;
-            turn.script(format!(
-                "{PAGE}return windows().map((element) => [number(element), element]);"
-            ))
-            .await
+            commands.select_frame(&self.handle, &path).await?;
+            commands
+                .script(format!(
+                    "{PAGE}return windows().map((element) => [number(element), element]);"
+                ))
+                .await
         };
         let Ok(listed) = listed.await else { return Ok(()) };
         for entry in listed.as_array().into_iter().flatten() {
             if let Some(number) = entry[0].as_u64() {
-                // One that goes away meanwhile is none.
-                let _ = self.enter(turn, frame, number, &entry[1]).await;
+                // Ignores a frame that is detached meanwhile.
+                let _ = self.enter(commands, frame, number, &entry[1]).await;
             }
         }
         Ok(())
@@ -297,28 +316,28 @@ impl WebkitPage {
     /// Enters the iframe `number` of `parent`, which is `element`, and reads its state.
     pub(super) async fn enter(
         &self,
-        turn: &mut Turn<'_>,
+        commands: &mut CommandGuard<'_>,
         parent: &FrameId,
         number: u64,
         element: &Value,
     ) -> EngineResult<Option<FrameId>> {
         let Some(name) = element[ELEMENT].as_str() else { return Ok(None) };
-        let known = lock(&self.frames).inside(parent, number, name);
+        let known = lock(&self.frames).attach_child(parent, number, name);
         let Some((frame, event)) = known else { return Ok(None) };
         self.emit_all(event);
-        Box::pin(self.ask(turn, &frame, LOOK)).await?;
+        Box::pin(self.ask(commands, &frame, REPORT_STATE)).await?;
         Ok(Some(frame))
     }
 }
 
-impl Answer {
+impl ScriptReply {
     /// Returns the script's value. `unreadable` is why it could only run as statements.
     fn outcome(self, unreadable: Option<String>) -> EngineResult<Value> {
         if self.lost {
             return Err(EngineError::DocumentGone);
         }
         if self.circular {
-            // The words that the page layer knows from Chromium.
+            // The page layer recognizes this message, which is Chromium's.
             return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
         }
         let Some(thrown) = self.thrown else { return Ok(self.value) };
@@ -326,7 +345,7 @@ impl Answer {
         let failure = match unreadable {
             Some(first) if class.as_deref() == Some("EvalError") => ScriptFailure {
                 message: format!(
-                    "SyntaxError: {first} (the policy of this page forbids statements here: give an expression or a function)"
+                    "SyntaxError: {first} (the page's Content Security Policy forbids statements: pass an expression or a function)"
                 ),
                 line: 1,
                 column: 1,

@@ -11,12 +11,12 @@ use super::WebkitPage;
 use crate::{
     engine::{
         Area, EngineError, EngineResult, ImageFormat, ScreenshotOptions,
-        webkit::driver::{Turn, plain},
+        webkit::driver::{CommandGuard, into_engine_result},
     },
     offload,
 };
 
-/// No window is larger.
+/// The maximum size of a window.
 const LARGEST: f64 = 4000.0;
 const JPEG_QUALITY: u8 = 80;
 /// Reads the scroll position and the size of the document.
@@ -26,9 +26,9 @@ const MEASURE: &str = "const root = document.scrollingElement ?? document.docume
 impl WebkitPage {
     pub(super) async fn picture(&self, shot: ScreenshotOptions) -> EngineResult<String> {
         let shared = self.shared()?;
-        let mut turn = shared.free_turn().await;
-        plain(self.at_top(&mut turn).await)?;
-        let measured = plain(turn.script(MEASURE.to_owned()).await)?;
+        let mut commands = shared.commands_without_dialog().await;
+        into_engine_result(self.select_main_frame(&mut commands).await)?;
+        let measured = into_engine_result(commands.script(MEASURE.to_owned()).await)?;
         let [left, top, width, height] =
             [0, 1, 2, 3].map(|at| measured[at].as_f64().unwrap_or_default());
         let (wide, high) = shared.viewport();
@@ -36,39 +36,39 @@ impl WebkitPage {
         let whole = Area { x: 0.0, y: 0.0, width, height };
         let wanted = shot.clip.or(shot.full_page.then_some(whole));
         let Some(area) = wanted else {
-            return encode(taken(&mut turn).await?, &shot);
+            return encode(taken(&mut commands).await?, &shot);
         };
         let in_view = area.x >= left
             && area.y >= top
             && area.x + area.width <= left + view_width
             && area.y + area.height <= top + view_height;
         if in_view {
-            return encode(cut(taken(&mut turn).await?, area, (left, top)), &shot);
+            return encode(cut(taken(&mut commands).await?, area, (left, top)), &shot);
         }
         let size = (
             width.max(view_width).min(LARGEST) as i64,
             height.max(view_height).min(LARGEST) as i64,
         );
-        shared.resize(&mut turn, size).await?;
+        shared.resize(&mut commands, size).await?;
         let picture = async {
-            // Where a document is larger still it is scrolled.
+            // Scrolls to the area if the document is larger than the window.
             let scroll = format!("scrollTo({}, {}); return [scrollX, scrollY];", area.x, area.y);
-            let at = plain(turn.script(scroll).await)?;
+            let at = into_engine_result(commands.script(scroll).await)?;
             let corner = (at[0].as_f64().unwrap_or_default(), at[1].as_f64().unwrap_or_default());
-            Ok::<_, EngineError>(cut(taken(&mut turn).await?, area, corner))
+            Ok::<_, EngineError>(cut(taken(&mut commands).await?, area, corner))
         };
         let picture = picture.await;
-        shared.resize(&mut turn, shared.viewport()).await?;
-        plain(turn.script(format!("scrollTo({left}, {top});")).await)?;
+        shared.resize(&mut commands, shared.viewport()).await?;
+        into_engine_result(commands.script(format!("scrollTo({left}, {top});")).await)?;
         encode(picture?, &shot)
     }
 }
 
-async fn taken(turn: &mut Turn<'_>) -> EngineResult<DynamicImage> {
-    let taken = plain(turn.send(Command::TakeScreenshot).await)?;
+async fn taken(commands: &mut CommandGuard<'_>) -> EngineResult<DynamicImage> {
+    let taken = into_engine_result(commands.send(Command::TakeScreenshot).await)?;
     let data = taken.as_str().unwrap_or_default();
     let unreadable =
-        |error: String| EngineError::Refused(format!("the picture cannot be read: {error}"));
+        |error: String| EngineError::Refused(format!("cannot decode the screenshot: {error}"));
     offload::in_place(data.len(), || {
         let bytes = STANDARD.decode(data).map_err(|error| unreadable(error.to_string()))?;
         image::load_from_memory_with_format(&bytes, Format::Png)
@@ -76,7 +76,8 @@ async fn taken(turn: &mut Turn<'_>) -> EngineResult<DynamicImage> {
     })
 }
 
-/// `area` of a document out of a picture whose corner is at `corner` of it.
+/// Cuts `area` of the document out of a picture whose upper left corner is at `corner` of the
+/// document.
 fn cut(picture: DynamicImage, area: Area, corner: (f64, f64)) -> DynamicImage {
     let pixels = |length: f64| length.max(0.0).round() as u32;
     let (x, y) = (pixels(area.x - corner.0), pixels(area.y - corner.1));
@@ -97,6 +98,6 @@ fn encode_here(picture: DynamicImage, shot: &ScreenshotOptions) -> EngineResult<
         }
     };
     written
-        .map_err(|error| EngineError::Refused(format!("the picture cannot be written: {error}")))?;
+        .map_err(|error| EngineError::Refused(format!("cannot encode the screenshot: {error}")))?;
     Ok(STANDARD.encode(bytes.into_inner()))
 }

@@ -8,28 +8,29 @@ use tokio::time::Instant;
 
 use crate::engine::MouseEvent;
 
-/// That time, and some more.
-const TOGETHER: Duration = Duration::from_millis(800);
+/// GTK's double-click time, and some more.
+const DOUBLE_CLICK_TIME: Duration = Duration::from_millis(800);
 
-/// Where it was pressed last, and when.
+/// The pixel and the time of the last press.
 #[derive(Default)]
-pub(super) struct Presses(Mutex<Option<((i64, i64), Instant)>>);
+pub(super) struct PressHistory(Mutex<Option<((i64, i64), Instant)>>);
 
 fn pixel(event: &MouseEvent) -> (i64, i64) {
     let (x, y) = event.position();
     (x.floor() as i64, y.floor() as i64)
 }
 
-impl Presses {
+impl PressHistory {
     fn last(&self) -> MutexGuard<'_, Option<((i64, i64), Instant)>> {
         self.0.lock()
     }
 
     /// Returns `events`, moved by a pixel if their first press would be combined with the last one.
-    pub fn apart(&self, events: &[MouseEvent]) -> Vec<MouseEvent> {
+    pub fn separate(&self, events: &[MouseEvent]) -> Vec<MouseEvent> {
         let mut events = events.to_vec();
         let first = events.iter().find(|event| matches!(event, MouseEvent::Down { .. })).map(pixel);
-        let last = self.last().filter(|(_, at)| at.elapsed() < TOGETHER).map(|(pixel, _)| pixel);
+        let last =
+            self.last().filter(|(_, at)| at.elapsed() < DOUBLE_CLICK_TIME).map(|(pixel, _)| pixel);
         if first.is_some() && first == last {
             for event in &mut events {
                 let (MouseEvent::Move { x, .. }
@@ -41,8 +42,8 @@ impl Presses {
         events
     }
 
-    /// `events` are over.
-    pub fn made(&self, events: &[MouseEvent]) {
+    /// Records the last press of `events`, which were dispatched.
+    pub fn record(&self, events: &[MouseEvent]) {
         if let Some(press) = events.iter().rfind(|event| matches!(event, MouseEvent::Down { .. })) {
             *self.last() = Some((pixel(press), Instant::now()));
         }
@@ -65,18 +66,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn two_clicks_that_follow_at_once_are_a_pixel_apart() {
-        let presses = Presses::default();
+        let press_history = PressHistory::default();
         let mut click_at = |x: f64| {
-            let events = presses.apart(&click(x));
-            presses.made(&events);
+            let events = press_history.separate(&click(x));
+            press_history.record(&events);
             assert!(events.iter().all(|event| pixel(event) == pixel(&events[0])));
             pixel(&events[0]).0
         };
         assert_eq!([10.5, 10.0, 10.9].map(&mut click_at), [10, 11, 10]);
         assert_eq!(click_at(40.0), 40);
-        tokio::time::advance(TOGETHER).await;
-        assert_eq!(click_at(40.0), 40, "that is long ago");
-        let moved = presses.apart(&click(40.0)[..1]);
-        assert_eq!(pixel(&moved[0]).0, 40, "who only moves is not counted");
+        tokio::time::advance(DOUBLE_CLICK_TIME).await;
+        assert_eq!(click_at(40.0), 40, "the double-click time is over");
+        let moved = press_history.separate(&click(40.0)[..1]);
+        assert_eq!(pixel(&moved[0]).0, 40, "a move is not a press");
     }
 }

@@ -1,0 +1,188 @@
+//! Navigates. The driver's answer comes at once; polling finds out which document was loaded.
+
+use std::time::Duration;
+
+use thirtyfour::common::command::Command;
+use tokio::time::Instant;
+
+use super::{LOST, REPORT_STATE, ScriptOutcome, WebkitPage, lock};
+use crate::engine::{
+    DocumentId, EngineError, EngineResult, NavigationStart, PageEvent,
+    webkit::driver::{CommandGuard, into_engine_result},
+};
+
+/// Polling interval while a navigation is pending.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A step in the history that navigates nowhere is detected by the absence of changes within this
+/// time.
+const STEP_TIMEOUT: Duration = Duration::from_millis(400);
+/// A download appears as a file within this time after the navigation ends.
+const DOWNLOAD: Duration = Duration::from_secs(1);
+/// The URLs that a script may navigate to from any document.
+const REPLACING: [&str; 3] = ["http:", "https:", "about:blank"];
+
+/// The document of the page at a poll.
+struct CurrentDocument {
+    document: DocumentId,
+    url: String,
+    /// Whether no navigation is pending.
+    at_rest: bool,
+    /// Why the document failed to load.
+    failure: Option<String>,
+}
+
+impl WebkitPage {
+    /// Navigates to `url`, with a new history entry or in place of the current one. Returns when
+    /// the page has another document, or when the navigation ended without one.
+    pub(super) async fn navigate_to(
+        &self,
+        url: &str,
+        by_entry: bool,
+    ) -> EngineResult<NavigationStart> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let before = {
+            let mut commands = shared.commands_without_dialog().await;
+            let before = self.current_document(&mut commands).await?;
+            // The cookies of this document are not readable from another one.
+            shared.note_cookies(&mut commands, self).await;
+            into_engine_result(self.select_main_frame(&mut commands).await)?;
+            lock(&self.frames).navigation_sent(url);
+            self.emit(PageEvent::NavigationRequested {
+                frame: self.handle.clone(),
+                document: None,
+            });
+            if by_entry || !REPLACING.iter().any(|scheme| url.starts_with(scheme)) {
+                into_engine_result(commands.send(Command::NavigateTo(url.into())).await)?;
+            } else {
+                let replace = format!("location.replace({});", serde_json::Value::from(url));
+                into_engine_result(commands.script(replace).await)?;
+            }
+            before
+        };
+        let files = shared.report_downloads();
+        let mut nowhere = None;
+        loop {
+            {
+                let mut commands = shared.driver.commands().await;
+                match self.current_document_or_timeout(&mut commands).await? {
+                    None => {}
+                    Some(current)
+                        if before
+                            .as_ref()
+                            .is_none_or(|before| before.document != current.document) =>
+                    {
+                        return Ok(match current.failure {
+                            Some(reason) => NavigationStart::Failed { reason },
+                            None => NavigationStart::Document(current.document),
+                        });
+                    }
+                    Some(current) if current.at_rest => {
+                        let moved = before.as_ref().is_some_and(|before| before.url != current.url);
+                        if moved || current.url == url && url.contains('#') {
+                            return Ok(NavigationStart::SameDocument);
+                        }
+                        // A download, or a response without a document: WebDriver reports neither.
+                        // A navigation to the current URL cannot be recognized by the URL.
+                        if current.url != url {
+                            if shared.report_downloads() > files {
+                                return Ok(NavigationStart::Download);
+                            }
+                            let since = *nowhere.get_or_insert_with(Instant::now);
+                            if since.elapsed() > DOWNLOAD {
+                                return Ok(NavigationStart::Failed {
+                                    reason: "net::ERR_ABORTED".to_owned(),
+                                });
+                            }
+                        }
+                    }
+                    Some(_) => {}
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Reads the current document; `None` while it cannot be read.
+    async fn current_document(
+        &self,
+        commands: &mut CommandGuard<'_>,
+    ) -> EngineResult<Option<CurrentDocument>> {
+        match self.ask(commands, &self.handle, REPORT_STATE).await {
+            Ok(ScriptOutcome::Returned(_)) => {
+                let frames = lock(&self.frames);
+                let (at_rest, failure) = (!frames.is_navigating(), frames.failure());
+                Ok(frames.document().map(|(document, url)| CurrentDocument {
+                    document,
+                    url,
+                    at_rest,
+                    failure,
+                }))
+            }
+            Ok(_) | Err(EngineError::DocumentGone) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, during a navigation: `None` also if the poll is lost.
+    async fn current_document_or_timeout(
+        &self,
+        commands: &mut CommandGuard<'_>,
+    ) -> EngineResult<Option<CurrentDocument>> {
+        tokio::time::timeout(LOST, self.current_document(commands)).await.unwrap_or(Ok(None))
+    }
+
+    /// Reloads the document. Polling follows the result.
+    pub(super) async fn reload_document(&self) -> EngineResult<()> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let mut commands = shared.commands_without_dialog().await;
+        into_engine_result(self.select_main_frame(&mut commands).await)?;
+        let url = lock(&self.frames).target();
+        lock(&self.frames).navigation_sent(&url);
+        self.emit(PageEvent::NavigationRequested { frame: self.handle.clone(), document: None });
+        into_engine_result(commands.send(Command::Refresh).await)?;
+        shared.wake();
+        Ok(())
+    }
+
+    /// Moves by the given number of entries in the history. It uses a script, because the driver's
+    /// own commands wait for an end of the navigation that they sometimes miss.
+    pub(super) async fn move_in_history(&self, entries: i64) -> EngineResult<bool> {
+        let shared = self.shared()?;
+        shared.used(&self.handle);
+        let before = {
+            let mut commands = shared.commands_without_dialog().await;
+            let before = self.current_document(&mut commands).await?;
+            into_engine_result(self.select_main_frame(&mut commands).await)?;
+            into_engine_result(commands.script(format!("history.go({entries});")).await)?;
+            before
+        };
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        loop {
+            let current = {
+                let mut commands = shared.driver.commands().await;
+                self.current_document_or_timeout(&mut commands).await?
+            };
+            // A pending navigation may take any time.
+            let gone = match (&before, &current) {
+                (Some(before), Some(current)) => {
+                    !current.at_rest
+                        || before.document != current.document
+                        || before.url != current.url
+                }
+                _ => false,
+            };
+            if gone {
+                break;
+            }
+            // A document that cannot be read means that a navigation is pending.
+            if current.is_some() && Instant::now() > deadline {
+                return Ok(false);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        shared.wake();
+        Ok(true)
+    }
+}
