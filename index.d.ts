@@ -21,7 +21,7 @@ export interface Config {
   executablePath?: string
   /** Additional argument for the browser; can be repeated */
   browserArg?: string[]
-  /** The same as `browserArg` */
+  /** Same as `browserArg` */
   browserArgs?: string[]
   /** `false`: Run Chromium without its sandbox, which is required as root. Default: true */
   sandbox?: boolean
@@ -33,7 +33,7 @@ export interface Config {
   isolated?: boolean
   /** Attach to a running browser instead of launching one */
   browserEndpoint?: string
-  /** The same as `browserEndpoint` */
+  /** Same as `browserEndpoint` */
   cdpEndpoint?: string
   /** Folder for downloads */
   downloadPath?: string
@@ -42,7 +42,7 @@ export interface Config {
     width: number
     height: number
   }
-  /** The same as `viewportSize` */
+  /** Same as `viewportSize` */
   viewport?: string | {
     width: number
     height: number
@@ -179,13 +179,13 @@ export interface Config {
   testIdAttribute?: string
   /** Folder with additional prompts */
   prompts?: string
-  /** What the answer of an action shows of the page. Default: changes */
+  /** Page content in the result of an action. Default: changes */
   afterAction?: 'none' | 'changes' | 'snapshot'
   /** Whether a navigation returns a short snapshot (default: over MCP only) */
   afterNavigation?: 'snapshot' | 'none'
   /** Maximum characters of a result. Default: 25000 */
   resultBudget?: number
-  /** Content in the answer, or only its refId. Default: full */
+  /** Whether results have their content or only its refId. Default: full */
   responses?: 'full' | 'ref'
   /** Folder for files that tools write */
   outputDir?: string
@@ -203,7 +203,7 @@ export interface Config {
   allowPrivateNetwork?: boolean
   /** Allow file: URLs, and access to files in all folders. Default: false */
   allowFileAccess?: boolean
-  /** The same as `allowFileAccess` */
+  /** Same as `allowFileAccess` */
   allowUnrestrictedFileAccess?: boolean
   /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
   enableScriptEvaluation?: boolean

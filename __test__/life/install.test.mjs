@@ -62,7 +62,7 @@ describe(
       test(`install ${browser} finds what is there already, and prints its place alone`, async () => {
         const { code, stdout, stderr } = await troupe(['install', browser])
         assert.equal(code, 0, stderr)
-        assert.match(stderr, /^found already: /)
+        assert.match(stderr, /^already installed: /)
         const path = stdout.trimEnd()
         assert.ok(existsSync(path), path)
         assert.match(basename(path), program)
@@ -73,7 +73,7 @@ describe(
       const { usable, of } = await doctor('webkit', ['--headless'], { PATH: temporaryFolder(t) })
       assert.equal(usable, false)
       assert.deepEqual(
-        [of('display of its own').state, of('display of its own').advice],
+        [of('virtual display').state, of('virtual display').advice],
         ['missing', 'npx -y troupe install webkit']
       )
     })

@@ -65,7 +65,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.equal(overwriting.status, 1)
     assert.match(
       overwriting.stderr,
-      /out` is not empty, and an export overwrites no file; name another folder/
+      /out` is not empty, and an export does not overwrite files; pass another folder/
     )
     assert.ok(before.equals(readFileSync(join(folder, 'report.md'))))
     const png = readFileSync(join(folder, '004-screenshot-1.png'))
@@ -187,7 +187,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.ok(!readFileSync(join(folders[0], 'run.sh'), 'utf8').includes('••••'))
     const unset = await replay(t, folders[0])
     assert.deepEqual([unset.status, unset.stdout], [2, ''])
-    assert.match(unset.stderr, /set these environment variables.*: PASSWORD_1/)
+    assert.match(unset.stderr, /environment variables that are not set: PASSWORD_1/)
     assert.equal((await replay(t, folders[0], [], { PASSWORD_1: 'other "$x` \\n' })).status, 0)
 
     const naming = await troupe('sessions', 'export', named, folders[1], '--store', file)
@@ -272,7 +272,10 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
 
     const unasked = await troupe('sessions', 'purge', '--all', '--store', file)
     assert.deepEqual([unasked.status, unasked.stdout], [1, ''])
-    assert.match(unasked.stderr, /stdin is no terminal to ask for confirmation; pass --yes/)
+    assert.match(
+      unasked.stderr,
+      /stdin is not a terminal, so it cannot ask for confirmation; pass --yes/
+    )
     assert.match(await listed(), /1 session in/)
     const unnamed = await troupe('sessions', 'purge', '--store', file)
     assert.deepEqual(
@@ -309,6 +312,6 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
   test('names the file when nothing is recorded', async (t) => {
     const file = recordFile(t)
     const { stdout, status } = await troupe('sessions', '--store', file)
-    assert.deepEqual([stdout, status], [`Nothing is recorded yet in ${file}.\n`, 0])
+    assert.deepEqual([stdout, status], [`${file} has no recorded sessions yet.\n`, 0])
   })
 })

@@ -137,7 +137,7 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.match(stdout, /run\.sh needs a selector in these steps, .* and no test id: 3\n$/)
     assert.match(
       script,
-      /^# Edit step 3: the record has no role and name and no test id for its element\.$/m
+      /^# Edit step 3: the record has no unique role and name and no test id for its element\.$/m
     )
     const { status, stderr } = await replay(t, folder)
     assert.deepEqual([status, page.done], [1, ['2']])

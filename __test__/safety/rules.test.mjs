@@ -228,19 +228,22 @@ describe('settings', { timeout: 60_000 }, () => {
   const refused = /** @type {const} */ ([
     [
       ['--allowed-domains', 'a.example', '--blocked-domains', 'a.example'],
-      /both name the same domain/
+      /both contain the same domain/
     ],
     [
       ['--allowed-domains', 'a.example', '--browser-endpoint', 'ws://127.0.0.1:1'],
-      /goes where it likes/
+      /network rules cannot be enforced in/
     ],
-    [['--blocked-domains', 'a.example', '--browser', 'webkit'], /cannot be held back/],
-    [['--allow-private-network', 'false', '--browser', 'webkit'], /cannot be held back/],
+    [['--blocked-domains', 'a.example', '--browser', 'webkit'], /cannot be enforced in WebKit/],
+    [['--allow-private-network', 'false', '--browser', 'webkit'], /cannot be enforced in WebKit/],
     [
       ['--allow-private-network', 'false', '--browser-endpoint', 'ws://127.0.0.1:1'],
-      /goes where it likes/
+      /network rules cannot be enforced in/
     ],
-    [['--allow-private-network', 'false', '--upstream', 'peer'], /goes where it likes/],
+    [
+      ['--allow-private-network', 'false', '--upstream', 'peer'],
+      /network rules cannot be enforced in/
+    ],
     [['--allowed-domains', 'http://a.example'], /list of domains/],
     [['--browser-arg', '--proxy-server=http://127.0.0.1:1'], /--allow-private-network/],
     [['--proxy-server', 'https://127.0.0.1:1'], /--allow-private-network/],
@@ -262,9 +265,12 @@ describe('settings', { timeout: 60_000 }, () => {
     ],
     [
       ['--connect', 'http://127.0.0.1:1'],
-      /`--headless` and `--connect` contradict each other: give this option to the server there/
+      /`--headless` and `--connect` contradict each other: pass this option to the server at the URL/
     ],
-    [['--allowed-domains', 'a.example', '--upstream', 'peer'], /goes where it likes/]
+    [
+      ['--allowed-domains', 'a.example', '--upstream', 'peer'],
+      /network rules cannot be enforced in/
+    ]
   ])
   for (const [args, why] of refused)
     test(`${args.join(' ')} stops the start`, async (t) => {

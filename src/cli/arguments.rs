@@ -15,10 +15,10 @@ pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "sessions", 
 
 /// Options that take several values one after the other, as in @playwright/mcp.
 const VARIADIC: &[&str] = &["grant-permissions", "init-script"];
-/// Options whose value may look like an option.
+/// Options whose value may begin with a hyphen.
 const OF_HYPHENS: &[&str] = &["browser-arg", "browser-args"];
 
-/// Flags in the order in which they were given: names without dashes, and their texts.
+/// Options in the order in which they were given: their names without dashes, and their values.
 pub(super) type Given = Vec<(String, String)>;
 
 #[derive(Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                 "call" => Command::Call {
                     tool: text(matches, "TOOL").ok_or(Usage::Missing {
                         command: "call",
-                        what: "a tool's name, as `navigate`",
+                        what: "a tool's name, such as `navigate`",
                     })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
@@ -73,7 +73,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                 _ => Command::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
                         command: "config",
-                        what: "a client's name, as `claude-code`",
+                        what: "a client's name, such as `claude-code`",
                     })?,
                     http: matches.get_flag("http"),
                 },
@@ -105,7 +105,7 @@ fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
         }
         other => {
             let text = format!(
-                "`{other}` is not an action of `troupe sessions`: use list, show, export or purge"
+                "`{other}` is not an action of `troupe sessions`: use `list`, `show`, `export` or `purge`"
             );
             return Err(Usage::Other(text));
         }
@@ -120,8 +120,8 @@ fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
     }
 }
 
-/// The arguments in the form that clap reads: `--sessionTimeout` becomes `--session-timeout`,
-/// `--headless false` becomes `--headless=false`.
+/// Converts the arguments into the form that clap reads: `--sessionTimeout` becomes
+/// `--session-timeout`, and `--headless false` becomes `--headless=false`.
 fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
     let mut plain = Vec::with_capacity(args.len());
     let mut args = args.into_iter().peekable();
@@ -162,7 +162,7 @@ fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Opti
     Some((option, negated, value))
 }
 
-/// The given options in order, because the last one wins.
+/// Returns the options in the order in which they were given, because the last one wins.
 fn given(matches: &ArgMatches) -> Given {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for option in OPTIONS {
@@ -249,7 +249,7 @@ fn application() -> Clap {
     ))
 }
 
-/// A subcommand takes every option too, but its help need not repeat them all.
+/// A subcommand accepts every option too, but its help does not repeat them.
 fn command(command: Clap) -> Clap {
     with_options(
         command.after_help("Takes every option of `troupe --help` too.").args_override_self(true),

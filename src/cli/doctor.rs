@@ -65,12 +65,14 @@ async fn examine(config: &Config) -> Report {
     checks.push(match (&mode, display) {
         (Err(error), _) => check("display", State::Missing, &error.to_string(), Some("--headless")),
         (Ok(_), true) => check("display", State::Fine, "a window can be shown", None),
-        (Ok(_), false) => check("display", State::Limited, "none: the browser runs headless", None),
+        (Ok(_), false) => {
+            check("display", State::Limited, "not found: the browser runs headless", None)
+        }
     });
-    if let Some(program) = install::missing_beside(config.browser, headless) {
+    if let Some(program) = install::missing_program(config.browser, headless) {
         let found = format!("`{program}` is not on PATH");
         checks.push(check(
-            "display of its own",
+            "virtual display",
             State::Missing,
             &found,
             Some("npx -y troupe install webkit"),
@@ -102,7 +104,7 @@ async fn examine(config: &Config) -> Report {
 
 async fn browser(name: &'static str, config: &Config, headless: bool, otherwise: State) -> Check {
     if let Some(endpoint) = &config.browser_endpoint {
-        return check(name, State::Fine, &format!("attaches to {endpoint} (not tried)"), None);
+        return check(name, State::Fine, &format!("attaches to {endpoint} (not checked)"), None);
     }
     match find(config.browser, headless, config) {
         Err(error) => check(name, otherwise, &error.to_string(), error.suggestion()),
@@ -130,16 +132,21 @@ async fn browser(name: &'static str, config: &Config, headless: bool, otherwise:
 
 fn sandbox(config: &Config) -> Check {
     const NAME: &str = "sandbox";
-    const ADVICE: &str = "--no-sandbox, or run as a user who may use one";
+    const ADVICE: &str = "pass --no-sandbox, or run as a user who can use the sandbox";
     if !config.sandbox {
         return check(NAME, State::Fine, "switched off (--no-sandbox)", None);
     }
     if !config.browser.is_chromium() {
-        return check(NAME, State::Fine, "the browser's own, as far as it has one here", None);
+        return check(
+            NAME,
+            State::Fine,
+            "provided by the browser, if it supports this system",
+            None,
+        );
     }
     match obstacle_to_sandbox() {
         Some(obstacle) => check(NAME, State::Limited, obstacle, Some(ADVICE)),
-        None => check(NAME, State::Fine, "can be used", None),
+        None => check(NAME, State::Fine, "available", None),
     }
 }
 
@@ -159,7 +166,9 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0")
         || is("/proc/sys/user/max_user_namespaces", "0")
     {
-        return Some("this system allows users no namespaces, which the sandbox needs");
+        return Some(
+            "this system does not allow unprivileged user namespaces, which the sandbox needs",
+        );
     }
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         return Some(
@@ -180,7 +189,7 @@ fn repair(config: &Config, screen: &Screen) {
                 screen.err(&format!("troupe: the damaged record is now {}", aside.display()))
             }
             Err(error) => {
-                screen.err(&format!("troupe: {} cannot be moved ({error})", path.display()))
+                screen.err(&format!("troupe: {} cannot be renamed ({error})", path.display()))
             }
         }
     }
@@ -199,7 +208,7 @@ fn record(config: &Config) -> Option<Check> {
         return Some(writable(NAME, &path, State::Limited));
     }
     Some(match store::examine(&path) {
-        None => check(NAME, State::Fine, &format!("{} is whole", path.display()), None),
+        None => check(NAME, State::Fine, &format!("{} is intact", path.display()), None),
         // The server also starts without a record.
         Some(fault @ Fault::Unavailable { .. }) => {
             check(NAME, State::Limited, &fault.to_string(), Some(fault.suggestion()))
@@ -215,8 +224,8 @@ fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {
     let written = tempfile::Builder::new().prefix(".troupe-doctor-").tempfile_in(there);
     let shown = folder.display();
     match written {
-        Ok(_) => check(name, State::Fine, &format!("{shown} can be written"), None),
-        Err(error) => check(name, otherwise, &format!("{shown} cannot be written ({error})"), None),
+        Ok(_) => check(name, State::Fine, &format!("{shown} is writable"), None),
+        Err(error) => check(name, otherwise, &format!("{shown} is not writable ({error})"), None),
     }
 }
 

@@ -12,11 +12,11 @@ use crate::policy::redaction::MASK;
 
 /// Parameters that name elements.
 const TARGETS: &[&str] = &["selector", "source", "target"];
-/// The role of a line whose children are in a document of their own.
+/// The role of a line whose children are in a separate document.
 const IFRAME: &str = "iframe";
 /// Roles of lines whose text is a value that users change.
 const FIELDS: &[&str] = &["combobox", "searchbox", "slider", "spinbutton", "textbox"];
-/// Roles that elements without a line of their own have, too.
+/// Roles that elements without a separate line can also have.
 const PLAIN: &[&str] = &["generic", "text"];
 /// Roles whose name is not in their line.
 const MIXED: &[&str] = &["cell", "columnheader", "gridcell", "row", "rowheader", "term"];
@@ -37,17 +37,17 @@ pub(super) struct TestId {
     within: Option<String>,
 }
 
-/// How an element that a page has shown can be found again.
+/// The targets that find an element of a recorded page.
 #[derive(Debug, Clone, Default)]
 struct Shown {
     name: String,
     /// By role and name, or by the text of the element or of what contains it.
     named: Option<String>,
-    /// By its role alone, which no other element without a name has.
+    /// By its role alone. No other element without a name has this role.
     unnamed: Option<String>,
 }
 
-/// The steps of a script, made from the calls of a session in their order.
+/// The steps of a script, created from the calls of a session in their order.
 #[derive(Default)]
 pub(super) struct Replay {
     /// The elements that whole pages have shown, by their refs.
@@ -66,7 +66,7 @@ pub(super) struct Replay {
     pub has_secrets: bool,
 }
 
-/// What the answer of a call tells about the elements that the call acted on.
+/// What the result of a call says about the element that the call acted on.
 struct ActedOn<'a> {
     answer: &'a str,
     test_ids: &'a HashMap<String, TestId>,
@@ -110,7 +110,7 @@ impl Replay {
     }
 
     /// Adds the call of `tool` with these parameters. `told` is its result, which describes the
-    /// element as it was then. `test_ids` has the test ids of its elements by their refs.
+    /// element at that time. `test_ids` has the test ids of its elements by their refs.
     pub fn add(
         &mut self,
         tool: &str,
@@ -128,7 +128,8 @@ impl Replay {
         self.steps.push(json!({"tool": tool, "arguments": arguments}).to_string());
     }
 
-    /// Replaces the refs in the parameters that name elements; whether one of them has no target.
+    /// Replaces the refs in the parameters that name elements. Returns whether an element has no
+    /// target.
     fn replace_refs(&self, value: &mut Value, acted_on: &ActedOn<'_>) -> bool {
         match value {
             Value::Object(map) => map.iter_mut().fold(false, |unnamed, (key, value)| match value {
@@ -152,15 +153,17 @@ impl Replay {
     /// Returns `target` with a target in place of each ref, and whether a ref has no target.
     fn without_refs(&self, target: &str, acted_on: &ActedOn<'_>) -> (String, bool) {
         let mut is_unnamed = false;
-        let parts = target.split(" >> ").map(|part| match part.trim() {
+        let parts = target.split(" >> ").map(|part| {
+            match part.trim() {
             reference if is_ref(reference) => self.target(reference, acted_on).unwrap_or_else(|| {
                 is_unnamed = true;
-                // Matches nothing, and says so.
+                // Matches nothing, so that the script fails at this step with this text.
                 format!(
-                    "text=\"{reference} had no role and name of its own and no test id: put a selector here\""
+                    "text=\"{reference} had no unique name and no test id: put a selector here\""
                 )
             }),
             other => other.to_owned(),
+        }
         });
         let replaced = parts.collect::<Vec<_>>().join(" >> ");
         (replaced, is_unnamed)
@@ -174,7 +177,7 @@ impl Replay {
         let now =
             now.filter(|now| !now.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*now.role));
         let named = match (shown, now) {
-            // The element may have got another name since it was shown.
+            // The element's name may have changed since it was shown.
             (Some(shown), Some(now)) if !shown.name.is_empty() && !now.has_name(&shown.name) => {
                 self.by_name(reference, &now)
             }
@@ -201,7 +204,7 @@ impl Replay {
         self.in_frame(reference, now.by_role())
     }
 
-    /// Authors keep test ids, whatever the role and the name become.
+    /// Returns a target by the test id, which usually stays when the role and the name change.
     fn by_test_id(&self, reference: &str, test_id: &TestId) -> Option<String> {
         let TestId { attribute, value, within } = test_id;
         let unusable = ["\"", "\n", ">>", MASK, SECRET];
@@ -229,7 +232,7 @@ impl Replay {
         above[..=last].iter().find_map(|container| tree.scope(*container, at))
     }
 
-    /// `target` in the frame that the ref names.
+    /// Returns `target` in the frame of the ref.
     fn in_frame(&self, reference: &str, target: String) -> Option<String> {
         match frame_of(reference) {
             Some(frame) => Some(format!("{} >>> {target}", self.frames.get(frame)?)),
@@ -300,17 +303,17 @@ fn is_ref(text: &str) -> bool {
     numbered(&rest, 'e').is_some_and(|rest| rest.is_empty())
 }
 
-/// The frame in a ref: `f1` of `f1e5`.
+/// Returns the frame in a ref: `f1` of `f1e5`.
 fn frame_of(reference: &str) -> Option<&str> {
     reference.starts_with('f').then(|| reference.split('e').next().unwrap_or_default())
 }
 
-/// The element of `reference` as `text` describes it: `button "Send" [ref=e5]`.
+/// Returns the element of `reference` that `text` describes: `button "Send" [ref=e5]`.
 fn described(text: &str, reference: &str) -> Option<Head> {
     let end = text.find(&format!("[ref={reference}]"))?;
     let starts =
         text[..end].char_indices().filter(|(_, c)| c.is_ascii_lowercase()).map(|(at, _)| at);
-    // A role begins a word.
+    // A role begins at the start of a word.
     let words = starts.filter(|at| {
         text[..*at].chars().next_back().is_none_or(|before| !before.is_alphanumeric())
     });
@@ -327,7 +330,8 @@ struct Head {
 }
 
 impl Head {
-    /// Reads `role "name" [state] [ref=e5]` or `role (hint) [ref=e5]`, and gives what follows.
+    /// Parses `role "name" [state] [ref=e5]` or `role (hint) [ref=e5]`, and returns it with the
+    /// rest of the text.
     fn parse(text: &str) -> Option<(Self, &str)> {
         let end = text.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(text.len());
         let (role, mut rest) = text.split_at(end);
@@ -351,7 +355,7 @@ impl Head {
         Some((head, rest))
     }
 
-    /// Whether this is the name; either may be cut off.
+    /// Whether `name` is the element's name. Either of them may be cut off.
     fn has_name(&self, name: &str) -> bool {
         match (self.name.strip_suffix(CUT), name.strip_suffix(CUT)) {
             (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),
@@ -391,7 +395,7 @@ impl Line {
         let rest = line.trim_start();
         let indent = line.len() - rest.len();
         let rest = rest.strip_prefix("- ")?;
-        // YAML quotes a key that could be misread.
+        // YAML quotes keys that are ambiguous.
         let unquoted = rest
             .strip_prefix('\'')
             .and_then(|rest| rest.split_once("':").or(rest.split_once('\'')));
@@ -404,7 +408,7 @@ impl Line {
         };
         let Head { role, name, reference } = head;
         let text = text.trim();
-        // YAML quotes what could be misread.
+        // YAML quotes values that are ambiguous.
         let text = serde_json::from_str(text).unwrap_or_else(|_| text.to_owned());
         Some(Self { indent, role, name, reference, text })
     }
@@ -413,7 +417,7 @@ impl Line {
         Head { role: self.role.clone(), name: self.name.clone(), reference: None }
     }
 
-    /// The name or text, if that is known as a whole and does not change with use.
+    /// Returns the name or text, if it is complete and users cannot change it.
     fn label(&self) -> Option<&str> {
         let label = match self.name.is_empty() {
             true if FIELDS.contains(&&*self.role) => return None,
@@ -424,14 +428,14 @@ impl Line {
     }
 }
 
-/// The elements of a snapshot and how they contain each other.
+/// The elements of a snapshot and their containers.
 struct Tree<'a> {
     lines: &'a [Line],
-    /// Of each line, the line that contains it.
+    /// For each line, the line that contains it.
     parents: Vec<Option<usize>>,
-    /// Of each line, the iframe that it is in.
+    /// For each line, the iframe that it is in.
     frames: Vec<Option<usize>>,
-    /// How many lines of a frame have the same role and name.
+    /// The number of lines of a frame with the same role and name.
     counts: HashMap<(Option<usize>, &'a str, &'a str), usize>,
 }
 
@@ -458,7 +462,7 @@ impl<'a> Tree<'a> {
         Self { lines, parents, frames, counts }
     }
 
-    /// How the line `at` and no other can be found.
+    /// Returns the targets that match only the line `at`.
     fn shown(&self, at: usize) -> Shown {
         let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
         let Shown { name, named, unnamed } = self.in_its_frame(at);
@@ -472,7 +476,7 @@ impl<'a> Tree<'a> {
         named.or(unnamed)
     }
 
-    /// The target of the frame that the line `at` is in.
+    /// Returns the target of the frame that contains the line `at`.
     fn frame_target(&self, at: usize) -> Option<String> {
         self.any_target(self.frames[at]?)
     }
@@ -510,7 +514,7 @@ impl<'a> Tree<'a> {
         scope.map(|scope| format!("{scope} >> {own}"))
     }
 
-    /// The lines that contain the line `at` in its frame, the nearest first.
+    /// Returns the lines that contain the line `at` in its frame, nearest first.
     fn above(&self, at: usize) -> impl Iterator<Item = usize> {
         let parent =
             move |at: usize| self.parents[at].filter(|parent| Some(*parent) != self.frames[at]);
@@ -632,7 +636,7 @@ mod tests {
         for reference in ["e18", "e16", "e99"] {
             assert_eq!(target(reference), None, "{reference}");
         }
-        // The answer of its own call does not tell it from others, either.
+        // The result of its call does not make it unique either.
         for reference in ["e18", "e16"] {
             let described = format!("Clicked button \"Delete\" [ref={reference}]");
             assert_eq!(self::target(&replay, reference, &described), None, "{reference}");
@@ -666,7 +670,7 @@ mod tests {
         let id = |value: &str| json!({"attribute": "data-testid", "value": value});
         let within = |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
         for (reference, test_id, wanted) in [
-            // Role and name come first.
+            // A target by role and name has precedence.
             ("e1", id("save"), Some(r#"role=button[name="Save"]"#)),
             ("e4", id("edit-ann"), Some(r#"testid="edit-ann""#)),
             (
@@ -679,7 +683,7 @@ mod tests {
                 within("delete", "e6"),
                 Some(r#"role=row >> has-text="Ben" >> data-test="delete""#),
             ),
-            // The cell has nothing that tells it from others.
+            // The cell has nothing that makes it unique.
             ("e8", within("delete", "e99"), None),
             ("e4", id("a\"b"), None),
             ("e4", id("••••"), None),
@@ -706,7 +710,7 @@ mod tests {
         assert_eq!(target(&replay, "e3", ""), None);
         assert_eq!(target(&replay, "e4", "").as_deref(), Some(r#"role=button[name="Send"]"#));
         assert_eq!(target(&replay, "e2", "Clicked button \"Delete\" [ref=e2]"), None);
-        // What a folded snapshot shows is a part.
+        // The elements of a shortened snapshot are a part of the page.
         replay.see(
             "- button \"Once\" [ref=e1]\n- … 80 more buttons: snapshot {selector: \"body\"} shows them all",
         );

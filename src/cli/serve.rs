@@ -94,8 +94,10 @@ impl Console<'_> {
 /// Describes who can use a server on a port.
 fn access(token: Option<&Token>) -> String {
     match token.map(Token::file) {
-        None => "troupe: no token is required: every user of this machine can use the server (--no-auth)"
-            .to_owned(),
+        None => {
+            "troupe: no token is required(--no-auth): every user of this machine can use the server"
+                .to_owned()
+        }
         Some(None) => "troupe: clients must send the configured token".to_owned(),
         Some(Some(file)) => format!(
             "troupe: clients must send the token in {}; `troupe config CLIENT --http` prints a client's configuration",

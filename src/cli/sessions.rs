@@ -62,18 +62,21 @@ async fn answer(config: &Config, action: Action, screen: &Screen) -> Result<Stri
     let path = match Place::of(config)? {
         Place::File(path) => path,
         Place::None | Place::Memory => {
-            return Err(TroupeError::new(ErrorCode::RecordNotFound, "this record is in no file")
-                .suggestion("--store PATH names one"));
+            return Err(TroupeError::new(
+                ErrorCode::RecordNotFound,
+                "this record is not in a file",
+            )
+            .suggestion("pass the path of a record in --store"));
         }
     };
     if !path.exists() {
-        return Ok(format!("Nothing is recorded yet in {}.", path.display()));
+        return Ok(format!("{} has no recorded sessions yet.", path.display()));
     }
     let store = Store::open(config)?;
     if store.path().is_none() {
         return Err(TroupeError::new(
             ErrorCode::InternalError,
-            format!("the record {} cannot be opened for writing", path.display()),
+            format!("cannot open the record {} for writing", path.display()),
         ));
     }
     let text = match action {
@@ -153,11 +156,14 @@ async fn find(store: &Store, id: &str) -> Result<SessionRow> {
     };
     match found.len() {
         0 => refused(
-            format!("no session `{id}` is in the record"),
-            "`troupe sessions` lists those that are",
+            format!("the record has no session `{id}`"),
+            "`troupe sessions` lists the recorded sessions",
         ),
         1 => Ok(found.remove(0)),
-        several => refused(format!("{several} sessions begin with `{id}`"), "give more of its id"),
+        several => refused(
+            format!("{several} sessions begin with `{id}`"),
+            "pass more characters of the id",
+        ),
     }
 }
 
@@ -207,7 +213,7 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            "`troupe sessions purge --all` deletes every recorded session, and stdin is no terminal to ask for confirmation",
+            "`troupe sessions purge --all` deletes every recorded session, and stdin is not a terminal, so it cannot ask for confirmation",
         )
         .suggestion("pass --yes to delete them"));
     }
@@ -216,7 +222,7 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     let read =
         tokio::task::spawn_blocking(move || std::io::stdin().read_line(&mut line).map(|_| line));
     let unread = |why: String| {
-        TroupeError::new(ErrorCode::InternalError, format!("no answer could be read: {why}"))
+        TroupeError::new(ErrorCode::InternalError, format!("cannot read the answer: {why}"))
     };
     let line = read
         .await
@@ -248,7 +254,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     let unwritable = |error: std::io::Error| {
         TroupeError::new(
             ErrorCode::InternalError,
-            format!("`{}` cannot be written: {error}", folder.display()),
+            format!("cannot write `{}`: {error}", folder.display()),
         )
     };
     make_private_folder(&folder).map_err(unwritable)?;
@@ -256,9 +262,9 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     if !is_empty {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
-            format!("`{}` is not empty, and an export overwrites no file", folder.display()),
+            format!("`{}` is not empty, and an export does not overwrite files", folder.display()),
         )
-        .suggestion("name another folder: troupe sessions export SESSION FOLDER"));
+        .suggestion("pass another folder: troupe sessions export SESSION FOLDER"));
     }
     let calls = store.history(id).await?;
     let mut report =
@@ -291,7 +297,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     ))
 }
 
-/// Creates a folder that only its owner can use, unless it exists.
+/// Creates a folder that is accessible only by the user account, unless it exists.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -302,7 +308,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     if is_new { private::restrict(folder) } else { Ok(()) }
 }
 
-/// Writes a new file that only its owner can use.
+/// Writes a new file that is accessible only by the user account.
 fn write_new(path: &Path, content: &[u8], mode: u32) -> std::io::Result<()> {
     create_new(path, mode)?.write_all(content)
 }
@@ -409,7 +415,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
     let options: String =
         options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
     let mut notes = String::new();
-    // Names from the record must not end the comment.
+    // A line break in a name from the record would end the comment.
     let mut note = |text: &str| notes.push_str(&format!("# {}\n", crate::config::one_line(text)));
     if replay.has_secrets {
         note("It types secrets by name: ./run.sh --secrets FILE");
@@ -419,14 +425,15 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
     }
     for number in &replay.unnamed {
         note(&format!(
-            "Edit step {number}: the record has no role and name and no test id for its element."
+            "Edit step {number}: the record has no unique role and name and no test id for its element."
         ));
     }
-    // On stdin: an argument is limited to 128 KiB on Linux. No line of JSON equals the end marker.
+    // The steps are on stdin, because Linux limits an argument to 128 KiB. No line of JSON equals
+    // the end marker.
     format!(
         "#!/bin/sh\n\
-         # The calls of session {}, made again in a new one. Calls that failed are left out.\n\
-         # It stops at the first step that fails, and then exits with 1. Options go behind: ./run.sh --headless\n\
+         # Repeats the calls of session {} in a new session. Calls that failed are omitted.\n\
+         # Stops at the first step that fails, with exit code 1. Accepts options: ./run.sh --headless\n\
          {notes}\
          run() {{ if command -v troupe >/dev/null 2>&1; then troupe \"$@\"; else npx -y troupe \"$@\"; fi; }}\n\
          run call batch -{options} \"$@\" <<'{END}'\n\
@@ -453,12 +460,12 @@ fn to_do(replay: &Replay) -> String {
     if !replay.unnamed.is_empty() {
         let numbers: Vec<String> = replay.unnamed.iter().map(ToString::to_string).collect();
         let numbers = numbers.join(", ");
-        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no role and name of their own and no test id: {numbers}"));
+        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no unique role and name and no test id: {numbers}"));
     }
     lines
 }
 
-/// The options that the session was created with, as options of the command line.
+/// Returns the command-line options with which the session was created.
 fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)> + '_ {
     const OPTIONS: &[(&str, &str)] = &[
         ("device", "--device"),

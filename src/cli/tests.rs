@@ -371,9 +371,9 @@ fn the_doctor_tells_what_is_missing_and_what_to_type() {
     let outcome = troupe(&["doctor", "--executable-path", "/nowhere/chrome", "--headless"]);
     assert_eq!(outcome.code, FAILED);
     assert!(
-        outcome.out.contains(
-            "MISSING  browser: the executable that `--executable-path` names is not there"
-        )
+        outcome
+            .out
+            .contains("MISSING  browser: the executable in `--executable-path` does not exist")
     );
     let outcome = troupe(&["doctor", "--json", "--executable-path", "/nowhere/chrome"]);
     let report: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();

@@ -11,7 +11,7 @@ pub(super) enum Usage {
     Config(#[from] ConfigError),
     #[error("unknown command `{name}`{}", match near {
         Some(near) => format!(", did you mean `{near}`?"),
-        None => format!(": it is one of {}, or none to serve", COMMANDS.join(", ")),
+        None => format!("; use one of {}, or no command to start the server", COMMANDS.join(", ")),
     })]
     UnknownCommand { name: String, near: Option<&'static str> },
     #[error("unknown option `{flag}`, did you mean `-{flag}`?")]
@@ -22,15 +22,15 @@ pub(super) enum Usage {
     NeedsValue { flag: String, allowed: String },
     #[error("`troupe {command}` needs {what}")]
     Missing { command: &'static str, what: &'static str },
-    #[error("unknown client `{name}`: it is one of {}", known.join(", "))]
+    #[error("unknown client `{name}`; use one of {}", known.join(", "))]
     UnknownClient { name: String, known: Vec<&'static str> },
-    #[error("unknown browser `{name}`: it is one of chromium, firefox, webkit")]
+    #[error("unknown browser `{name}`; use one of chromium, firefox, webkit")]
     UnknownBrowser { name: String },
     #[error("the arguments of the tool must be a JSON object ({why}): `{text}`")]
     NotJson { text: String, why: String },
     #[error("the arguments of the tool cannot be read from stdin: {why}")]
     Stdin { why: String },
-    #[error("set these environment variables, which the arguments of the tool name: {}", names.join(", "))]
+    #[error("the arguments of the tool refer to environment variables that are not set: {}", names.join(", "))]
     Unset { names: Vec<String> },
     #[error("the log file cannot be written ({why}): `{path}`")]
     LogFile { path: String, why: String },

@@ -11,7 +11,7 @@ const PREFIX: &str = "TROUPE_";
 /// The prefix of the variables of @playwright/mcp.
 pub(super) const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
 /// Variables for the process of an upstream server: the folder for its files, its session, and its
-/// port. They are not options: an upstream server that is a Troupe ignores them.
+/// port. They are not options, so an upstream server that is itself Troupe ignores them.
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
 pub const UPSTREAM_SESSION_ID: &str = "TROUPE_UPSTREAM_SESSION_ID";
 pub const UPSTREAM_PORT: &str = "TROUPE_UPSTREAM_PORT";
@@ -21,7 +21,7 @@ const NO_OPTIONS: [&str; 3] = [UPSTREAM_OUTPUT_DIR, UPSTREAM_SESSION_ID, UPSTREA
 #[derive(Debug, Default)]
 pub(super) struct EnvironmentSettings {
     pub settings: Vec<Setting>,
-    /// One line for each variable that names no option.
+    /// A warning for each variable that matches no option.
     pub warnings: Vec<String>,
 }
 
@@ -97,9 +97,9 @@ pub(super) fn add_playwright_settings(
 /// The name of `TROUPE_SECRETS` in @playwright/mcp, with Troupe's prefix.
 const SECRETS_FILE: &str = "TROUPE_SECRETS_FILE";
 
-/// Whether Kubernetes sets this variable in each pod beside a Service whose name begins with
-/// `troupe`
+/// Whether Kubernetes sets this variable in each pod for a Service whose name begins with `troupe`
 /// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>), or
+/// Docker for a link.
 /// Docker for a link.
 fn is_service_link(name: &str, text: &str) -> bool {
     const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
@@ -138,7 +138,7 @@ pub fn own_variables() -> impl Iterator<Item = OsString> {
 }
 
 /// Returns the same, and the variables of @playwright/mcp. Browsers and installers must not inherit
-/// them.
+/// these variables.
 pub fn server_variables() -> impl Iterator<Item = OsString> {
     variables_with(&[PREFIX, PLAYWRIGHT_PREFIX])
 }

@@ -15,7 +15,7 @@ pub enum ConfigError {
     InvalidValue { origin: Origin, value: String, allowed: String },
     #[error("{origin} names an unknown device: `{}`; {}", one_line(name), devices(near))]
     UnknownDevice { origin: Origin, name: String, near: Vec<String> },
-    #[error("{first} and {second} say the same thing twice: keep one of them")]
+    #[error("{first} and {second} set the same option: keep one of them")]
     Twice { first: Origin, second: Origin },
     #[error("{first} and {second} contradict each other: {why}")]
     Contradiction { first: Origin, second: Origin, why: &'static str },
@@ -30,7 +30,7 @@ pub enum ConfigError {
     #[error("the configuration{} must be a JSON object", in_file(file.as_ref()))]
     NotAnObject { file: Option<PathBuf> },
     #[error(
-        "`--headless false` needs a display, and neither DISPLAY nor WAYLAND_DISPLAY names one: start an X server (`xvfb-run troupe …`) or use `--headless`"
+        "`--headless false` needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set: start an X server (`xvfb-run troupe …`) or use `--headless`"
     )]
     NoDisplay,
     /// The table of options and [`super::Config`] disagree: a defect that the tests detect.

@@ -10,7 +10,7 @@ use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
 use super::playwright_keys::{self, PlaywrightKey};
 
-/// The settings of a file.
+/// The settings of a configuration file.
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub settings: Vec<Setting>,
@@ -93,7 +93,7 @@ impl Reader {
     ) -> Result<(), ConfigError> {
         for (name, value) in object {
             let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            match (playwright_keys::meaning(&key), value) {
+            match (playwright_keys::lookup(&key), value) {
                 (Some(PlaywrightKey::Option(option)), value) => {
                     let Some((option, negated)) = options::by_flag(option) else {
                         return Err(self.unknown(&key));

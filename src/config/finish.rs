@@ -121,7 +121,7 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         return refuse("isolated", "user-data-dir", "an isolated session has no profile folder");
     }
     if config.browser_endpoint.is_some() {
-        const RUNS: &str = "a browser that runs already is not launched";
+        const RUNS: &str = "launch options do not apply to a running browser";
         if config.executable_path.is_some() {
             return refuse("browser-endpoint", "executable-path", RUNS);
         }
@@ -136,24 +136,24 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         }
     }
     if config.user_data_dir.is_some() && config.pool.max_browsers > 1 {
-        return refuse("user-data-dir", "pool-max-browsers", "a profile is one browser's");
+        return refuse("user-data-dir", "pool-max-browsers", "only one browser can use a profile");
     }
     if config.warm_contexts > 0 {
         if config.headless == Some(false) {
-            return refuse("warm-contexts", "headless", "each would be a window");
+            return refuse("warm-contexts", "headless", "each context would open a window");
         }
         if config.user_data_dir.is_some() {
             return refuse("warm-contexts", "user-data-dir", "a profile has one context");
         }
         if config.browser == BrowserKind::Webkit {
-            return refuse("warm-contexts", "browser", "WebKit has --warm-browsers in their place");
+            return refuse("warm-contexts", "browser", "use --warm-browsers with WebKit");
         }
     }
     if config.context.proxy_bypass.is_some() && config.context.proxy_server.is_none() {
         return Err(ConfigError::Needs {
             origin: origin("proxy-bypass"),
             needed: "proxy-server",
-            why: "there is no proxy to go past",
+            why: "there is no proxy to bypass",
         });
     }
     if let Some(server) =
@@ -167,13 +167,9 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             );
         }
         if config.browser == BrowserKind::Webkit {
-            return refuse(
-                "proxy-server",
-                "browser",
-                "WebKit does not accept credentials of a proxy",
-            );
+            return refuse("proxy-server", "browser", "WebKit does not support proxy credentials");
         }
-        if !is_spoken(server) {
+        if !is_supported_proxy(server) {
             return Err(ConfigError::InvalidValue {
                 origin: origin("proxy-server"),
                 value: redacted_proxy(server),
@@ -183,23 +179,31 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     }
     reject_unenforceable_rules(config, origins, &origin)?;
     if config.auth_token.is_some() && config.auth_token_file.is_some() {
-        return refuse("auth-token", "auth-token-file", "there is one token");
+        return refuse("auth-token", "auth-token-file", "pass only one token");
     }
     if config.connect.is_some() && config.transport != Transport::Stdio {
-        return refuse("connect", "transport", "the face of another server speaks stdio");
+        return refuse("connect", "transport", "with --connect, the client connects over stdio");
     }
     if config.upstream.command.is_some() && config.connect.is_some() {
-        return refuse("upstream", "connect", "the server that is connected to has its own");
+        return refuse(
+            "upstream",
+            "connect",
+            "the server at the URL may have its own upstream server",
+        );
     }
     if !config.auth {
         if config.auth_token.is_some() {
-            return refuse("auth", "auth-token", "a server without authentication has no token");
+            return refuse(
+                "auth",
+                "auth-token",
+                "a server without authentication requires no token",
+            );
         }
         if config.auth_token_file.is_some() {
             return refuse(
                 "auth",
                 "auth-token-file",
-                "a server without authentication has no token",
+                "a server without authentication requires no token",
             );
         }
         if config.transport != Transport::Stdio && !config.binds_loopback() {
@@ -213,10 +217,10 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         return refuse("read-only", "enable-script-evaluation", "a script can change the page");
     }
     if config.responses == super::Responses::Ref && config.store.as_deref() == Some("none") {
-        return refuse("responses", "store", "the content would be nowhere");
+        return refuse("responses", "store", "the content would not be stored");
     }
     if config.pool.min_browsers > config.pool.max_browsers {
-        return refuse("pool-min-browsers", "pool-max-browsers", "the least is more than the most");
+        return refuse("pool-min-browsers", "pool-max-browsers", "the minimum exceeds the maximum");
     }
     Ok(())
 }
@@ -268,7 +272,7 @@ fn without_effect(
         | Scope::Playwright
             if connects =>
         {
-            Some(contradicts("connect", "give this option to the server there"))
+            Some(contradicts("connect", "pass this option to the server at the URL"))
         }
         Scope::Engine | Scope::Playwright if has_upstream => Some(contradicts(
             "upstream",
@@ -319,52 +323,60 @@ fn reject_unenforceable_rules(
         (false, false) => None,
     };
     if let Some(rule) = rule.filter(|_| config.browser_endpoint.is_some()) {
-        return refuse(rule, "browser-endpoint", "a browser that runs already goes where it likes");
+        return refuse(
+            rule,
+            "browser-endpoint",
+            "the network rules cannot be enforced in a running browser",
+        );
     }
     if config.upstream.command.is_some() {
         if let Some(rule) = rule {
-            return refuse(rule, "upstream", "that server’s browser goes where it likes");
+            return refuse(
+                rule,
+                "upstream",
+                "the network rules cannot be enforced in the upstream server's browser",
+            );
         }
         if config.read_only {
             return refuse(
                 "read-only",
                 "upstream",
-                "nobody knows which of that server’s tools change pages",
+                "it is unknown which tools of the upstream server change pages",
             );
         }
         return Ok(());
     }
     if let Some(rule) = rule.filter(|_| config.browser == BrowserKind::Webkit) {
-        return refuse(rule, "browser", "WebKit’s connections cannot be held back");
+        return refuse(rule, "browser", "the network rules cannot be enforced in WebKit");
     }
     if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
-        return refuse("allowed-domains", "blocked-domains", "both name the same domain");
+        return refuse("allowed-domains", "blocked-domains", "both contain the same domain");
     }
     if !security.restricts_pages() || config.browser_endpoint.is_some() {
         return Ok(());
     }
-    let past = |argument: &String| {
+    let bypasses = |argument: &String| {
         BYPASS_ARGUMENTS.iter().any(|way| argument.split('=').next() == Some(way))
     };
-    if config.browser_args.iter().any(past) {
+    if config.browser_args.iter().any(bypasses) {
         return Err(ConfigError::Needs {
             origin: origin("browser-arg"),
             needed: "allow-private-network",
-            why: "pages are held by a proxy of ours; --proxy-server sets one behind it",
+            why: "the network rules are enforced by Troupe's proxy, which the argument would bypass; --proxy-server sets the proxy that it connects to",
         });
     }
-    if config.context.proxy_server.as_ref().is_some_and(|server| !is_spoken(server)) {
+    if config.context.proxy_server.as_ref().is_some_and(|server| !is_supported_proxy(server)) {
         return Err(ConfigError::Needs {
             origin: origin("proxy-server"),
             needed: "allow-private-network",
-            why: "rules for pages are enforced only with http:// and socks5:// proxies",
+            why: "the network rules are enforced only with http:// and socks5:// proxies",
         });
     }
     Ok(())
 }
 
 /// Whether Troupe supports the protocol of this proxy.
-fn is_spoken(server: &str) -> bool {
+fn is_supported_proxy(server: &str) -> bool {
     !server.contains("://") || PROXIES.iter().any(|kind| server.starts_with(kind))
 }
 

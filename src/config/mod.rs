@@ -423,9 +423,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether the connections of pages go through Troupe's proxy: if rules apply to them, or if
-    /// the user's proxy has credentials, which browsers do not accept.
-    pub fn holds_pages(&self) -> bool {
+    /// Whether the connections of pages go through Troupe's proxy: if network rules apply to pages,
+    /// or if the user's proxy has credentials, which browsers do not accept.
+    pub fn routes_pages_through_proxy(&self) -> bool {
         self.security.restricts_pages() || self.context.has_proxy_credentials()
     }
 

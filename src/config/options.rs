@@ -19,7 +19,7 @@ use super::value::{Item, Kind};
 #[derive(Debug)]
 pub struct ConfigOption {
     pub name: &'static str,
-    /// Where in [`super::Config`] the value goes; empty for `--config` itself.
+    /// The path of the field in [`super::Config`] that has the value; empty for `--config` itself.
     pub at: &'static str,
     pub kind: Kind,
     pub group: &'static str,
@@ -135,7 +135,7 @@ impl ConfigOption {
         self.scope.or(of_group).unwrap_or(Scope::Any)
     }
 
-    /// Every kebab name of it: its own first.
+    /// Returns every name in kebab case, its primary name first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
@@ -145,12 +145,12 @@ impl ConfigOption {
         format!("--{}", self.name)
     }
 
-    /// Its environment variable.
+    /// Returns its environment variable.
     pub fn variable(&self) -> String {
         environment(self.name)
     }
 
-    /// Its flat key in the file.
+    /// Returns its flat key in the configuration file.
     pub fn key(&self) -> String {
         camel(self.name)
     }
@@ -742,7 +742,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "after-action",
         "afterAction",
         Kind::Choice(AfterAction::NAMES),
-        "What the answer of an action shows of the page",
+        "Page content in the result of an action",
     )
     .scope(Scope::Engine),
     row(
@@ -765,7 +765,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "responses",
         "responses",
         Kind::Choice(Responses::NAMES),
-        "Content in the answer, or only its refId",
+        "Whether results have their content or only its refId",
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder for files that tools write"),
     row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file")

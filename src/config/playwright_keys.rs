@@ -1,11 +1,11 @@
 //! The keys of @playwright/mcp's configuration file.
 
-/// What a key means.
+/// The option that a key sets, or why it is rejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PlaywrightKey {
-    /// The same as the option of this name.
+    /// Sets the option of this name.
     Option(&'static str),
-    /// This server does not have it, for this reason.
+    /// Rejected with this reason.
     Refused(&'static str),
 }
 
@@ -13,7 +13,7 @@ use PlaywrightKey::{Option as Same, Refused};
 
 const NO_PROCESS: &str = "it needs a Playwright process: use `--upstream`";
 
-/// Dotted keys whose name differs from that of the option.
+/// The dotted keys of @playwright/mcp whose name differs from that of the option.
 const KEYS: &[(&str, PlaywrightKey)] = &[
     ("browser.browserName", Same("browser")),
     ("browser.isolated", Same("isolated")),
@@ -48,19 +48,19 @@ const KEYS: &[(&str, PlaywrightKey)] = &[
     ("timeouts.action", Same("timeout-action")),
     ("timeouts.navigation", Same("timeout-navigation")),
     ("timeouts.settle", Same("timeout-settle")),
-    ("timeouts.expect", Refused("the tools that verify do not wait")),
-    ("timeouts.idle", Refused("browsers end with their sessions")),
+    ("timeouts.expect", Refused("the verify tools do not wait")),
+    ("timeouts.idle", Refused("a browser ends with its session")),
     ("network.allowedOrigins", Refused("pass the hosts in `allowedDomains`")),
     ("network.blockedOrigins", Refused("pass the hosts in `blockedDomains`")),
     ("secrets", Refused("write the secrets into a file, and pass its path in `--secrets`")),
 ];
 
-/// Returns what a dotted key of the file means.
-pub(super) fn meaning(key: &str) -> Option<PlaywrightKey> {
-    KEYS.iter().find(|(known, _)| *known == key).map(|(_, meaning)| *meaning)
+/// Looks up a dotted key of @playwright/mcp's configuration file.
+pub(super) fn lookup(key: &str) -> Option<PlaywrightKey> {
+    KEYS.iter().find(|(known, _)| *known == key).map(|(_, lookup)| *lookup)
 }
 
-/// Whether `key` is the beginning of a dotted key.
+/// Whether `key` is a prefix of a dotted key.
 pub(super) fn is_section(key: &str) -> bool {
     KEYS.iter().any(|(known, _)| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
 }
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn each_key_names_an_option() {
-        for (key, meaning) in KEYS {
-            if let Same(option) = meaning {
+        for (key, lookup) in KEYS {
+            if let Same(option) = lookup {
                 assert!(options::by_flag(option).is_some(), "{key}: {option}");
             }
         }

@@ -18,7 +18,7 @@ pub fn schema() -> Value {
     for option in OPTIONS.iter().filter(|option| !option.at.is_empty()) {
         properties.insert(option.key(), described(option, &defaults));
         for alias in option.aliases {
-            let same = format!("The same as `{}`", option.key());
+            let same = format!("Same as `{}`", option.key());
             properties.insert(camel(alias), with_description(kind(&option.kind), same));
         }
         if option.negatable {

@@ -55,7 +55,7 @@ named_values! {
         Http = "http",
     }
 
-    /// What the answer of an action shows of the page.
+    /// Which part of the page the result of an action contains.
     AfterAction {
         None = "none",
         Changes = "changes",
@@ -127,7 +127,7 @@ named_values! {
 }
 
 impl BrowserKind {
-    /// Whether it is driven by the Chromium engine.
+    /// Whether the Chromium engine drives it.
     pub fn is_chromium(self) -> bool {
         matches!(self, Self::Chromium | Self::Chrome | Self::MsEdge)
     }
@@ -199,7 +199,7 @@ impl TryFrom<String> for Retention {
     }
 }
 
-/// A text that must not be logged: `Debug` masks it.
+/// A text that is not logged: `Debug` masks it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Masked(pub String);
@@ -210,8 +210,8 @@ impl fmt::Debug for Masked {
     }
 }
 
-/// A [`std::time::Duration`] as a whole number of milliseconds, as every option and file key gives
-/// it.
+/// Serializes a [`std::time::Duration`] as a whole number of milliseconds, the unit of all options
+/// and file keys.
 pub(super) mod millis {
     use std::time::Duration;
 

@@ -140,32 +140,32 @@ impl Kind {
         match *self {
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Text | Self::Path | Self::Store => "a text that is not empty".to_owned(),
-            Self::File => "the path of a file that is there".to_owned(),
+            Self::File => "the path of an existing file".to_owned(),
             Self::Choice(names) => choice(names),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
             Self::Millis { min } => format!("a whole number of milliseconds from {min} to {LONGEST}"),
-            Self::Bytes => "a number of bytes of at least 1, as `1048576` or `10MiB`".to_owned(),
-            Self::Size => format!("a width and a height from 1 to {LARGEST_VIEWPORT}, as `1280x720`"),
+            Self::Bytes => "a number of bytes of at least 1, such as `1048576` or `10MiB`".to_owned(),
+            Self::Size => format!("a width and a height from 1 to {LARGEST_VIEWPORT}, such as `1280x720`"),
             Self::Url(schemes) => {
                 let forms: Vec<_> = schemes.iter().map(|scheme| format!("`{scheme}://…`")).collect();
                 format!("a URL ({})", forms.join(", "))
             }
             Self::Proxy => {
-                "a proxy's address, as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
+                "a proxy's address, such as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
             }
-            Self::Locale => "a language tag, as `en-GB`".to_owned(),
-            Self::UrlPath => "a path, as `/troupe`".to_owned(),
+            Self::Locale => "a language tag, such as `en-GB`".to_owned(),
+            Self::UrlPath => "a path, such as `/troupe`".to_owned(),
             Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
             Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
-            Self::List { item: Item::File, .. } => "a list of paths of files that are there".to_owned(),
+            Self::List { item: Item::File, .. } => "a list of paths of existing files".to_owned(),
             Self::List { item: Item::Domain, .. } => {
-                "a list of domains without scheme, port and path, as `example.com` or `*.example.com`"
+                "a list of domains without scheme, port and path, such as `example.com` or `*.example.com`"
                     .to_owned()
             }
             Self::List { item: Item::Network, .. } => {
                 "a list of IP addresses and networks, such as `10.0.0.1` or `10.0.0.0/8`".to_owned()
             }
-            Self::List { item: Item::Choice(names), .. } => format!("a list, each of it {}", choice(names)),
+            Self::List { item: Item::Choice(names), .. } => format!("a list of {}", choice(names)),
         }
     }
 
@@ -204,7 +204,7 @@ impl Kind {
         }
     }
 
-    /// Whether the word after a switch is its value, not the next argument.
+    /// Whether the word after a switch is its value and not the next argument.
     pub fn is_switch_word(&self, text: &str) -> bool {
         *self == Self::Switch && self.parse(text, Medium::Flag).is_some()
     }

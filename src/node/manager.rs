@@ -20,10 +20,10 @@ use crate::{
     tools::{Invocation, Registry},
 };
 
-/// Slots of the queue of events that JavaScript has not taken yet; further ones are dropped.
+/// The capacity of the queue of events for JavaScript. Further events are dropped.
 const EVENTS: usize = 1024;
 
-/// The tools of a manager, opened at the first call: opening reads and creates files.
+/// Opens the tools of a manager at the first call, because opening reads and creates files.
 pub(super) struct Opening {
     config: Result<Arc<Config>>,
     opened: OnceCell<Result<Arc<Registry>>>,
@@ -46,7 +46,7 @@ impl Opening {
             let opened = opening.await.map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InternalError,
-                    format!("the manager was not opened: {error}"),
+                    format!("cannot open the manager: {error}"),
                 )
             })?;
             opened.map(Arc::new)
@@ -54,7 +54,7 @@ impl Opening {
         self.opened.get_or_init(|| open).await.clone()
     }
 
-    /// The tools, if they were opened: from then on they are not.
+    /// Marks the tools as closed, and returns them if they were open.
     async fn close(&self) -> Result<Arc<Registry>> {
         let shut_down = || async {
             Err(TroupeError::new(ErrorCode::BrowserError, "the manager was shut down"))
@@ -62,7 +62,7 @@ impl Opening {
         self.opened.get_or_init(shut_down).await.clone()
     }
 
-    /// The sessions, if the tools are open already: before that there are none.
+    /// Returns the sessions if the tools are open. Otherwise there are none.
     fn manager(&self) -> Option<Arc<SessionManager>> {
         Some(self.opened.get()?.as_ref().ok()?.manager().clone())
     }
@@ -79,7 +79,7 @@ impl Opening {
     }
 }
 
-/// A server without a protocol: its caller is the one client.
+/// A server without a protocol. Its caller is its only client.
 #[napi]
 pub struct NativeManager {
     pub(super) opening: Arc<Opening>,
@@ -122,7 +122,7 @@ async fn call(
 
 #[napi]
 impl NativeManager {
-    /// A manager for the configuration; the first call reports errors in it. Opens no file.
+    /// Creates a manager for the configuration. The first call reports errors in it. Opens no file.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl NativeManager {
         }
     }
 
-    /// What is wrong with a configuration, as far as it shows without opening a file.
+    /// Returns the error in a configuration that is detectable without opening a file.
     #[napi(catch_unwind)]
     pub fn check(config: String) -> String {
         outcome(
@@ -212,7 +212,7 @@ impl NativeManager {
         }))
     }
 
-    /// The sessions that live, the oldest first.
+    /// Returns the open sessions, the oldest first.
     #[napi(catch_unwind)]
     pub fn list_sessions(&self) -> String {
         let sessions = self.opening.manager().map(|manager| manager.list()).unwrap_or_default();

@@ -1,10 +1,9 @@
 //! The Node addon: the command line and the session manager as functions. The only module that uses
 //! napi.
-//!
 //! It is compiled with the cargo feature `node` and never in `cargo test`, because Node's symbols
 //! exist only when Node loads the addon. Everything runs on a separate runtime with its own
-//! threads. JavaScript handles the signals. Answers are JSON texts, `{"ok": …}` or `{"error": …}`,
-//! because an error that is thrown here would lose its code.
+//! threads. JavaScript handles the signals. Results are JSON texts, `{"ok": …}` or `{"error": …}`,
+//! because an exception would lose the error's code.
 
 mod manager;
 mod server;
@@ -32,11 +31,11 @@ use crate::{
     tools::{LifecycleEffect, Registry},
 };
 
-/// Of what a call costs, an eighth was the allocator of the C library.
+/// The allocator of the C library took an eighth of the time of a call.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What a panic exits with.
+/// The exit code after a panic.
 const PANICKED: i32 = 70;
 
 /// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of
@@ -44,7 +43,7 @@ const PANICKED: i32 = 70;
 const KEEP_ALIVE: Duration =
     Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
 
-/// The runtime of this process; made when it is first wanted, ended with the process.
+/// Returns the runtime of this process. It is created at the first use and ends with the process.
 fn runtime() -> napi::Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     RUNTIME
@@ -57,7 +56,7 @@ fn runtime() -> napi::Result<&'static Runtime> {
                 .build()
         })
         .as_ref()
-        .map_err(|error| napi::Error::from_reason(format!("no threads could be started: {error}")))
+        .map_err(|error| napi::Error::from_reason(format!("cannot start threads: {error}")))
 }
 
 /// Returns the number of worker threads: one for each four processors, because browsers need the
@@ -69,7 +68,8 @@ fn workers() -> usize {
 
 static STOP: LazyLock<CancellationToken> = LazyLock::new(CancellationToken::new);
 
-/// Runs `work` on our threads; the promise gets what it gives, or `panicked`.
+/// Runs `work` on the runtime's threads. The promise resolves to its result, or to that of
+/// `panicked`.
 fn promise<'env, T: napi::bindgen_prelude::ToNapiValue + Send + 'static>(
     env: &'env Env,
     work: impl Future<Output = T> + Send + 'static,
@@ -83,7 +83,7 @@ fn promise<'env, T: napi::bindgen_prelude::ToNapiValue + Send + 'static>(
     Ok(promise)
 }
 
-/// An outcome as JSON text.
+/// Converts a result into JSON text.
 fn outcome(result: Result<Value>) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "lowercase")]
@@ -96,14 +96,14 @@ fn outcome(result: Result<Value>) -> String {
         Err(error) => Outcome::Error(error),
     };
     let bytes = if let Outcome::Ok(value) = &outcome { json_size(value) } else { 0 };
-    // Strings and numbers: this cannot fail.
+    // Only strings and numbers, so this cannot fail.
     offload::in_place(bytes, || serde_json::to_string(&outcome)).unwrap_or_default()
 }
 
 fn panicked() -> String {
     outcome(Err(TroupeError::new(
         ErrorCode::InternalError,
-        "the call panicked: that is a defect of troupe",
+        "the call panicked: this is a defect of Troupe",
     )))
 }
 
@@ -113,13 +113,13 @@ pub fn run_cli<'env>(env: &'env Env, args: Vec<String>) -> napi::Result<Object<'
     promise(env, crate::cli::run(args, STOP.clone()), PANICKED)
 }
 
-/// Asks what `runCli` runs to end; its promise resolves when it has.
+/// Stops what `runCli` runs. Its promise resolves when it has stopped.
 #[napi(catch_unwind)]
 pub fn stop_cli() {
     STOP.cancel();
 }
 
-/// The schema of the configuration, as JSON.
+/// Returns the schema of the configuration, as JSON.
 #[napi(catch_unwind)]
 pub fn config_schema() -> String {
     crate::config::schema().to_string()
@@ -131,20 +131,20 @@ pub fn option_rows() -> String {
     crate::config::option_rows().to_string()
 }
 
-/// The rows of the error codes and the schema of the details, as JSON.
+/// Returns the rows of the error codes and the schema of the details, as JSON.
 #[napi(catch_unwind)]
 pub fn error_schemas() -> String {
     json!({"codes": crate::error::ERROR_CODES, "details": crate::tools::error_details_schema()})
         .to_string()
 }
 
-/// The schemas of a session's events, as JSON: one object for each `type`.
+/// Returns the schemas of a session's events, as JSON: one object for each `type`.
 #[napi(catch_unwind)]
 pub fn event_schemas() -> String {
     crate::tools::event_schema().to_string()
 }
 
-/// Every native tool as JSON: name, group, description, schemas of its parameters and its answer.
+/// Returns all native tools as JSON: name, group, description, schemas of parameters and result.
 #[napi(catch_unwind)]
 pub fn tool_schemas() -> String {
     let rows: Vec<Value> = Registry::all()

@@ -23,7 +23,7 @@ pub struct NativeServer {
 
 #[napi]
 impl NativeServer {
-    /// A server for the configuration; `start` reports errors in it.
+    /// Creates a server for the configuration. `start` reports errors in it.
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
@@ -33,14 +33,14 @@ impl NativeServer {
         }
     }
 
-    /// Starts it; the answer names its URL, or null for stdin and stdout.
+    /// Starts the server. Resolves to its URL, or to null for stdin and stdout.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn start<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         let config = self.config.lock().take();
         let (stop, ended) = (self.stop.clone(), self.ended.clone());
         let work = async move {
             let once =
-                || TroupeError::new(ErrorCode::InternalError, "the server was started already");
+                || TroupeError::new(ErrorCode::InternalError, "the server is already running");
             let server = Endpoint::open(config.ok_or_else(once)??).await?;
             let url = server.url();
             // Owned by the server object: `stop` ends it.
@@ -50,7 +50,7 @@ impl NativeServer {
         promise(env, async move { outcome(work.await) }, panicked())
     }
 
-    /// Resolves when it has ended.
+    /// Resolves when the server has stopped.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn ended<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         let mut ended = self.ended.subscribe();
@@ -60,7 +60,7 @@ impl NativeServer {
             outcome(
                 ended
                     .unwrap_or_else(|| {
-                        Err(TroupeError::new(ErrorCode::InternalError, "the server has gone"))
+                        Err(TroupeError::new(ErrorCode::InternalError, "the server has stopped"))
                     })
                     .map(|()| Value::Null),
             )
@@ -68,7 +68,7 @@ impl NativeServer {
         promise(env, work, panicked())
     }
 
-    /// Asks it to end.
+    /// Starts to stop the server.
     #[napi(catch_unwind)]
     pub fn stop(&self) {
         self.stop.cancel();

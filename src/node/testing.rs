@@ -10,7 +10,7 @@ use crate::{session::VirtualClock, tools::Registry};
 
 #[napi]
 impl NativeManager {
-    /// For property tests: a manager whose browser is in memory and whose clock stands still.
+    /// For property tests: a manager with an in-memory browser and a stopped clock.
     #[napi(factory, catch_unwind)]
     pub fn in_memory(config: String) -> Self {
         let clock = Arc::new(VirtualClock::new(1_700_000_000_000));
@@ -20,15 +20,15 @@ impl NativeManager {
         Self { opening: Opening::done(registry), connection: Arc::default(), clock: Some(clock) }
     }
 
-    /// Moves the clock of a manager in memory on.
+    /// Advances the clock of an in-memory manager.
     #[napi(catch_unwind)]
     pub fn advance(&self, millis: f64) {
         if let Some(clock) = &self.clock {
-            // JavaScript's numbers are floats; a time is a whole one.
+            // JavaScript's numbers are floats, and the clock has whole milliseconds.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "clamped to what fits"
+                reason = "clamped to the range of the type"
             )]
             clock.advance(millis.clamp(0.0, 9e15) as u64);
         }

@@ -11,8 +11,8 @@ use chromiumoxide::fetcher::{
 
 use super::Progress;
 
-/// The fetcher has no timeout, so a network that drops packets would block it for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The fetcher has no timeout: a network that drops packets would block it for ever.
+const DATA_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 
 pub(super) async fn install(
@@ -32,17 +32,17 @@ pub(super) async fn install(
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} ({error})", folder.display()))?;
     let options = BrowserFetcherOptions::builder()
         .with_kind(kind)
-        // The fetcher's own address of the list of versions has one slash too many.
+        // The fetcher's default host for the list of versions has a slash too many.
         .with_host(BrowserHost::new(
             "https://storage.googleapis.com",
             "https://googlechromelabs.github.io",
         ))
         .with_path(&folder)
         .build()
-        .map_err(|error| whole_story(&error))?;
+        .map_err(|error| with_causes(&error))?;
     let fetcher = BrowserFetcher::new(options);
     let outcome = tokio::select! {
-        outcome = fetcher.fetch() => outcome.map(|_| ()).map_err(|error| whole_story(&error)),
+        outcome = fetcher.fetch() => outcome.map(|_| ()).map_err(|error| with_causes(&error)),
         why = watch(&folder, progress) => Err(why),
     };
     for archive in archives(&folder) {
@@ -51,10 +51,10 @@ pub(super) async fn install(
     outcome
 }
 
-/// Tells how much has arrived, and ends when nothing more does.
+/// Reports the size of the download. Returns an error message when no more data arrives.
 async fn watch(folder: &Path, progress: Progress<'_>) -> String {
     let (mut size, mut moved) = (0, Instant::now());
-    while moved.elapsed() < PATIENCE {
+    while moved.elapsed() < DATA_TIMEOUT {
         tokio::time::sleep(LOOK).await;
         let now = archives(folder)
             .iter()
@@ -66,10 +66,10 @@ async fn watch(folder: &Path, progress: Progress<'_>) -> String {
             progress(&format!("  {} MB", size / 1_000_000));
         }
     }
-    format!("no data for {} s", PATIENCE.as_secs())
+    format!("no data for {} s", DATA_TIMEOUT.as_secs())
 }
 
-/// The archives that the fetcher is writing; it removes them when they are unpacked.
+/// The archives that the fetcher is writing. It removes them after unpacking.
 fn archives(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -78,8 +78,9 @@ fn archives(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// An error with its causes in one line: the outermost alone says only that it failed.
-fn whole_story(error: &dyn Error) -> String {
+/// Returns an error with its causes in one line, because the outermost error says only that the
+/// download failed.
+fn with_causes(error: &dyn Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,4 +1,4 @@
-//! Finds an installed browser. It starts no process and takes far less than a millisecond, because
+//! Finds an installed browser. Starts no process and takes far less than a millisecond, because
 //! every start calls it.
 
 use std::fs;
@@ -8,8 +8,8 @@ use super::places::{Places, WRAPPED};
 use super::{Browser, Channel, InstallError, Source};
 use crate::config::{BrowserKind, Config};
 
-/// The browser that a server with this configuration starts. `--executable-path` wins; headless
-/// picks the headless shell first, and a window needs a full browser.
+/// Returns the browser that a server with this configuration starts. `--executable-path` has
+/// precedence. A headless server prefers the headless shell, and a headed one needs a full browser.
 pub fn find(kind: BrowserKind, headless: bool, config: &Config) -> Result<Browser, InstallError> {
     if let Some(path) = &config.executable_path {
         return given(path);
@@ -17,7 +17,7 @@ pub fn find(kind: BrowserKind, headless: bool, config: &Config) -> Result<Browse
     find_in(&Places::of_this_machine(), kind, headless)
 }
 
-/// As [`find`], among these places.
+/// Like [`find`], but searches `places`.
 pub fn find_in(
     places: &Places,
     kind: BrowserKind,
@@ -30,7 +30,7 @@ pub fn find_in(
             return Ok(Browser { path, channel, source, is_headless_shell });
         }
     }
-    Err(InstallError::NotFound { kind, headless, looked: looked(places, channels) })
+    Err(InstallError::NotFound { kind, headless, searched: searched(places, channels) })
 }
 
 fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], InstallError> {
@@ -46,9 +46,9 @@ fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], Ins
     }
 }
 
-/// The browser at the path that the user has set. Its kind is known only by its name.
+/// Returns the browser at the path that the user has set. Its kind is derived from its name.
 fn given(path: &Path) -> Result<Browser, InstallError> {
-    // A bare name is looked up as a shell would do it.
+    // A name without a folder is searched on PATH, as a shell does.
     let path = which::which(path)
         .map_err(|_| InstallError::ExecutableMissing { path: path.to_owned() })?;
     let path = unwrapped(path);
@@ -95,7 +95,7 @@ fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {
         .or_else(|| cached(&places.puppeteer, Source::PuppeteerCache))
 }
 
-/// The browser behind a distribution's wrapper script.
+/// Returns the browser that a distribution's wrapper script starts.
 fn unwrapped(path: PathBuf) -> PathBuf {
     let behind =
         WRAPPED.iter().find(|(wrapper, _)| Path::new(wrapper) == path).map(|(_, behind)| behind);
@@ -105,7 +105,7 @@ fn unwrapped(path: PathBuf) -> PathBuf {
     }
 }
 
-/// `~` and `%NAME%` at the beginning, filled in.
+/// Replaces `~` or `%NAME%` at the beginning of `place`.
 fn expanded(place: &str, places: &Places) -> Option<PathBuf> {
     if let Some(rest) = place.strip_prefix("~/") {
         return Some(places.home.as_ref()?.join(rest));
@@ -118,7 +118,7 @@ fn expanded(place: &str, places: &Places) -> Option<PathBuf> {
     Some(PathBuf::from(place))
 }
 
-/// The file at a pattern below the folder, of the newest version where there are several.
+/// Returns the file that matches `pattern` in the folder. If several match, the newest version.
 fn newest(folder: &Path, pattern: &str) -> Option<PathBuf> {
     let (segment, rest) =
         pattern.split_once('/').map_or((pattern, None), |(segment, rest)| (segment, Some(rest)));
@@ -140,13 +140,14 @@ fn newest(folder: &Path, pattern: &str) -> Option<PathBuf> {
     names.iter().find_map(|name| newest(&folder.join(name), rest))
 }
 
-/// The numbers in a name, for comparing versions: `linux-131.0.6778.85` is newer than `linux-99.1`.
+/// Returns the numbers in a name, to compare versions: `linux-131.0.6778.85` is newer than
+/// `linux-99.1`.
 fn numbers(name: &str) -> Vec<u64> {
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// The names and places that were searched, for the message.
-fn looked(places: &Places, channels: &[Channel]) -> String {
+/// Lists the names and folders that were searched, for the error message.
+fn searched(places: &Places, channels: &[Channel]) -> String {
     let names: Vec<_> = channels
         .iter()
         .flat_map(|channel| channel.names())
@@ -158,7 +159,7 @@ fn looked(places: &Places, channels: &[Channel]) -> String {
         .map(|folder| format!("`{}`", folder.display()))
         .collect();
     format!(
-        "{} on PATH, in the system's usual places and below {}",
+        "{} on PATH, in the system's standard folders and below {}",
         names.join(", "),
         caches.join(", ")
     )
@@ -168,7 +169,7 @@ fn looked(places: &Places, channels: &[Channel]) -> String {
 mod tests {
     use super::*;
 
-    /// A machine with nothing but these files, in a folder of its own.
+    /// A machine on which only these files exist, in a temporary folder.
     struct Machine {
         root: PathBuf,
     }
@@ -289,11 +290,11 @@ mod tests {
 
     #[test]
     fn nothing_found_says_what_was_looked_for() {
-        insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Chrome, false).unwrap_err(), @"no browser was found for `chrome` with a window: looked for `google-chrome-stable`, `google-chrome`, `chrome` on PATH, in the system's usual places and below `ROOT/troupe`, `ROOT/playwright`, `ROOT/puppeteer`");
+        insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Chrome, false).unwrap_err(), @"no browser was found for `chrome` with a window: searched for `google-chrome-stable`, `google-chrome`, `chrome` on PATH, in the system's standard folders and below `ROOT/troupe`, `ROOT/playwright`, `ROOT/puppeteer`");
         let shells = Machine::with(&[]).find(BrowserKind::Chromium, true).unwrap_err();
         assert!(
             shells.starts_with(
-                "no browser was found for `chromium`: looked for `chromium-headless-shell`"
+                "no browser was found for `chromium`: searched for `chromium-headless-shell`"
             ),
             "{shells}"
         );
@@ -322,6 +323,6 @@ mod tests {
             (path, Source::Option, true)
         );
         config.executable_path = Some(PathBuf::from("/nowhere/chrome"));
-        insta::assert_snapshot!(find(BrowserKind::Chromium, true, &config).unwrap_err(), @"the executable that `--executable-path` names is not there: `/nowhere/chrome`");
+        insta::assert_snapshot!(find(BrowserKind::Chromium, true, &config).unwrap_err(), @"the executable in `--executable-path` does not exist: `/nowhere/chrome`");
     }
 }

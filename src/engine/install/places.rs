@@ -7,12 +7,12 @@ use directories::{BaseDirs, ProjectDirs};
 
 use super::{Channel, Source};
 
-/// Where this machine (or a test) keeps things.
+/// The folders of this machine, or of a test, that are searched for browsers.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// The value of `PATH`.
     pub path: Option<OsString>,
-    /// Whether the standard places of the system count.
+    /// Whether the standard folders of the system are searched.
     pub system: bool,
     pub home: Option<PathBuf>,
     pub troupe: Option<PathBuf>,
@@ -24,7 +24,7 @@ impl Places {
     pub fn of_this_machine() -> Self {
         let base = BaseDirs::new();
         let home = base.as_ref().map(|base| base.home_dir().to_owned());
-        // Playwright keeps to these three, whatever XDG_CACHE_HOME says on macOS and Windows.
+        // Playwright uses these three on macOS and Windows, whatever XDG_CACHE_HOME is.
         let playwright = if cfg!(target_os = "macos") {
             home.as_ref().map(|home| home.join("Library/Caches/ms-playwright"))
         } else if cfg!(windows) {
@@ -45,7 +45,7 @@ impl Places {
 }
 
 fn named(variable: &str) -> Option<PathBuf> {
-    // Playwright's "0" means its own package folder, which we cannot know.
+    // Playwright's "0" means its own package folder, whose path is unknown here.
     std::env::var_os(variable).filter(|value| !value.is_empty() && value != "0").map(PathBuf::from)
 }
 
@@ -54,8 +54,8 @@ pub fn browsers_folder() -> Option<PathBuf> {
     Some(ProjectDirs::from("", "", "troupe")?.cache_dir().join("browsers"))
 }
 
-/// Distributions put a shell script in PATH before the browser. Some don't `exec`, so that the
-/// script stays as the browser's parent and a signal meant for the browser ends only the script.
+/// Distributions put a shell script on PATH that starts the browser. Some do not use `exec`: the
+/// script stays the browser's parent process, and a signal to it would not reach the browser.
 pub(super) const WRAPPED: &[(&str, &str)] = &[
     ("/usr/bin/chromium-headless-shell", "/usr/lib/chromium/chromium-headless-shell"),
     ("/usr/bin/chromium", "/usr/lib/chromium/chromium"),
@@ -67,7 +67,7 @@ pub(super) const WRAPPED: &[(&str, &str)] = &[
 ];
 
 impl Channel {
-    /// Its names on `PATH`.
+    /// The channel's file names on `PATH`.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
             Self::HeadlessShell => {
@@ -81,7 +81,7 @@ impl Channel {
         }
     }
 
-    /// Its standard places on this system. `~` is the home folder, `%NAME%` an environment
+    /// The channel's standard paths on this system. `~` is the home folder, `%NAME%` an environment
     /// variable.
     pub(super) fn standard(self) -> &'static [&'static str] {
         if cfg!(target_os = "macos") {
@@ -142,8 +142,8 @@ impl Channel {
         }
     }
 
-    /// Its places in a cache of browsers; `*` is any text within a folder's name. The caches hold
-    /// builds for their own machine only, so that the platform's folder needs no name.
+    /// The channel's paths in a cache of browsers. `*` is any text within a folder's name. A cache
+    /// contains builds for its own machine only, so the pattern does not need the platform's name.
     pub(super) fn cached(self, source: Source) -> &'static [&'static str] {
         match (self, source) {
             (Self::HeadlessShell, Source::PlaywrightCache) => &[
@@ -153,7 +153,8 @@ impl Channel {
             (Self::HeadlessShell, Source::PuppeteerCache) => {
                 &["chrome-headless-shell/*/*/chrome-headless-shell"]
             }
-            // The fetcher lays browsers out as Puppeteer does; the second is the npm package's.
+            // The fetcher uses Puppeteer's folder layout. The second path is that of the npm
+            // package.
             (Self::HeadlessShell, Source::TroupeCache) => &[
                 "chrome-headless-shell/*/*/chrome-headless-shell",
                 "chromium-headless-shell/*/chromium-headless-shell",

@@ -1,5 +1,5 @@
-//! Runs other programs during an installation. Their output becomes progress messages, their
-//! failure a message of one line.
+//! Runs other programs during an installation. Their output becomes progress messages. A failure
+//! becomes a message of one line.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,26 +11,26 @@ use tokio::process::Command;
 
 use crate::config::server_variables;
 
-const VERSION_PATIENCE: Duration = Duration::from_secs(20);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns the version that the browser prints, or why it does not run.
 pub async fn version(path: &Path) -> Result<String, String> {
     if cfg!(windows) {
-        // There `--version` opens a window instead.
-        return Ok("version not told on Windows".to_owned());
+        // On Windows, `--version` opens a window.
+        return Ok("unknown version".to_owned());
     }
-    // WebKit's driver prints no version, but runs and prints its usage.
+    // WebKit's driver has no `--version`, but prints its usage if it runs.
     let untold = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
     let mut command = Command::new(path);
     command
         .arg(if untold { "--help" } else { "--version" })
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    let output = match tokio::time::timeout(VERSION_PATIENCE, command.output()).await {
+    let output = match tokio::time::timeout(VERSION_TIMEOUT, command.output()).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => return Err(error.to_string()),
         Err(_) => {
-            return Err(format!("no answer to --version in {} s", VERSION_PATIENCE.as_secs()));
+            return Err(format!("no answer to --version in {} s", VERSION_TIMEOUT.as_secs()));
         }
     };
     let first_line = |bytes: &[u8]| {
@@ -42,15 +42,15 @@ pub async fn version(path: &Path) -> Result<String, String> {
     };
     match first_line(&output.stdout) {
         _ if untold && output.status.success() => {
-            Ok("WebKitWebDriver (it tells no version)".to_owned())
+            Ok("WebKitWebDriver (unknown version)".to_owned())
         }
         Some(version) if output.status.success() => Ok(version),
         _ => Err(first_line(&output.stderr).unwrap_or_else(|| output.status.to_string())),
     }
 }
 
-/// Runs a program to its end. Each line of its output goes to `line`. The error has the last lines
-/// of its stderr.
+/// Runs a program to its end. Passes each line of its output to `line`. The error has the last
+/// lines of its stderr.
 pub(super) async fn run(
     command: &mut Command,
     line: &(dyn Fn(&str) + Send + Sync),

@@ -19,7 +19,7 @@ impl Egress {
     /// Opens the proxy that a browser is launched with, if the configuration restricts connections.
     /// The proxy denies all connections until a context uses it.
     pub async fn of_browser(config: &Config) -> EngineResult<Option<Arc<Gateway>>> {
-        match config.holds_pages() {
+        match config.routes_pages_through_proxy() {
             true => Gateway::open(DenyAll::policy(), &config.context).await.map(Some),
             false => Ok(None),
         }

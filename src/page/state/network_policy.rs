@@ -107,7 +107,7 @@ impl SessionNetworkPolicy {
             resolver: Resolver::default(),
             state: Mutex::default(),
         };
-        config.holds_pages().then(policy)
+        config.routes_pages_through_proxy().then(policy)
     }
 
     fn state(&self) -> MutexGuard<'_, PolicyState> {
