@@ -1,4 +1,4 @@
-// Pages for the choice of locators, by what they are about.
+// Pages for the tests of generated locators, by topic.
 
 const dot = 'data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=='
 

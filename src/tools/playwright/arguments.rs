@@ -131,7 +131,7 @@ fn missing(schema: &Value, path: &str) -> Problem {
     }
 }
 
-/// Returns the message about a value that is none of the options of `schema`.
+/// Returns the error message for a value that does not match any option of `schema`.
 fn options(schema: &Value) -> Option<String> {
     let values = schema["enum"].as_array()?;
     let values: Vec<String> = values.iter().map(Value::to_string).collect();

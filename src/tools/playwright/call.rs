@@ -114,7 +114,7 @@ impl PlaywrightCall {
         self.session.new_page().await
     }
 
-    /// Returns what the set remembers of the session.
+    /// Returns the set's state for the session.
     pub fn state(&self) -> Arc<PlaywrightState> {
         self.session.tool_state()
     }

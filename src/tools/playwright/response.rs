@@ -18,10 +18,10 @@ use crate::{
     tools::answer::EncodedPicture,
 };
 
-/// What a result shows of the page.
+/// The part of the page that a result contains.
 #[derive(Default)]
 enum Shown {
-    /// Only what has changed in the page's header.
+    /// The changed lines of the page's header.
     #[default]
     Nothing,
     /// The page and a file with its snapshot.
@@ -174,7 +174,7 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
     Ok(())
 }
 
-/// Returns what a result shows, with `--snapshot-mode`.
+/// Returns the part of the page that a result contains with `--snapshot-mode`.
 fn shown_by<'a>(call: &PlaywrightCall, shown: &'a Shown) -> &'a Shown {
     match shown {
         Shown::Page if call.config.snapshot_mode == SnapshotMode::None => &Shown::Nothing,

@@ -1,4 +1,4 @@
-//! What the tool set remembers of a session between calls.
+//! The state of the Playwright set between the calls of a session.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{output::LogFile, response::Header, routes::ListedRoute};
 use crate::page::Page;
 
-/// What the tool set remembers of a session.
+/// The state of the Playwright set for a session.
 #[derive(Default)]
 pub(in crate::tools) struct PlaywrightState(Mutex<PlaywrightStateData>);
 
@@ -18,7 +18,7 @@ pub(super) struct PlaywrightStateData {
     pub routes: Vec<ListedRoute>,
 }
 
-/// What the tool set remembers of a page.
+/// The state of the Playwright set for a page.
 #[derive(Default)]
 pub(super) struct PageResponseState {
     /// The page's header in the last response that contained it.
@@ -37,7 +37,7 @@ impl PlaywrightState {
         self.0.lock()
     }
 
-    /// Forgets what a page has logged and requested, because `browser_navigate` begins anew.
+    /// Clears the recorded messages and requests of a page when `browser_navigate` starts.
     pub(super) fn begin_navigation(&self, page: &Page) {
         let mut remembered = self.lock();
         let memory = remembered.pages.entry(page.id.clone()).or_default();
