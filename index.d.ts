@@ -19,6 +19,8 @@ export interface Config {
   headless?: boolean
   /** Path of the browser executable */
   executablePath?: string
+  /** Mirror of Chrome for Testing, the only source of `troupe install chromium` */
+  downloadHost?: string
   /** Additional argument for the browser; can be repeated */
   browserArg?: string[]
   /** Same as `browserArg` */

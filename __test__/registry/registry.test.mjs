@@ -1,8 +1,10 @@
 // What `npm publish` uploads, installed from a registry by users with an empty home.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
   cpSync,
+  mkdirSync,
   readFileSync,
   readdirSync,
   symlinkSync,
@@ -13,6 +15,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { startSite } from '../support/site.mjs'
 import { PLATFORMS, THIS_PLATFORM, packageOf } from '../../scripts/platforms.mjs'
 import { releaseAddon } from '../../scripts/setup.mjs'
 import { folderFor, newUser, startRegistry } from './registry.mjs'
@@ -26,6 +29,22 @@ const NODES = ['20', '22', '24', '26']
 
 /** A page that needs no server. */
 const PAGE = 'data:text/html,<title>Installed</title><button>Go</button>'
+
+/**
+ * Returns an archive in the layout of Chrome for Testing. Its program only prints its version.
+ * @param {import('./registry.mjs').User} user
+ */
+function chromeArchive({ home }) {
+  const folder = 'chrome-headless-shell-linux64'
+  mkdirSync(join(home, folder))
+  const program = '#!/bin/sh\necho Google Chrome for Testing 149.0.1.2\n'
+  writeFileSync(join(home, folder, 'chrome-headless-shell'), program, { mode: 0o755 })
+  const write = `import sys, zipfile
+with zipfile.ZipFile('archive.zip', 'w') as archive:
+    archive.write(sys.argv[1])`
+  execFileSync('python3', ['-c', write, `${folder}/chrome-headless-shell`], { cwd: home })
+  return readFileSync(join(home, 'archive.zip'))
+}
 
 describe('packages from a registry', { skip: process.platform !== 'linux' && 'Linux only' }, () => {
   const scope = shared()
@@ -186,6 +205,39 @@ describe('packages from a registry', { skip: process.platform !== 'linux' && 'Li
     const { stdout, stderr } = await user.run('node', ['dist/program.cjs'])
     assert.equal(stdout, 'function\n', stderr)
   })
+
+  test(
+    '`troupe install chromium` downloads from the server of --download-host',
+    { skip: process.getuid?.() !== 0 && 'only root can hide the browsers of this machine' },
+    async (t) => {
+      const user = newUser(scope, registry)
+      const bin = join(await install(user), 'troupe/bin/troupe.js')
+      const archive = chromeArchive(user)
+      const site = await startSite(t, {
+        '/chrome-for-testing/last-known-good-versions.json': (_request, response) => {
+          const stable = { channel: 'Stable', version: '149.0.1.2', revision: '1500000' }
+          const versions = { timestamp: '2026-11-25T00:00:00Z', channels: { Stable: stable } }
+          response.end(JSON.stringify(versions))
+        },
+        '/chrome-for-testing-public/149.0.1.2/linux64/chrome-headless-shell-linux64.zip': (
+          _request,
+          response
+        ) => response.end(archive)
+      })
+      const command = `node ${bin} install chromium --headless --download-host ${site.origin}`
+      const hidden = '/usr/bin/chromium-headless-shell /usr/bin/chromium /usr/bin/apt-get'
+      const installed = await user.run('unshare', [
+        ...['--mount', '--propagation', 'private', 'sh', '-c'],
+        `for file in ${hidden}; do mount --bind /dev/null $file; done
+        mount -t tmpfs none /usr/lib/chromium
+        ${command} && ${command}`
+      ])
+      assert.equal(installed.status, 0, installed.stderr)
+      assert.match(installed.stderr, /installed Google Chrome for Testing 149\.0\.1\.2/)
+      assert.match(installed.stderr, /already installed: .*149\.0\.1\.2/)
+      assert.doesNotMatch(installed.stderr, /Debian|npm/)
+    }
+  )
 
   test('its MCP bundle starts the server', async () => {
     const user = newUser(scope, registry)

@@ -15,7 +15,8 @@ pub(super) async fn run(config: &Config, browser: &str, screen: &Screen) -> i32 
     };
     // The larger browser with windows is needed only if there is a display.
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
-    match install::install(kind, headless, &|line| screen.err(line)).await {
+    let host = config.download_host.as_deref();
+    match install::install(kind, headless, host, &|line| screen.err(line)).await {
         Ok(browser) => {
             screen.out(&browser.path.display().to_string());
             OK

@@ -58,6 +58,8 @@ pub struct Config {
     /// `None` is headed if there is a display; see [`Config::effective_headless`].
     pub headless: Option<bool>,
     pub executable_path: Option<PathBuf>,
+    /// Where `troupe install` downloads Chrome for Testing, in place of Google's servers.
+    pub download_host: Option<String>,
     /// Additional arguments for the browser. `--no-sandbox` is not among them: it becomes `sandbox:
     /// false`.
     pub browser_args: Vec<String>,
@@ -340,6 +342,7 @@ impl Default for Config {
             browser: BrowserKind::Chromium,
             headless: None,
             executable_path: None,
+            download_host: None,
             browser_args: Vec::new(),
             sandbox: true,
             user_data_dir: None,

