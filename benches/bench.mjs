@@ -7,6 +7,7 @@
 //   --floor              also measures a bare client of the browser, the lower bound
 //   --only click,type    measures only these rows
 //   --addon FILE         measures this addon instead of a release build
+//   --check              exits with 1 if a bound is missed
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform } from 'node:os'
 import { basename, join, resolve } from 'node:path'
@@ -43,7 +44,7 @@ import { ROWS } from './rows.mjs'
 import { serveSite } from './site.mjs'
 import { textOf } from './stdio-client.mjs'
 import { Samples, medianInterval } from './samples.mjs'
-import { table } from './table.mjs'
+import { exitCodeOf, table } from './table.mjs'
 import { structureCosts } from './structure.mjs'
 import { passingCosts } from './upstream.mjs'
 
@@ -57,7 +58,7 @@ const REPEAT = { times: 5, milliseconds: 250 }
 const READ = ['troupe', 'peer', 'peerFast']
 
 await runScript(async () => {
-  const { rounds, only, addon: given, withFloor, withOthers } = options()
+  const { rounds, only, addon: given, withFloor, withOthers, check } = options()
   if (!given) await setup()
   const addon = given ?? (await releaseAddon())
   const browser = findBrowser()
@@ -166,17 +167,18 @@ await runScript(async () => {
   }
   console.log(`\n${table(rows, compared, samples)}\n${dim(`measured in ${since(started)}`)}`)
   await save(rows, compared, samples, { rounds, browser })
+  return exitCodeOf(check)
 })
 
 function options() {
-  const text = /** @type {const} */ ({ type: 'string' })
   const { values } = parseArgs({
     options: {
-      rounds: text,
-      only: text,
-      addon: text,
+      rounds: { type: 'string' },
+      only: { type: 'string' },
+      addon: { type: 'string' },
       floor: { type: 'boolean' },
-      all: { type: 'boolean' }
+      all: { type: 'boolean' },
+      check: { type: 'boolean' }
     }
   })
   const rounds = Number(values.rounds ?? 10)
@@ -194,7 +196,8 @@ function options() {
     only,
     addon: values.addon && resolve(values.addon),
     withFloor: values.floor,
-    withOthers: values.all
+    withOthers: values.all,
+    check: values.check
   }
 }
 

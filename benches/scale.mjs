@@ -2,6 +2,7 @@
 // number of busy sessions, the cost of a snapshot by the size of its page, and the cost of a call
 // by the size of the record.
 //   --addon FILE   measures this addon instead of a release build
+//   --check        exits with 1 if a bound is missed
 //   --only NAMES   measures only these: sessions, page, record, neighbor (comma-separated)
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
@@ -14,7 +15,7 @@ import { NEIGHBOR_BOUND, neighborTimes } from './neighbor.mjs'
 import { untilIdle } from './idle.mjs'
 import { findBrowser, recording } from './servers.mjs'
 import { serveSite } from './site.mjs'
-import { atLeast, judged } from './table.mjs'
+import { atLeast, exitCodeOf, judged } from './table.mjs'
 
 const SESSIONS = [1, 5, 10, 25, 50, 100]
 /**
@@ -35,7 +36,9 @@ const RECORDS = [0, 5000, 20_000]
 const LEAST = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { addon: { type: 'string' }, only: { type: 'string' } } })
+  const { values } = parseArgs({
+    options: { addon: { type: 'string' }, only: { type: 'string' }, check: { type: 'boolean' } }
+  })
   const wanted = (/** @type {string} */ name) =>
     !values.only || values.only.split(',').includes(name)
   const browser = findBrowser()
@@ -52,6 +55,7 @@ await runScript(async () => {
   } finally {
     site.close()
   }
+  return exitCodeOf(values.check)
 })
 
 /**

@@ -1,6 +1,25 @@
 // The table of a run: medians, 95th percentiles and ratios.
 import { bold, green, red } from '../scripts/run.mjs'
 
+/** How many values of this process have missed their bounds. */
+let missed = 0
+
+/**
+ * Returns the exit code of a benchmark: with `--check`, 1 if a value has missed its bound.
+ * @param {boolean | undefined} check
+ */
+export function exitCodeOf(check) {
+  if (missed > 0) console.log(red(`${missed} values have missed their bounds`))
+  return check && missed > 0 ? 1 : 0
+}
+
+/** @param {boolean} isMet @param {string} met @param {string} unmet */
+function verdict(isMet, met, unmet) {
+  if (isMet) return green(met)
+  missed++
+  return red(unmet)
+}
+
 /**
  * @param {import('./rows.mjs').Row[]} rows
  * @param {import('./servers.mjs').Server[]} compared
@@ -60,15 +79,14 @@ function ratio(mine, theirs, bound) {
  * @param {number} least
  */
 export function atLeast(value, least) {
-  return value >= least
-    ? green(`${value.toFixed(2)} ≥ ${least} ok`)
-    : red(`${value.toFixed(2)} < ${least} under`)
+  const text = value.toFixed(2)
+  return verdict(value >= least, `${text} ≥ ${least} ok`, `${text} < ${least} under`)
 }
 
 /** @param {string} text @param {number} value @param {number} [bound] */
 export function judged(text, value, bound) {
   if (bound === undefined) return text
-  return value <= bound ? green(`${text} ≤ ${bound} ok`) : red(`${text} > ${bound} over`)
+  return verdict(value <= bound, `${text} ≤ ${bound} ok`, `${text} > ${bound} over`)
 }
 
 /** @param {string[][]} lines */

@@ -14,7 +14,7 @@ import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
-import { CHECKED_TARGETS } from './platforms.mjs'
+import { CHECKED_TARGETS, QUICK_TARGETS } from './platforms.mjs'
 import { ALL_STEPS, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
@@ -53,9 +53,9 @@ const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 /**
  * A part of the tests. `needs` are the steps of the set-up before it. `isFull`: whether only
- * `npm run test:full` runs it.
+ * `npm run test:full` runs it. `isAlone`: whether it only runs if it is named.
  * @typedef {{ title: string, run: () => Promise<void>, needs: import('./setup.mjs').Step[],
- *   isFull?: boolean }} Part
+ *   isFull?: boolean, isAlone?: boolean }} Part
  */
 
 /** @type {Record<string, Part>} */
@@ -108,6 +108,12 @@ const PARTS = {
     run: () => nodeTestsIn(['__test__/registry/registry.test.mjs']),
     needs: ['packages', 'registry', 'programs', 'browser'],
     isFull: true
+  },
+  cross: {
+    title: 'Addons for other processors and for musl',
+    run: () => nodeTestsIn(['__test__/registry/cross.test.mjs']),
+    needs: ['packages', 'emulators'],
+    isAlone: true
   }
 }
 
@@ -116,8 +122,9 @@ await runScript(async () => {
     throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
   const started = performance.now()
   const failed = []
-  for (const [name, { title, run, needs, isFull }] of Object.entries(PARTS)) {
-    const isWanted = only ? only === name : rest ? isFull || name === 'node' : full || !isFull
+  for (const [name, { title, run, needs, isFull, isAlone }] of Object.entries(PARTS)) {
+    const isRest = isFull || name === 'node'
+    const isWanted = only ? only === name : !isAlone && (rest ? isRest : full || !isFull)
     if (!isWanted) continue
     await setup(needs)
     console.log(`\n${cyan('▸')} ${bold(title)}`)
@@ -149,7 +156,7 @@ async function check(program, args, env) {
  * Lints the Rust code for platforms that no test runs on. C code is replaced by empty libraries.
  */
 async function checkTargets() {
-  const targets = CHECKED_TARGETS
+  const targets = only ? CHECKED_TARGETS : QUICK_TARGETS
   if (!onPath('rustup')) {
     console.log(
       dim(
@@ -314,7 +321,8 @@ async function inGroups(files, concurrency, took) {
   events.on('test:complete', ({ name, file, nesting, details }) => {
     if (nesting === 0 && name === file) took.set(relative(ROOT, file), details.duration_ms)
   })
-  events.on('test:fail', ({ name, file, details: { error } }) => {
+  events.on('test:fail', ({ name, file, details }) => {
+    const error = /** @type {any} */ (details.error)
     if (error.failureType === 'subtestsFailed') return
     const reason = String(inspect(error.cause ?? error))
       .split('\n')
@@ -336,7 +344,7 @@ async function inGroups(files, concurrency, took) {
     if (nesting === 0 && name in key) total[key[name]] += Number(count)
   })
   await new Promise((resolve) => {
-    const report = events.compose(spec)
+    const report = events.compose(/** @type {any} */ (spec))
     report.pipe(process.stdout, { end: false })
     report.on('end', resolve)
   })

@@ -156,7 +156,7 @@ export async function makeExamples() {
       }
       const parameters = args({ session, shop: shop.url, folder })
       const { content } = await client.callTool({ name: tool, arguments: parameters })
-      const result = content
+      const result = /** @type {any[]} */ (content)
         .map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mimeType}]`))
         .join('\n')
       if (tool === 'create_session') session = JSON.parse(result).sessionId

@@ -33,7 +33,7 @@ async function annotatedScreenshot() {
       name: 'screenshot',
       arguments: { annotate: true, type: 'jpeg', quality: 70 }
     })
-    const { data } = content.find(({ type }) => type === 'image')
+    const { data } = /** @type {any[]} */ (content).find(({ type }) => type === 'image')
     writeFileSync(join(FOLDER, 'annotated.jpg'), Buffer.from(data, 'base64'))
   } finally {
     await transport.close()
