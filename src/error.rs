@@ -20,7 +20,7 @@ pub struct ErrorRow {
     pub when: &'static str,
     /// Whether the same call may succeed later although nothing has changed.
     pub retryable: bool,
-    pub status: Status,
+    pub status: HttpStatus,
     /// The default suggestion, if the error has no specific one.
     pub suggestion: &'static str,
 }
@@ -28,7 +28,7 @@ pub struct ErrorRow {
 /// HTTP status of an error in the JSON API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Status {
+pub enum HttpStatus {
     /// The call was not made: every route responds with this status.
     Refused(u16),
     /// The call ran and failed: `POST /api/requests` responds with 200, the other routes with this
@@ -49,7 +49,7 @@ macro_rules! error_codes {
             code: ErrorCode::$code,
             when: $when,
             retryable: error_codes!(@ $retryable),
-            status: Status::$status($number),
+            status: HttpStatus::$status($number),
             suggestion: $suggestion,
         },)*];
 

@@ -6,7 +6,7 @@
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 
-use super::sessions::Action;
+use super::sessions::RecordAction;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
@@ -26,18 +26,18 @@ pub(super) enum Parsed {
     /// `--help` or `--version`.
     Text(String),
     Run {
-        command: Command,
+        command: Subcommand,
         given: Given,
     },
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Command {
+pub(super) enum Subcommand {
     Serve,
     Install { browser: String },
     Doctor { json: bool, repair: bool },
     Call { tool: String, arguments: String },
-    Sessions(Action),
+    Sessions(RecordAction),
     Config { client: String, http: bool },
 }
 
@@ -51,26 +51,26 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
     let mut given = given(&matches);
     let text = |matches: &ArgMatches, name: &str| matches.get_one::<String>(name).cloned();
     let command = match matches.subcommand() {
-        None => Command::Serve,
+        None => Subcommand::Serve,
         Some((name, matches)) => {
             given.extend(self::given(matches));
             match name {
-                "install" => Command::Install {
+                "install" => Subcommand::Install {
                     browser: text(matches, "BROWSER").unwrap_or_else(|| "chromium".to_owned()),
                 },
-                "doctor" => Command::Doctor {
+                "doctor" => Subcommand::Doctor {
                     json: matches.get_flag("json"),
                     repair: matches.get_flag("repair"),
                 },
-                "call" => Command::Call {
+                "call" => Subcommand::Call {
                     tool: text(matches, "TOOL").ok_or(Usage::Missing {
                         command: "call",
                         what: "a tool's name, such as `navigate`",
                     })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
-                "sessions" => Command::Sessions(sessions_action(matches)?),
-                _ => Command::Config {
+                "sessions" => Subcommand::Sessions(sessions_action(matches)?),
+                _ => Subcommand::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
                         command: "config",
                         what: "a client's name, such as `claude-code`",
@@ -83,25 +83,27 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
     Ok(Parsed::Run { command, given })
 }
 
-fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
+fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let (session, folder) = (text("SESSION"), text("FOLDER"));
     let (all, yes) = (matches.get_flag("all"), matches.get_flag("yes"));
     let name = text("ACTION").unwrap_or_else(|| "list".to_owned());
     let no_session = |command| Usage::Missing { command, what: "a session's id" };
     let (action, taken) = match name.as_str() {
-        "list" => (Action::List, 0),
-        "show" => (Action::Show { id: session.clone().ok_or(no_session("sessions show"))? }, 1),
+        "list" => (RecordAction::List, 0),
+        "show" => {
+            (RecordAction::Show { id: session.clone().ok_or(no_session("sessions show"))? }, 1)
+        }
         "export" => {
             let id = session.clone().ok_or(no_session("sessions export"))?;
-            (Action::Export { id, folder: folder.clone() }, 2)
+            (RecordAction::Export { id, folder: folder.clone() }, 2)
         }
         "purge" => {
             if session.is_some() == all {
                 let what = "either a session's id, or --all to delete every session";
                 return Err(Usage::Missing { command: "sessions purge", what });
             }
-            (Action::Purge { session: session.clone(), confirmed: yes }, 1)
+            (RecordAction::Purge { session: session.clone(), confirmed: yes }, 1)
         }
         other => {
             let text = format!(
@@ -111,7 +113,7 @@ fn sessions_action(matches: &ArgMatches) -> Result<Action, Usage> {
         }
     };
     // An option that the action does not use is an error.
-    let is_purge = matches!(action, Action::Purge { .. });
+    let is_purge = matches!(action, RecordAction::Purge { .. });
     let flags = [(all, "--all"), (yes, "--yes")]
         .map(|(given, flag)| (given && !is_purge).then(|| flag.to_owned()));
     match [session, folder].into_iter().skip(taken).chain(flags).flatten().next() {

@@ -17,10 +17,10 @@ use crate::{
 /// The environment variable from which clients take the token.
 const VARIABLE: &str = "TROUPE_AUTH_TOKEN";
 
-struct Client {
+struct SupportedClient {
     name: &'static str,
     place: &'static str,
-    form: Form,
+    form: ConfigFormat,
     /// `None` if the client supports only servers that it starts as a command.
     http: Option<Http>,
 }
@@ -53,7 +53,7 @@ const fn url(kind: Option<&'static str>, key: &'static str, token: Reference) ->
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum ConfigFormat {
     /// Most clients: a JSON object of servers under this key.
     Json(&'static str),
     /// The same with `"type": "stdio"`.
@@ -64,71 +64,71 @@ enum Form {
 }
 
 /// The supported clients, in the order of `--help`.
-const CLIENTS: &[Client] = &[
-    Client {
+const CLIENTS: &[SupportedClient] = &[
+    SupportedClient {
         name: "claude-code",
         place: ".mcp.json of the project (or type: claude mcp add troupe -- …)",
-        form: Form::TypedJson("mcpServers"),
+        form: ConfigFormat::TypedJson("mcpServers"),
         http: url(Some("http"), "url", Reference::Variable("${TROUPE_AUTH_TOKEN}")),
     },
-    Client {
+    SupportedClient {
         name: "claude-desktop",
         place: "claude_desktop_config.json (Settings > Developer > Edit Config)",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: None,
     },
-    Client {
+    SupportedClient {
         name: "vscode",
         place: ".vscode/mcp.json of the project (or the command \"MCP: Open User Configuration\")",
-        form: Form::TypedJson("servers"),
+        form: ConfigFormat::TypedJson("servers"),
         http: url(Some("http"), "url", Reference::Input),
     },
-    Client {
+    SupportedClient {
         name: "cursor",
         place: "~/.cursor/mcp.json, or .cursor/mcp.json of the project",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: url(None, "url", Reference::Variable("${env:TROUPE_AUTH_TOKEN}")),
     },
-    Client {
+    SupportedClient {
         name: "codex",
         place: "~/.codex/config.toml",
-        form: Form::Toml("mcp_servers"),
+        form: ConfigFormat::Toml("mcp_servers"),
         http: url(None, "url", Reference::Key("bearer_token_env_var")),
     },
-    Client {
+    SupportedClient {
         name: "windsurf",
         place: "~/.codeium/windsurf/mcp_config.json",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: url(None, "serverUrl", Reference::Variable("${env:TROUPE_AUTH_TOKEN}")),
     },
-    Client {
+    SupportedClient {
         name: "gemini-cli",
         place: "~/.gemini/settings.json, or .gemini/settings.json of the project",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: url(None, "httpUrl", Reference::Variable("${TROUPE_AUTH_TOKEN}")),
     },
-    Client {
+    SupportedClient {
         name: "zed",
         place: "settings.json (the command \"zed: open settings\")",
-        form: Form::Json("context_servers"),
+        form: ConfigFormat::Json("context_servers"),
         http: url(None, "url", Reference::None),
     },
-    Client {
+    SupportedClient {
         name: "cline",
         place: "cline_mcp_settings.json (MCP Servers > Configure)",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: url(Some("streamableHttp"), "url", Reference::None),
     },
-    Client {
+    SupportedClient {
         name: "kiro",
         place: "~/.kiro/settings/mcp.json, or .kiro/settings/mcp.json of the project",
-        form: Form::Json("mcpServers"),
+        form: ConfigFormat::Json("mcpServers"),
         http: url(None, "url", Reference::None),
     },
-    Client {
+    SupportedClient {
         name: "opencode",
         place: "opencode.json of the project, or ~/.config/opencode/opencode.json",
-        form: Form::OneList("mcp"),
+        form: ConfigFormat::OneList("mcp"),
         http: url(Some("remote"), "url", Reference::Variable("{env:TROUPE_AUTH_TOKEN}")),
     },
 ];
@@ -183,7 +183,11 @@ struct Printed {
 
 /// Returns the entry for the server that `config` describes, and the command that starts it if
 /// `settings` has its settings.
-async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Result<Printed> {
+async fn over_http(
+    client: &SupportedClient,
+    settings: &[Setting],
+    config: &Config,
+) -> Result<Printed> {
     if config.port == 0 {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
@@ -249,7 +253,7 @@ async fn over_http(client: &Client, settings: &[Setting], config: &Config) -> Re
 }
 
 /// Returns the entry for a client that starts `troupe --connect`.
-fn connecting(client: &Client, config: &Config) -> String {
+fn connecting(client: &SupportedClient, config: &Config) -> String {
     let mut arguments = vec!["--connect".to_owned(), config.local_url()];
     if let Some(file) = &config.auth_token_file {
         let file = config.working_directory.join(file).display().to_string();
@@ -259,9 +263,11 @@ fn connecting(client: &Client, config: &Config) -> String {
     snippet(client.form, command, &arguments)
 }
 
-fn http_snippet(form: Form, entry: Map<String, Value>, inputs: Vec<Value>) -> String {
+fn http_snippet(form: ConfigFormat, entry: Map<String, Value>, inputs: Vec<Value>) -> String {
     match form {
-        Form::Json(servers) | Form::TypedJson(servers) | Form::OneList(servers) => {
+        ConfigFormat::Json(servers)
+        | ConfigFormat::TypedJson(servers)
+        | ConfigFormat::OneList(servers) => {
             let mut whole = Map::new();
             if !inputs.is_empty() {
                 whole.insert("inputs".to_owned(), Value::Array(inputs));
@@ -270,7 +276,7 @@ fn http_snippet(form: Form, entry: Map<String, Value>, inputs: Vec<Value>) -> St
             serde_json::to_string_pretty(&whole).unwrap_or_default()
         }
         // Every JSON string is also a valid TOML string.
-        Form::Toml(servers) => {
+        ConfigFormat::Toml(servers) => {
             let lines: Vec<String> =
                 entry.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             format!("[{servers}.troupe]\n{}", lines.join("\n"))
@@ -331,16 +337,16 @@ fn npx(options: Vec<String>) -> (&'static str, Vec<String>) {
     (command, arguments)
 }
 
-fn snippet(form: Form, command: &str, arguments: &[String]) -> String {
+fn snippet(form: ConfigFormat, command: &str, arguments: &[String]) -> String {
     let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_default();
     match form {
-        Form::Json(key) => {
+        ConfigFormat::Json(key) => {
             pretty(json!({ key: { "troupe": { "command": command, "args": arguments } } }))
         }
-        Form::TypedJson(key) => pretty(
+        ConfigFormat::TypedJson(key) => pretty(
             json!({ key: { "troupe": { "type": "stdio", "command": command, "args": arguments } } }),
         ),
-        Form::OneList(key) => {
+        ConfigFormat::OneList(key) => {
             let line: Vec<&str> =
                 std::iter::once(command).chain(arguments.iter().map(String::as_str)).collect();
             pretty(
@@ -348,7 +354,7 @@ fn snippet(form: Form, command: &str, arguments: &[String]) -> String {
             )
         }
         // Every JSON string is also a valid TOML string.
-        Form::Toml(key) => {
+        ConfigFormat::Toml(key) => {
             format!("[{key}.troupe]\ncommand = {}\nargs = {}", json!(command), json!(arguments))
         }
     }

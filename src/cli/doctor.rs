@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::screen::Screen;
 use super::{FAILED, OK};
 use crate::config::{BrowserKind, Config, display_present};
-use crate::engine::install::{self, Browser, browsers_folder, find};
-use crate::store::{self, Fault, Place};
+use crate::engine::install::{self, InstalledBrowser, browsers_folder, find};
+use crate::store::{self, Fault, RecordLocation};
 
 #[derive(Serialize)]
 struct Report {
@@ -22,7 +22,7 @@ struct Report {
 #[derive(Serialize)]
 struct Check {
     name: &'static str,
-    state: State,
+    state: CheckState,
     found: String,
     /// The command to run or the setting to change.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ struct Check {
 
 #[derive(Serialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum CheckState {
     Fine,
     /// Works with limitations, or only with an option.
     Limited,
@@ -55,35 +55,37 @@ async fn examine(config: &Config) -> Report {
     let display = display_present();
     let mode = config.effective_headless(display);
     let headless = mode.as_ref().is_ok_and(|(headless, _)| *headless);
-    let needed = browser("browser", config, headless, State::Missing).await;
+    let needed = browser("browser", config, headless, CheckState::Missing).await;
     let other = if headless {
-        browser("browser with a window", config, false, State::Limited).await
+        browser("browser with a window", config, false, CheckState::Limited).await
     } else {
-        browser("headless browser", config, true, State::Limited).await
+        browser("headless browser", config, true, CheckState::Limited).await
     };
     let mut checks = vec![needed, other];
     checks.push(match (&mode, display) {
-        (Err(error), _) => check("display", State::Missing, &error.to_string(), Some("--headless")),
-        (Ok(_), true) => check("display", State::Fine, "a window can be shown", None),
+        (Err(error), _) => {
+            check("display", CheckState::Missing, &error.to_string(), Some("--headless"))
+        }
+        (Ok(_), true) => check("display", CheckState::Fine, "a window can be shown", None),
         (Ok(_), false) => {
-            check("display", State::Limited, "not found: the browser runs headless", None)
+            check("display", CheckState::Limited, "not found: the browser runs headless", None)
         }
     });
     if let Some(program) = install::missing_program(config.browser, headless) {
         let found = format!("`{program}` is not on PATH");
         checks.push(check(
             "virtual display",
-            State::Missing,
+            CheckState::Missing,
             &found,
             Some("npx -y troupe install webkit"),
         ));
     }
     let sandbox = sandbox(config);
-    let needs_no_sandbox = !config.sandbox || sandbox.state != State::Fine;
+    let needs_no_sandbox = !config.sandbox || sandbox.state != CheckState::Fine;
     checks.push(sandbox);
-    checks.push(writable("temporary folder", &std::env::temp_dir(), State::Missing));
+    checks.push(writable("temporary folder", &std::env::temp_dir(), CheckState::Missing));
     if let Some(folder) = browsers_folder() {
-        checks.push(writable("folder for installed browsers", &folder, State::Limited));
+        checks.push(writable("folder for installed browsers", &folder, CheckState::Limited));
     }
     let mut command = "npx -y troupe".to_owned();
     if matches!(config.browser, BrowserKind::Firefox | BrowserKind::Webkit) {
@@ -97,21 +99,35 @@ async fn examine(config: &Config) -> Report {
     }
     checks.extend(record(config));
     checks.extend(
-        config.warnings.iter().map(|line| check("configuration", State::Limited, line, None)),
+        config.warnings.iter().map(|line| check("configuration", CheckState::Limited, line, None)),
     );
-    Report { usable: checks.iter().all(|check| check.state != State::Missing), command, checks }
+    Report {
+        usable: checks.iter().all(|check| check.state != CheckState::Missing),
+        command,
+        checks,
+    }
 }
 
-async fn browser(name: &'static str, config: &Config, headless: bool, otherwise: State) -> Check {
+async fn browser(
+    name: &'static str,
+    config: &Config,
+    headless: bool,
+    otherwise: CheckState,
+) -> Check {
     if let Some(endpoint) = &config.browser_endpoint {
-        return check(name, State::Fine, &format!("attaches to {endpoint} (not checked)"), None);
+        return check(
+            name,
+            CheckState::Fine,
+            &format!("attaches to {endpoint} (not checked)"),
+            None,
+        );
     }
     match find(config.browser, headless, config) {
         Err(error) => check(name, otherwise, &error.to_string(), error.suggestion()),
-        Ok(Browser { path, source, .. }) => match install::version(&path).await {
+        Ok(InstalledBrowser { path, source, .. }) => match install::version(&path).await {
             Ok(version) => {
                 let found = format!("{version}: {} ({})", path.display(), source.as_str());
-                check(name, State::Fine, &found, None)
+                check(name, CheckState::Fine, &found, None)
             }
             Err(why) => {
                 let found = format!("{} does not run ({why})", path.display());
@@ -134,19 +150,19 @@ fn sandbox(config: &Config) -> Check {
     const NAME: &str = "sandbox";
     const ADVICE: &str = "pass --no-sandbox, or run as a user who can use the sandbox";
     if !config.sandbox {
-        return check(NAME, State::Fine, "switched off (--no-sandbox)", None);
+        return check(NAME, CheckState::Fine, "switched off (--no-sandbox)", None);
     }
     if !config.browser.is_chromium() {
         return check(
             NAME,
-            State::Fine,
+            CheckState::Fine,
             "provided by the browser, if it supports this system",
             None,
         );
     }
     match obstacle_to_sandbox() {
-        Some(obstacle) => check(NAME, State::Limited, obstacle, Some(ADVICE)),
-        None => check(NAME, State::Fine, "available", None),
+        Some(obstacle) => check(NAME, CheckState::Limited, obstacle, Some(ADVICE)),
+        None => check(NAME, CheckState::Fine, "available", None),
     }
 }
 
@@ -180,7 +196,7 @@ fn obstacle_to_sandbox() -> Option<&'static str> {
 
 /// Renames a damaged record. Leaves an intact one unchanged.
 fn repair(config: &Config, screen: &Screen) {
-    let Ok(Place::File(path)) = Place::of(config) else { return };
+    let Ok(RecordLocation::File(path)) = RecordLocation::of(config) else { return };
     if path.exists()
         && let Some(Fault::Damaged { .. }) = store::examine(&path)
     {
@@ -197,39 +213,46 @@ fn repair(config: &Config, screen: &Screen) {
 
 fn record(config: &Config) -> Option<Check> {
     const NAME: &str = "record";
-    let path = match Place::of(config) {
-        Ok(Place::File(path)) => path,
-        Ok(Place::None | Place::Memory) => return None,
+    let path = match RecordLocation::of(config) {
+        Ok(RecordLocation::File(path)) => path,
+        Ok(RecordLocation::None | RecordLocation::Memory) => return None,
         Err(error) => {
-            return Some(check(NAME, State::Missing, &error.message, error.suggestion.as_deref()));
+            return Some(check(
+                NAME,
+                CheckState::Missing,
+                &error.message,
+                error.suggestion.as_deref(),
+            ));
         }
     };
     if !path.exists() {
-        return Some(writable(NAME, &path, State::Limited));
+        return Some(writable(NAME, &path, CheckState::Limited));
     }
     Some(match store::examine(&path) {
-        None => check(NAME, State::Fine, &format!("{} is intact", path.display()), None),
+        None => check(NAME, CheckState::Fine, &format!("{} is intact", path.display()), None),
         // The server also starts without a record.
         Some(fault @ Fault::Unavailable { .. }) => {
-            check(NAME, State::Limited, &fault.to_string(), Some(fault.suggestion()))
+            check(NAME, CheckState::Limited, &fault.to_string(), Some(fault.suggestion()))
         }
-        Some(fault) => check(NAME, State::Missing, &fault.to_string(), Some(fault.suggestion())),
+        Some(fault) => {
+            check(NAME, CheckState::Missing, &fault.to_string(), Some(fault.suggestion()))
+        }
     })
 }
 
-fn writable(name: &'static str, folder: &Path, otherwise: State) -> Check {
+fn writable(name: &'static str, folder: &Path, otherwise: CheckState) -> Check {
     // A missing folder is created when it is needed, so its nearest existing ancestor is checked.
     let there = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
     // A new file with a random name, never an existing file or link. It is removed when dropped.
     let written = tempfile::Builder::new().prefix(".troupe-doctor-").tempfile_in(there);
     let shown = folder.display();
     match written {
-        Ok(_) => check(name, State::Fine, &format!("{shown} is writable"), None),
+        Ok(_) => check(name, CheckState::Fine, &format!("{shown} is writable"), None),
         Err(error) => check(name, otherwise, &format!("{shown} is not writable ({error})"), None),
     }
 }
 
-fn check(name: &'static str, state: State, found: &str, advice: Option<&str>) -> Check {
+fn check(name: &'static str, state: CheckState, found: &str, advice: Option<&str>) -> Check {
     Check { name, state, found: found.to_owned(), advice: advice.map(str::to_owned) }
 }
 
@@ -237,9 +260,9 @@ fn text(report: &Report) -> String {
     let mut lines = Vec::new();
     for check in &report.checks {
         let mark = match check.state {
-            State::Fine => "ok     ",
-            State::Limited => "limited",
-            State::Missing => "MISSING",
+            CheckState::Fine => "ok     ",
+            CheckState::Limited => "limited",
+            CheckState::Missing => "MISSING",
         };
         lines.push(format!("{mark}  {}: {}", check.name, check.found));
         if let Some(advice) = &check.advice {
@@ -265,7 +288,7 @@ mod tests {
         std::fs::write(&victim, "content").unwrap();
         let link = folder.path().join(format!(".troupe-doctor-{}", std::process::id()));
         std::os::unix::fs::symlink(&victim, &link).unwrap();
-        assert!(writable("folder", folder.path(), State::Missing).state == State::Fine);
+        assert!(writable("folder", folder.path(), CheckState::Missing).state == CheckState::Fine);
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "content");
         assert!(link.is_symlink());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -17,7 +17,7 @@ mod usage;
 
 use tokio_util::sync::CancellationToken;
 
-use self::arguments::{Command, Parsed};
+use self::arguments::{Parsed, Subcommand};
 use self::screen::Screen;
 use self::usage::Usage;
 use crate::config::{Config, Setting};
@@ -52,7 +52,7 @@ async fn run_with(
         }
         Ok(Parsed::Run { command, given }) => {
             // With `--http`, the options describe a server that listens on a port.
-            let implied = matches!(command, Command::Config { http: true, .. });
+            let implied = matches!(command, Subcommand::Config { http: true, .. });
             let implied = implied.then(|| Setting::from_flag("transport", "http"));
             let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
             let flags: Result<Vec<_>, _> = implied.into_iter().chain(given_flags).collect();
@@ -66,20 +66,20 @@ async fn run_with(
     };
     match prepared {
         Err(usage) => misused(screen, &usage),
-        Ok((Command::Serve, _, config)) => Box::pin(serve::run(config, screen, stop)).await,
-        Ok((Command::Call { tool, arguments }, _, config)) => {
+        Ok((Subcommand::Serve, _, config)) => Box::pin(serve::run(config, screen, stop)).await,
+        Ok((Subcommand::Call { tool, arguments }, _, config)) => {
             Box::pin(call::run(config, &tool, &arguments, screen, stop)).await
         }
-        Ok((Command::Config { client, http }, settings, config)) => {
+        Ok((Subcommand::Config { client, http }, settings, config)) => {
             client::run(&client, http, &settings, &config, screen).await
         }
-        Ok((Command::Install { browser }, _, config)) => {
+        Ok((Subcommand::Install { browser }, _, config)) => {
             until_stopped(install::run(&config, &browser, screen), stop).await
         }
-        Ok((Command::Doctor { json, repair }, _, config)) => {
+        Ok((Subcommand::Doctor { json, repair }, _, config)) => {
             until_stopped(doctor::run(&config, json, repair, screen), stop).await
         }
-        Ok((Command::Sessions(action), _, config)) => {
+        Ok((Subcommand::Sessions(action), _, config)) => {
             until_stopped(sessions::run(&config, action, screen), stop).await
         }
     }

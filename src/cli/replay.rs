@@ -39,7 +39,7 @@ pub(super) struct TestId {
 
 /// The targets that find an element of a recorded page.
 #[derive(Debug, Clone, Default)]
-struct Shown {
+struct ElementTargets {
     name: String,
     /// By role and name, or by the text of the element or of what contains it.
     named: Option<String>,
@@ -51,11 +51,11 @@ struct Shown {
 #[derive(Default)]
 pub(super) struct Replay {
     /// The elements that whole pages have shown, by their refs.
-    shown: HashMap<String, Shown>,
+    shown: HashMap<String, ElementTargets>,
     /// The other elements that answers have described, by their refs.
     described: HashMap<String, Head>,
     /// The lines of the last page that was shown whole.
-    page: Vec<Line>,
+    page: Vec<SnapshotLine>,
     /// The targets of the frames that refs name.
     frames: HashMap<String, String>,
     pub steps: Vec<String>,
@@ -79,7 +79,7 @@ impl Replay {
         if page.lines().any(|line| line.trim_start().starts_with("- …")) {
             return self.see_part(page);
         }
-        let lines: Vec<Line> = page.lines().filter_map(Line::parse).collect();
+        let lines: Vec<SnapshotLine> = page.lines().filter_map(SnapshotLine::parse).collect();
         let tree = Tree::of(&lines);
         for (at, line) in lines.iter().enumerate() {
             let Some(reference) = &line.reference else { continue };
@@ -97,9 +97,11 @@ impl Replay {
         for text in texts_of(answer) {
             // A description stands alone, or is marked as a change.
             let lines = text.lines().map(|line| line.trim_start_matches(['~', '+', ' ']));
-            let lines: Vec<Line> = match text.contains("- ") {
-                true => text.lines().filter_map(Line::parse).collect(),
-                false => lines.filter_map(|line| Line::parse(&format!("- {line}"))).collect(),
+            let lines: Vec<SnapshotLine> = match text.contains("- ") {
+                true => text.lines().filter_map(SnapshotLine::parse).collect(),
+                false => {
+                    lines.filter_map(|line| SnapshotLine::parse(&format!("- {line}"))).collect()
+                }
             };
             for line in lines {
                 if let Some(reference) = &line.reference {
@@ -193,7 +195,7 @@ impl Replay {
     /// Returns a target for the element of `reference` by role and name, unless they are not unique
     /// in the last page.
     fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
-        let is_other = |line: &Line| {
+        let is_other = |line: &SnapshotLine| {
             line.reference.as_deref() != Some(reference)
                 && line.role == now.role
                 && now.has_name(&line.name)
@@ -380,7 +382,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A line of a snapshot.
-struct Line {
+struct SnapshotLine {
     indent: usize,
     role: String,
     name: String,
@@ -389,7 +391,7 @@ struct Line {
     text: String,
 }
 
-impl Line {
+impl SnapshotLine {
     /// Parses ` - button "Send" [ref=e5]: …`.
     fn parse(line: &str) -> Option<Self> {
         let rest = line.trim_start();
@@ -430,7 +432,7 @@ impl Line {
 
 /// The elements of a snapshot and their containers.
 struct Tree<'a> {
-    lines: &'a [Line],
+    lines: &'a [SnapshotLine],
     /// For each line, the line that contains it.
     parents: Vec<Option<usize>>,
     /// For each line, the iframe that it is in.
@@ -440,7 +442,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn of(lines: &'a [Line]) -> Self {
+    fn of(lines: &'a [SnapshotLine]) -> Self {
         let (mut parents, mut frames): (Vec<Option<usize>>, Vec<Option<usize>>) =
             Default::default();
         let mut open: Vec<usize> = Vec::new();
@@ -463,16 +465,16 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the targets that match only the line `at`.
-    fn shown(&self, at: usize) -> Shown {
+    fn shown(&self, at: usize) -> ElementTargets {
         let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
-        let Shown { name, named, unnamed } = self.in_its_frame(at);
+        let ElementTargets { name, named, unnamed } = self.in_its_frame(at);
         let inner =
             |target: Option<String>| Some(format!("{} >>> {}", self.any_target(frame)?, target?));
-        Shown { name, named: inner(named), unnamed: inner(unnamed) }
+        ElementTargets { name, named: inner(named), unnamed: inner(unnamed) }
     }
 
     fn any_target(&self, at: usize) -> Option<String> {
-        let Shown { named, unnamed, .. } = self.shown(at);
+        let ElementTargets { named, unnamed, .. } = self.shown(at);
         named.or(unnamed)
     }
 
@@ -481,13 +483,13 @@ impl<'a> Tree<'a> {
         self.any_target(self.frames[at]?)
     }
 
-    fn in_its_frame(&self, at: usize) -> Shown {
+    fn in_its_frame(&self, at: usize) -> ElementTargets {
         let line = &self.lines[at];
         let own = line.head().by_role();
         let name = line.name.clone();
         if !name.is_empty() {
             let named = if self.is_unique(at) { Some(own) } else { self.scoped(at, &own) };
-            return Shown { name, named, unnamed: None };
+            return ElementTargets { name, named, unnamed: None };
         }
         let named = match line.label() {
             Some(_) if !self.is_only_text(at) => None,
@@ -500,7 +502,7 @@ impl<'a> Tree<'a> {
             _ if self.is_unique(at) => Some(own),
             _ => self.scoped(at, &own),
         };
-        Shown { name, named, unnamed }
+        ElementTargets { name, named, unnamed }
     }
 
     /// Returns the target `own` of the line `at`, in the nearest container that has a target and no
@@ -564,7 +566,7 @@ impl<'a> Tree<'a> {
 
     fn is_only_text(&self, at: usize) -> bool {
         let text = self.lines[at].text.to_lowercase();
-        let holds = |line: &&Line| {
+        let holds = |line: &&SnapshotLine| {
             [&line.name, &line.text].into_iter().any(|label| label.to_lowercase().contains(&text))
         };
         self.lines.iter().filter(holds).count() == 1

@@ -16,12 +16,14 @@ use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
 use crate::policy::vault::Vault;
 use crate::private;
-use crate::store::{Message, Picture, Place, Record, SessionFilter, SessionRow, Store, iso8601};
+use crate::store::{
+    Message, Picture, Record, RecordLocation, SessionFilter, SessionRow, Store, iso8601,
+};
 use crate::tools::Registry;
 
 /// What `troupe sessions` does with the record.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Action {
+pub(super) enum RecordAction {
     List,
     /// Lists the calls of this session.
     Show {
@@ -40,7 +42,7 @@ pub(super) enum Action {
     },
 }
 
-pub(super) async fn run(config: &Config, action: Action, screen: &Screen) -> i32 {
+pub(super) async fn run(config: &Config, action: RecordAction, screen: &Screen) -> i32 {
     // The command itself reports errors, so the log needs only warnings.
     let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
     if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
@@ -58,10 +60,10 @@ pub(super) async fn run(config: &Config, action: Action, screen: &Screen) -> i32
     }
 }
 
-async fn answer(config: &Config, action: Action, screen: &Screen) -> Result<String> {
-    let path = match Place::of(config)? {
-        Place::File(path) => path,
-        Place::None | Place::Memory => {
+async fn answer(config: &Config, action: RecordAction, screen: &Screen) -> Result<String> {
+    let path = match RecordLocation::of(config)? {
+        RecordLocation::File(path) => path,
+        RecordLocation::None | RecordLocation::Memory => {
             return Err(TroupeError::new(
                 ErrorCode::RecordNotFound,
                 "this record is not in a file",
@@ -80,11 +82,11 @@ async fn answer(config: &Config, action: Action, screen: &Screen) -> Result<Stri
         ));
     }
     let text = match action {
-        Action::List => list(&store, &path).await,
-        Action::Show { id } => show(&store, &id).await,
-        Action::Export { id, folder } => export(&store, &id, folder).await,
-        Action::Purge { session: Some(id), .. } => purge_one(&store, &id).await,
-        Action::Purge { session: None, confirmed } => {
+        RecordAction::List => list(&store, &path).await,
+        RecordAction::Show { id } => show(&store, &id).await,
+        RecordAction::Export { id, folder } => export(&store, &id, folder).await,
+        RecordAction::Purge { session: Some(id), .. } => purge_one(&store, &id).await,
+        RecordAction::Purge { session: None, confirmed } => {
             purge_all(&store, &path, confirmed, screen).await
         }
     };

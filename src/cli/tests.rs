@@ -51,7 +51,7 @@ fn troupe(args: &[&str]) -> Outcome {
     troupe_in(&[], args)
 }
 
-fn parsed(args: &[&str]) -> (Command, Config) {
+fn parsed(args: &[&str]) -> (Subcommand, Config) {
     match arguments::parse(args.iter().map(|&text| text.to_owned()).collect()).unwrap() {
         Parsed::Run { command, given } => {
             let flags =
@@ -130,12 +130,12 @@ fn a_switch_takes_the_next_word_only_where_that_is_its_value() {
         (&["--headless", "false", "--headless"], true),
     ] {
         let (command, config) = parsed(args);
-        assert_eq!((command, config.headless), (Command::Serve, Some(headless)), "{args:?}");
+        assert_eq!((command, config.headless), (Subcommand::Serve, Some(headless)), "{args:?}");
     }
     let (command, config) = parsed(&["--headless", "doctor", "--noSandbox"]);
     assert_eq!(
         (command, config.headless, config.sandbox),
-        (Command::Doctor { json: false, repair: false }, Some(true), false)
+        (Subcommand::Doctor { json: false, repair: false }, Some(true), false)
     );
     assert!(parsed(&["--no-sandbox", "--sandbox"]).1.sandbox);
 }
@@ -166,7 +166,7 @@ fn lines_for_playwright_mcp_are_understood() {
         "--device",
         "Pixel 7",
     ]);
-    assert_eq!(command, Command::Serve);
+    assert_eq!(command, Subcommand::Serve);
     assert!(config.isolated && !config.sandbox && config.context.is_mobile);
     assert_eq!(config.context.permissions, ["geolocation", "clipboard-read"]);
     assert_eq!(config.context.viewport.map(|size| size.width), Some(1280));
@@ -178,7 +178,7 @@ fn lines_for_playwright_mcp_are_understood() {
 #[test]
 fn a_call_has_its_options_before_or_after() {
     let call =
-        Command::Call { tool: "navigate".to_owned(), arguments: r#"{"url":"x"}"#.to_owned() };
+        Subcommand::Call { tool: "navigate".to_owned(), arguments: r#"{"url":"x"}"#.to_owned() };
     for args in [
         ["--max-sessions", "3", "call", "navigate", r#"{"url":"x"}"#],
         ["call", "navigate", r#"{"url":"x"}"#, "--max-sessions", "3"],

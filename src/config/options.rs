@@ -13,7 +13,7 @@ use super::types::{
     ImageResponses, LogDestination, LogFormat, LogLevel, Responses, SnapshotMode, Transport,
     UpstreamTransport,
 };
-use super::value::{Item, Kind};
+use super::value::{ItemKind, Kind};
 
 /// One option.
 #[derive(Debug)]
@@ -190,14 +190,14 @@ const LOG: &str = "Logging";
 /// The option that names the configuration file.
 pub(super) const CONFIG: &str = "config";
 
-const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: Item::Text };
-const FILES: Kind = Kind::List { flag: None, environment: ',', item: Item::File };
-const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: Item::Text };
-const DOMAINS: Kind = Kind::List { flag: Some(','), environment: ',', item: Item::Domain };
+const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: ItemKind::Text };
+const FILES: Kind = Kind::List { flag: None, environment: ',', item: ItemKind::File };
+const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Text };
+const DOMAINS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Domain };
 const CAPS: Kind = Kind::List {
     flag: Some(','),
     environment: ',',
-    item: Item::Choice(&[
+    item: ItemKind::Choice(&[
         "config",
         "core",
         "core-input",
@@ -216,7 +216,7 @@ const CAPS: Kind = Kind::List {
 const PERMISSIONS: Kind = Kind::List {
     flag: Some(','),
     environment: ',',
-    item: Item::Choice(&[
+    item: ItemKind::Choice(&[
         "accelerometer",
         "ambient-light-sensor",
         "background-sync",
@@ -543,7 +543,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         SERVER,
         "trusted-proxies",
         "trustedProxies",
-        Kind::List { flag: Some(','), environment: ',', item: Item::Network },
+        Kind::List { flag: Some(','), environment: ',', item: ItemKind::Network },
         "Reverse proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8",
     ),
     row(

@@ -8,7 +8,7 @@ use super::{
     file::LABELS,
     options::{ConfigOption, OPTIONS},
     spelling::camel,
-    value::{Item, Kind},
+    value::{ItemKind, Kind},
 };
 
 /// Flat keys of the options, and the sections of the nested file.
@@ -110,8 +110,10 @@ fn kind(kind: &Kind) -> Value {
         }
         Kind::List { item, .. } => {
             let item = match item {
-                Item::Choice(names) => json!({"enum": names}),
-                Item::Text | Item::File | Item::Domain | Item::Network => json!({"type": "string"}),
+                ItemKind::Choice(names) => json!({"enum": names}),
+                ItemKind::Text | ItemKind::File | ItemKind::Domain | ItemKind::Network => {
+                    json!({"type": "string"})
+                }
             };
             json!({"type": "array", "items": item})
         }

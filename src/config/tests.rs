@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::finish::{at, merge};
-use super::value::{Item, Medium};
+use super::value::{ItemKind, Medium};
 use super::*;
 
 /// The example of seed 004, section 7.2, word for word.
@@ -471,12 +471,12 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
             (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed()
         }
         Kind::UrlPath => "(/[a-z]{1,9}){1,3}".boxed(),
-        Kind::List { item: Item::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),
+        Kind::List { item: ItemKind::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
-        Kind::List { item: Item::Text, .. } => "[a-z-]{1,9}".boxed(),
-        Kind::List { item: Item::Domain, .. } => "([*][.])?[a-z]{1,9}[.]example".boxed(),
-        Kind::List { item: Item::File, .. } => prop::sample::select(files.to_vec()).boxed(),
-        Kind::List { item: Item::Choice(names), .. } => {
+        Kind::List { item: ItemKind::Text, .. } => "[a-z-]{1,9}".boxed(),
+        Kind::List { item: ItemKind::Domain, .. } => "([*][.])?[a-z]{1,9}[.]example".boxed(),
+        Kind::List { item: ItemKind::File, .. } => prop::sample::select(files.to_vec()).boxed(),
+        Kind::List { item: ItemKind::Choice(names), .. } => {
             prop::sample::select(names).prop_map(str::to_owned).boxed()
         }
     }

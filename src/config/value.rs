@@ -47,13 +47,13 @@ pub enum Kind {
     List {
         flag: Option<char>,
         environment: char,
-        item: Item,
+        item: ItemKind,
     },
 }
 
 /// The kind of each text in a list.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Item {
+pub enum ItemKind {
     Text,
     File,
     /// `example.com`, `*.example.com`, an address, or `*`.
@@ -124,11 +124,13 @@ impl Kind {
             Self::Retention => Retention::parse(value.as_str()?).map(|_| value.clone()),
             Self::List { item, .. } => {
                 let fits = |value: &Value| match item {
-                    Item::Text => not_empty(value).is_some(),
-                    Item::File => is_file(value),
-                    Item::Domain => value.as_str().is_some_and(is_domain),
-                    Item::Network => value.as_str().is_some_and(|text| network(text).is_some()),
-                    Item::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+                    ItemKind::Text => not_empty(value).is_some(),
+                    ItemKind::File => is_file(value),
+                    ItemKind::Domain => value.as_str().is_some_and(is_domain),
+                    ItemKind::Network => value.as_str().is_some_and(|text| network(text).is_some()),
+                    ItemKind::Choice(names) => {
+                        value.as_str().is_some_and(|name| names.contains(&name))
+                    }
                 };
                 value.as_array()?.iter().all(fits).then(|| value.clone())
             }
@@ -156,16 +158,16 @@ impl Kind {
             Self::Locale => "a language tag, such as `en-GB`".to_owned(),
             Self::UrlPath => "a path, such as `/troupe`".to_owned(),
             Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
-            Self::List { item: Item::Text, .. } => "a list of texts".to_owned(),
-            Self::List { item: Item::File, .. } => "a list of paths of existing files".to_owned(),
-            Self::List { item: Item::Domain, .. } => {
+            Self::List { item: ItemKind::Text, .. } => "a list of texts".to_owned(),
+            Self::List { item: ItemKind::File, .. } => "a list of paths of existing files".to_owned(),
+            Self::List { item: ItemKind::Domain, .. } => {
                 "a list of domains without scheme, port and path, such as `example.com` or `*.example.com`"
                     .to_owned()
             }
-            Self::List { item: Item::Network, .. } => {
+            Self::List { item: ItemKind::Network, .. } => {
                 "a list of IP addresses and networks, such as `10.0.0.1` or `10.0.0.0/8`".to_owned()
             }
-            Self::List { item: Item::Choice(names), .. } => format!("a list of {}", choice(names)),
+            Self::List { item: ItemKind::Choice(names), .. } => format!("a list of {}", choice(names)),
         }
     }
 
@@ -183,7 +185,11 @@ impl Kind {
             (Self::List { flag, item, .. }, Value::Array(items)) => {
                 let items = items.iter().filter_map(Value::as_str);
                 let items: Vec<_> = items
-                    .map(|text| if item == Item::File { absolute(text) } else { text.to_owned() })
+                    .map(
+                        |text| {
+                            if item == ItemKind::File { absolute(text) } else { text.to_owned() }
+                        },
+                    )
                     .collect();
                 match flag {
                     Some(separator) => vec![items.join(&separator.to_string())],

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Browser, Capabilities, Context, ContextObserver, ContextOptions, EmulatedMedia, Engine,
-    EngineError, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent, NavigationStart, Page,
-    PageEvent, PageObserver, ScreenshotOptions, World,
+    EngineError, EnginePage, EngineResult, FileChooser, FrameId, KeyEvent, MouseEvent,
+    NavigationStart, PageEvent, PageObserver, ScreenshotOptions, World,
     network::{Cookie, NetworkRules},
 };
 use crate::config::Viewport;
@@ -85,7 +85,7 @@ impl Browser for MemoryBrowser {
 
 #[async_trait]
 impl Context for MemoryContext {
-    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+    async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
         let number = self.pages.fetch_add(1, Ordering::Relaxed);
         let page = Arc::new(MemoryPage {
             id: format!("memory-{number}").into(),
@@ -139,7 +139,7 @@ impl MemoryPage {
 }
 
 #[async_trait]
-impl Page for MemoryPage {
+impl EnginePage for MemoryPage {
     fn id(&self) -> &str {
         &self.id
     }

@@ -247,7 +247,8 @@ pub trait PageObserver: Send + Sync {
 /// block.
 pub trait ContextObserver: Send + Sync {
     /// `opener` is the engine's id of the page that opened this one.
-    fn page_opened(&self, page: Arc<dyn Page>, opener: Option<&str>) -> Arc<dyn PageObserver>;
+    fn page_opened(&self, page: Arc<dyn EnginePage>, opener: Option<&str>)
+    -> Arc<dyn PageObserver>;
 }
 
 /// A call of a function of Troupe's script in a page.
@@ -280,7 +281,7 @@ impl MouseEvent {
     }
 }
 
-/// The result of [`Page::click_between_calls`].
+/// The result of [`EnginePage::click_between_calls`].
 pub struct CombinedClick<'a> {
     /// The result of the first call, as JSON.
     pub first_answer: String,
@@ -411,12 +412,12 @@ impl ContextOptions {
 pub struct Capabilities {
     /// Requests can be mocked and changed ([`NetworkRules::routes`]).
     pub mocks: bool,
-    /// The content of closed shadow roots is available ([`Page::pass_closed_roots`]).
+    /// The content of closed shadow roots is available ([`EnginePage::pass_closed_roots`]).
     pub closed_shadow_roots: bool,
     /// A page answers script calls while it handles input.
     pub calls_during_input: bool,
     /// A click and the script calls before and after it take one round trip
-    /// ([`Page::click_between_calls`]).
+    /// ([`EnginePage::click_between_calls`]).
     pub combined_clicks: bool,
 }
 
@@ -442,10 +443,10 @@ pub trait Browser: Send + Sync {
 #[async_trait]
 pub trait Context: Send + Sync {
     /// Opens a page. The observer gets the page before this returns.
-    async fn new_page(&self) -> EngineResult<Arc<dyn Page>>;
+    async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>>;
     fn capabilities(&self) -> Capabilities;
     /// Sets the viewport of its present and future pages. In Chromium, present pages need
-    /// [`Page::set_viewport`].
+    /// [`EnginePage::set_viewport`].
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()>;
     /// Replaces the rules for all its present and future pages, frames and workers.
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()>;
@@ -461,7 +462,7 @@ pub trait Context: Send + Sync {
 
 /// A tab.
 #[async_trait]
-pub trait Page: Send + Sync {
+pub trait EnginePage: Send + Sync {
     /// The engine's id of the page.
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;

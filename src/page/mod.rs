@@ -37,8 +37,8 @@ pub use act::{
 };
 pub use query::{Element, ElementState, Patience, PlaywrightTarget};
 pub use read::{
-    AriaSnapshotOptions, Described, Elements, FieldValue, Found, Html, Links, Listed, MOST_MATCHES,
-    Metadata, Query, SnapshotOptions, Table, markdown, pictures,
+    AriaSnapshotOptions, Described, Elements, FieldValue, FoundElements, Html, Links, Listed,
+    MOST_MATCHES, Metadata, Query, SnapshotOptions, Table, markdown, pictures,
 };
 pub use resume::{
     DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage,
@@ -61,7 +61,7 @@ pub struct Page {
     pub number: usize,
     /// When the page opened, in milliseconds since 1970.
     pub opened_at: u64,
-    engine: Arc<dyn engine::Page>,
+    engine: Arc<dyn engine::EnginePage>,
     state: Arc<PageState>,
     refs: Arc<RefCounter>,
     frame_numbers: state::FrameNumbers,
@@ -84,7 +84,7 @@ impl Page {
     pub fn new(
         number: usize,
         opened_at: u64,
-        engine: Arc<dyn engine::Page>,
+        engine: Arc<dyn engine::EnginePage>,
         shared: &SessionContext,
     ) -> Self {
         let id = format!("page-{number}");

@@ -38,13 +38,13 @@ const STATE: &[&str] = &["cookies", "localStorage", "sessionStorage", "indexedDB
 /// The texts of one session that must not be written.
 #[derive(Debug, Default)]
 pub struct Secrets {
-    texts: Mutex<Texts>,
+    texts: Mutex<TextsToMask>,
     vault: Arc<Vault>,
     revision: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Texts {
+struct TextsToMask {
     secret: Vec<String>,
     /// Texts that were also typed into unprotected fields. They are not masked.
     open: Vec<String>,
@@ -126,7 +126,7 @@ impl Secrets {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Texts> {
+    fn lock(&self) -> MutexGuard<'_, TextsToMask> {
         self.texts.lock()
     }
 

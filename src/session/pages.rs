@@ -34,14 +34,14 @@ struct PageList {
     current: Option<String>,
     opened: usize,
     /// The next pages without an opener.
-    awaited: VecDeque<ExpectedPage>,
+    awaited: VecDeque<OpeningPage>,
     /// Pages that are hidden from clients.
     hidden: Vec<Arc<Page>>,
 }
 
 /// A page that Troupe is opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ExpectedPage {
+enum OpeningPage {
     /// A restored page, which keeps its number.
     Numbered(usize),
     Hidden,
@@ -90,8 +90,8 @@ impl Pages {
     /// Opens a page that is hidden from clients. The caller closes it.
     pub async fn open_hidden_in(&self, context: &dyn Context) -> Result<Arc<Page>> {
         let _turn = self.turn.lock().await;
-        self.list().awaited.push_back(ExpectedPage::Hidden);
-        let not_awaited = || self.list().awaited.retain(|awaited| *awaited != ExpectedPage::Hidden);
+        self.list().awaited.push_back(OpeningPage::Hidden);
+        let not_awaited = || self.list().awaited.retain(|awaited| *awaited != OpeningPage::Hidden);
         let awaited = scopeguard::guard((), |()| not_awaited());
         let opened = context.new_page().await;
         drop(awaited);
@@ -130,7 +130,7 @@ impl Pages {
         list.open.clear();
         list.hidden.clear();
         list.current = None;
-        list.awaited = again.into_iter().map(ExpectedPage::Numbered).collect();
+        list.awaited = again.into_iter().map(OpeningPage::Numbered).collect();
         list.opened = list.opened.max(opened);
     }
 
@@ -210,12 +210,12 @@ impl Pages {
 impl ContextObserver for Pages {
     fn page_opened(
         &self,
-        page: Arc<dyn engine::Page>,
+        page: Arc<dyn engine::EnginePage>,
         opener: Option<&str>,
     ) -> Arc<dyn PageObserver> {
         let mut list = self.list();
         let awaited = if opener.is_none() { list.awaited.pop_front() } else { None };
-        if awaited == Some(ExpectedPage::Hidden) {
+        if awaited == Some(OpeningPage::Hidden) {
             // It has separate refs and URLs, and clients are not notified of it.
             let own = SessionContext {
                 refs: Arc::default(),
@@ -230,7 +230,7 @@ impl ContextObserver for Pages {
             return observer;
         }
         let number = match awaited {
-            Some(ExpectedPage::Numbered(number)) => number,
+            Some(OpeningPage::Numbered(number)) => number,
             _ => list.opened + 1,
         };
         list.opened = list.opened.max(number);
@@ -277,7 +277,7 @@ mod tests {
 
     #[async_trait]
     impl Context for SlowAtFirst {
-        async fn new_page(&self) -> EngineResult<Arc<dyn engine::Page>> {
+        async fn new_page(&self) -> EngineResult<Arc<dyn engine::EnginePage>> {
             if self.slow.swap(false, Ordering::AcqRel) {
                 for _ in 0..10 {
                     tokio::task::yield_now().await;

@@ -27,13 +27,13 @@ pub(super) struct Ledger(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    by_id: HashMap<Arc<str>, Entry>,
+    by_id: HashMap<Arc<str>, LedgerEntry>,
     /// Whether the write of an entry has failed. Otherwise entries need not be searched.
     any_failed: bool,
 }
 
 #[derive(Default)]
-struct Entry {
+struct LedgerEntry {
     unwritten: Unwritten,
     /// A write of this entry is queued and has not read it yet.
     queued: bool,
@@ -45,12 +45,12 @@ struct Entry {
 pub(super) struct Unwritten {
     /// The session's row; `None` for a session that this server has not opened.
     row: Option<Arc<NewSession>>,
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<Arc<SessionSnapshot>>,
     end: Option<SessionState>,
 }
 
 /// The newest state of a session.
-pub(super) struct Snapshot {
+pub(super) struct SessionSnapshot {
     pub state: NewState,
     /// Milliseconds since 1970.
     pub saved_at: u64,
@@ -74,13 +74,13 @@ impl Ledger {
     }
 
     /// Returns the newest state of the session `id`, if it is not in the record yet.
-    pub fn snapshot(&self, id: &str) -> Option<Arc<Snapshot>> {
+    pub fn snapshot(&self, id: &str) -> Option<Arc<SessionSnapshot>> {
         self.lock().by_id.get(id)?.unwritten.snapshot.clone()
     }
 
     /// Replaces the state of the session `id`. Returns whether a write must be queued.
     pub fn save(&self, id: &Arc<str>, state: NewState) -> bool {
-        let snapshot = Arc::new(Snapshot { state, saved_at: now() });
+        let snapshot = Arc::new(SessionSnapshot { state, saved_at: now() });
         self.change(id, |unwritten| unwritten.snapshot = Some(snapshot))
     }
 
@@ -146,7 +146,9 @@ impl Ledger {
         };
         let unwritten = &mut entry.unwritten;
         let is_same =
-            |one: &Option<Arc<Snapshot>>, other: &Option<Arc<Snapshot>>| match (one, other) {
+            |one: &Option<Arc<SessionSnapshot>>, other: &Option<Arc<SessionSnapshot>>| match (
+                one, other,
+            ) {
                 (Some(one), Some(other)) => Arc::ptr_eq(one, other),
                 (one, other) => one.is_none() && other.is_none(),
             };
@@ -166,7 +168,7 @@ impl Unwritten {
         if let Some(row) = &self.row {
             ensure_row(connection, row, server)?;
         }
-        if let Some(Snapshot { state: NewState { state, origins }, saved_at }) =
+        if let Some(SessionSnapshot { state: NewState { state, origins }, saved_at }) =
             self.snapshot.as_deref()
         {
             let written = connection
@@ -220,7 +222,7 @@ mod tests {
         NewState { state: text.to_owned(), origins: Vec::new() }
     }
 
-    fn text(snapshot: Option<Arc<Snapshot>>) -> Option<String> {
+    fn text(snapshot: Option<Arc<SessionSnapshot>>) -> Option<String> {
         Some(snapshot?.state.state.clone())
     }
 

@@ -36,7 +36,7 @@ use rusqlite::Connection;
 pub use self::{
     cursors::{CursorOf, Reading},
     delta::delta,
-    place::Place,
+    place::RecordLocation,
     purge::Purged,
     records::{
         Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
@@ -49,7 +49,7 @@ pub use self::{
     },
     time::{iso8601, now},
 };
-use self::{ledger::Ledger, servers::Server, writer::Writer};
+use self::{ledger::Ledger, servers::ServerRegistration, writer::Writer};
 use crate::{
     config::{Config, Retention},
     error::{ErrorCode, Result, TroupeError},
@@ -67,11 +67,11 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Store(Arc<Inner>);
 
 struct Inner {
-    place: Place,
+    place: RecordLocation,
     writer: Writer,
     /// A connection for reads. A record in memory is read through the writer.
     reader: Option<Arc<Mutex<Connection>>>,
-    server: Server,
+    server: ServerRegistration,
     ledger: Ledger,
 }
 
@@ -80,13 +80,13 @@ impl Store {
     /// is rejected. If a file cannot be written, a warning is logged and the record is kept in
     /// memory.
     pub fn open(config: &Config) -> Result<Self> {
-        let place = Place::of(config)?;
-        let Place::File(path) = &place else { return Self::in_memory(place, config) };
+        let place = RecordLocation::of(config)?;
+        let RecordLocation::File(path) = &place else { return Self::in_memory(place, config) };
         match Self::in_file(path, config) {
             Ok(store) => Ok(store),
             Err(fault @ Fault::Unavailable { .. }) => {
                 tracing::warn!("{fault}; until the server ends, the record is kept in memory only");
-                Self::in_memory(Place::Memory, config)
+                Self::in_memory(RecordLocation::Memory, config)
             }
             Err(fault) => Err(fault.into()),
         }
@@ -94,12 +94,12 @@ impl Store {
 
     /// Opens a store in memory that contains only the state of sessions.
     pub fn none() -> Result<Self> {
-        Self::in_memory(Place::None, &Config::default())
+        Self::in_memory(RecordLocation::None, &Config::default())
     }
 
-    fn in_memory(place: Place, config: &Config) -> Result<Self> {
+    fn in_memory(place: RecordLocation, config: &Config) -> Result<Self> {
         let connection = schema::open_in_memory()?;
-        let server = Server::alone();
+        let server = ServerRegistration::alone();
         let bytes = config.retention.bytes.min(MOST_IN_MEMORY);
         let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
         let inner = Inner { place, writer, reader: None, server, ledger: Ledger::default() };
@@ -117,12 +117,12 @@ impl Store {
         }
         log::empty_beside(&mut opened.connection, path)
             .map_err(|error| Fault::unavailable(path, error))?;
-        let server = Server::enter(path)?;
+        let server = ServerRegistration::enter(path)?;
         let reader = schema::open_for_reading(path)?;
         let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))
             .map_err(|error| Fault::unavailable(path, error.message))?;
         let store = Self(Arc::new(Inner {
-            place: Place::File(path.to_owned()),
+            place: RecordLocation::File(path.to_owned()),
             writer,
             reader: Some(Arc::new(Mutex::new(reader))),
             server,
@@ -142,14 +142,14 @@ impl Store {
 
     /// Returns whether calls are recorded.
     pub fn records(&self) -> bool {
-        self.0.place != Place::None
+        self.0.place != RecordLocation::None
     }
 
     /// Returns the path of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.place {
-            Place::File(path) => Some(path),
-            Place::None | Place::Memory => None,
+            RecordLocation::File(path) => Some(path),
+            RecordLocation::None | RecordLocation::Memory => None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
 
 /// The location of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum RecordLocation {
     /// Calls are not recorded, and the state of sessions is in memory.
     None,
     /// In memory, until the server ends.
@@ -17,7 +17,7 @@ pub enum Place {
     File(PathBuf),
 }
 
-impl Place {
+impl RecordLocation {
     /// Returns the location that `--store` selects. By default it is a file in the state folder of
     /// the operating system.
     pub fn of(config: &Config) -> Result<Self> {

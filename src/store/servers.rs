@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use super::{schema::Fault, sessions::store_states_left_behind, time::now};
 
 /// The registration of this server in the file.
-pub(super) struct Server {
+pub(super) struct ServerRegistration {
     pub id: Arc<str>,
     /// The folder of the locks; `None` for a record in memory.
     pub folder: Option<PathBuf>,
@@ -21,7 +21,7 @@ pub(super) struct Server {
     lock: Mutex<Option<File>>,
 }
 
-impl Server {
+impl ServerRegistration {
     pub fn alone() -> Self {
         Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
     }
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerRegistration {
     fn drop(&mut self) {
         self.leave();
     }

@@ -34,17 +34,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
 
 /// A write. It is repeated if its transaction fails.
-type Work = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
+type WriteOperation = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
 
-struct Job {
-    work: Work,
+struct QueuedWrite {
+    work: WriteOperation,
     bytes: usize,
     done: Option<oneshot::Sender<()>>,
     /// Called with whether the write was committed.
     settle: Option<Box<dyn FnOnce(bool) + Send>>,
 }
 
-impl Job {
+impl QueuedWrite {
     fn new(
         bytes: usize,
         work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
@@ -55,12 +55,12 @@ impl Job {
 
 /// Accepts writes. When it is dropped, the thread finishes the queue and ends.
 pub(super) struct Writer {
-    jobs: SyncSender<Job>,
-    state: Arc<State>,
+    jobs: SyncSender<QueuedWrite>,
+    state: Arc<WriterState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WriterState {
     /// The number of writes that are queued or running.
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
@@ -70,7 +70,7 @@ struct State {
     lost: AtomicUsize,
 }
 
-impl State {
+impl WriterState {
     fn release(&self, bytes: usize) {
         self.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
         self.queued.fetch_sub(1, Ordering::AcqRel);
@@ -84,7 +84,7 @@ impl Writer {
         path: Option<PathBuf>,
     ) -> Result<Self> {
         let (jobs, queue) = sync_channel(QUEUE);
-        let state = Arc::<State>::default();
+        let state = Arc::<WriterState>::default();
         let loop_state = Arc::downgrade(&state);
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
         let trimmer = Trimmer::new(retention);
@@ -108,7 +108,7 @@ impl Writer {
         bytes: usize,
         work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) {
-        self.send(Job::new(bytes, work));
+        self.send(QueuedWrite::new(bytes, work));
     }
 
     /// Queues a write of `bytes` bytes. `settle` is called once, with whether the write was
@@ -119,7 +119,7 @@ impl Writer {
         work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
         settle: impl FnOnce(bool) + Send + 'static,
     ) {
-        self.send(Job { settle: Some(Box::new(settle)), ..Job::new(bytes, work) });
+        self.send(QueuedWrite { settle: Some(Box::new(settle)), ..QueuedWrite::new(bytes, work) });
     }
 
     /// Like `queue`. The future is ready when the write is on disk, or after the timeout.
@@ -129,7 +129,7 @@ impl Writer {
     {
         let (done, written) = oneshot::channel();
         let waits = !self.state.behind.load(Ordering::Acquire);
-        self.send(Job { done: waits.then_some(done), ..Job::new(bytes, work) });
+        self.send(QueuedWrite { done: waits.then_some(done), ..QueuedWrite::new(bytes, work) });
         async move {
             if waits {
                 let _ = tokio::time::timeout(PATIENCE, written).await;
@@ -142,7 +142,7 @@ impl Writer {
         // Usually nothing is queued, and the thread need not be woken.
         let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
             let (done, written) = oneshot::channel();
-            self.send(Job { done: Some(done), ..Job::new(0, |_| Ok(())) });
+            self.send(QueuedWrite { done: Some(done), ..QueuedWrite::new(0, |_| Ok(())) });
             written
         });
         async move {
@@ -152,7 +152,7 @@ impl Writer {
         }
     }
 
-    fn send(&self, job: Job) {
+    fn send(&self, job: QueuedWrite) {
         let bytes = job.bytes;
         let queued = self.state.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         self.state.queued.fetch_add(1, Ordering::AcqRel);
@@ -177,7 +177,7 @@ impl Writer {
 struct Desk {
     connection: Connection,
     /// Dropped with the owner of the writer.
-    state: Weak<State>,
+    state: Weak<WriterState>,
     trimmer: Trimmer,
     name: String,
     /// Whether the last transaction failed, so that only the first failure is logged.
@@ -187,7 +187,7 @@ struct Desk {
 }
 
 /// Runs the writer thread.
-fn run(mut desk: Desk, queue: &Receiver<Job>) {
+fn run(mut desk: Desk, queue: &Receiver<QueuedWrite>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
@@ -217,7 +217,7 @@ impl Desk {
         }
     }
 
-    fn release(&self, job: &Job) {
+    fn release(&self, job: &QueuedWrite) {
         if let Some(state) = self.state.upgrade() {
             state.release(job.bytes);
         }
@@ -225,7 +225,7 @@ impl Desk {
 
     /// Writes the batch. Waits as long as another process locks the file. Returns whether the batch
     /// was committed.
-    fn commit(&mut self, batch: &mut [Job]) -> bool {
+    fn commit(&mut self, batch: &mut [QueuedWrite]) -> bool {
         while !self.broken {
             match self.attempt(batch) {
                 Ok(()) => {
@@ -256,7 +256,7 @@ impl Desk {
         false
     }
 
-    fn attempt(&self, batch: &[Job]) -> rusqlite::Result<()> {
+    fn attempt(&self, batch: &[QueuedWrite]) -> rusqlite::Result<()> {
         // Dropping the transaction without a commit rolls it back.
         let transaction = rusqlite::Transaction::new_unchecked(
             &self.connection,

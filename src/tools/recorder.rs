@@ -23,7 +23,7 @@ use crate::{
     },
     session::{Connection, Session},
     store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
-    upstream::Found,
+    upstream::PageObservations,
 };
 
 /// A result in the record: as it was sent, with numbers in place of pictures.
@@ -212,7 +212,7 @@ impl Recording {
     }
 
     /// Takes the upstream server's result: what was found in it, and its text.
-    pub fn passed(&mut self, found: Found, text: Box<str>) {
+    pub fn passed(&mut self, found: PageObservations, text: Box<str>) {
         self.page_snapshot = found.snapshot.map(Into::into);
         self.repeated = found.repeated;
         self.passed = Some(text);

@@ -35,7 +35,7 @@ use crate::{
         SystemClock,
     },
     store::Store,
-    upstream::{Found, Offered, Upstreams},
+    upstream::{Offered, PageObservations, Upstreams},
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -397,7 +397,7 @@ impl Registry {
             Err(error) if tool.is_playwright() => {
                 let error = self.with_offered_tools(self.manager.add_resume_hint(error).await);
                 let result = playwright::failure(&playwright::error_text(&error));
-                recording.passed(Found::default(), result.to_string().into());
+                recording.passed(PageObservations::default(), result.to_string().into());
                 Ok(Answer::Passed(result))
             }
             Err(error) => Err(self.manager.add_resume_hint(error).await),
@@ -640,7 +640,7 @@ impl Registry {
             Err(message) => {
                 connection.wait_turn(turn).await;
                 let result = playwright::failure(&message);
-                recording.passed(Found::default(), result.to_string().into());
+                recording.passed(PageObservations::default(), result.to_string().into());
                 return Ok(Answer::Passed(result));
             }
         };
@@ -678,7 +678,7 @@ impl Registry {
                 recording.look_at(&page).await;
             }
         }
-        recording.passed(Found::default(), result.to_string().into());
+        recording.passed(PageObservations::default(), result.to_string().into());
         Ok(Answer::Passed(result))
     }
 

@@ -90,7 +90,7 @@ struct Pending {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct RpcMessage {
     #[serde(default)]
     id: Value,
     method: Option<String>,
@@ -285,10 +285,10 @@ impl Client {
     }
 
     fn receive_here(&self, text: &[u8]) {
-        if let Ok(message) = serde_json::from_slice::<Message>(text) {
+        if let Ok(message) = serde_json::from_slice::<RpcMessage>(text) {
             return self.take(message);
         }
-        match serde_json::from_slice::<Vec<Message>>(text) {
+        match serde_json::from_slice::<Vec<RpcMessage>>(text) {
             Ok(messages) => messages.into_iter().for_each(|message| self.take(message)),
             Err(error) if !text.trim_ascii().is_empty() => {
                 let begin = String::from_utf8_lossy(&text[..text.len().min(200)]).into_owned();
@@ -298,8 +298,8 @@ impl Client {
         }
     }
 
-    fn take(&self, message: Message) {
-        let Message { id, method, params, result, error } = message;
+    fn take(&self, message: RpcMessage) {
+        let RpcMessage { id, method, params, result, error } = message;
         match method {
             Some(method) if id.is_null() => self.told(&method, params),
             Some(method) => {

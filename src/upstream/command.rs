@@ -22,7 +22,7 @@ pub(super) struct Command {
 }
 
 /// The values of the placeholders for a session.
-pub(super) struct Place<'a> {
+pub(super) struct CommandValues<'a> {
     pub session_id: &'a str,
     /// The folder where its server writes files.
     pub folder: &'a Path,
@@ -56,7 +56,7 @@ impl Command {
 
     /// Returns the words for a session. With HTTP and without the placeholder `{port}`, adds
     /// `--port`, which @playwright/mcp expects.
-    fn words_for(&self, place: &Place<'_>) -> Vec<OsString> {
+    fn words_for(&self, place: &CommandValues<'_>) -> Vec<OsString> {
         let port = place.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self
             .words
@@ -73,7 +73,7 @@ impl Command {
     }
 
     /// Returns the process for a session, which is not started yet.
-    pub fn process(&self, place: &Place<'_>) -> Process {
+    pub fn process(&self, place: &CommandValues<'_>) -> Process {
         let words = self.words_for(place);
         // On Windows, the file of `npx` has another name.
         let program = which::which(&words[0]).map_or_else(|_| words[0].clone(), Into::into);
@@ -107,7 +107,7 @@ mod tests {
             transport,
             ..UpstreamConfig::default()
         };
-        let place = Place { session_id: "id", folder: Path::new("/out"), port };
+        let place = CommandValues { session_id: "id", folder: Path::new("/out"), port };
         Ok(Command::read(&config)?.words_for(&place))
     }
 

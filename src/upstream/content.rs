@@ -22,14 +22,14 @@ const LONGEST_FILE: u64 = 16 << 20;
 
 /// The data about the session's pages in a result.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Found {
+pub struct PageObservations {
     pub snapshot: Option<String>,
     pub console: Vec<ConsoleMessage>,
     /// The messages of a list of all messages, some of which earlier results may have had.
     pub(super) listed: Vec<ConsoleMessage>,
     /// The messages of `listed` that earlier results had.
     pub repeated: Vec<ConsoleMessage>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PageUrls>,
 }
 
 /// The number of console messages in the results of a server so far, by their hash.
@@ -43,7 +43,7 @@ impl Heard {
     /// Moves the new messages of `found.listed` to `found.console`, and the others to
     /// `found.repeated`. If the list has more equal messages than earlier results had, the
     /// additional ones are new.
-    pub fn sort_out(&mut self, found: &mut Found) {
+    pub fn sort_out(&mut self, found: &mut PageObservations) {
         let mut heard_before: HashMap<u64, usize> = HashMap::new();
         let mut new = Vec::new();
         for message in std::mem::take(&mut found.listed) {
@@ -76,7 +76,7 @@ fn hash(message: &ConsoleMessage) -> u64 {
 
 /// The URLs of pages in a result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub(super) enum PageUrls {
     /// The current page.
     Current(String),
     /// All pages, and the index of the current one.
@@ -116,8 +116,8 @@ impl Files {
 
 /// Extracts the data from `result`. `seen` is the number of the last console message, if messages
 /// are numbered.
-pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found {
-    let mut found = Found::default();
+pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> PageObservations {
+    let mut found = PageObservations::default();
     let texts =
         result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     for text in texts {
@@ -147,7 +147,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> Found
                 "Console messages" => found.console.extend(numbered_messages(body.lines(), seen)),
                 "Page" | "Page state" => {
                     let url = body.lines().find_map(|line| line.strip_prefix("- Page URL: "));
-                    found.places.extend(url.map(|url| Place::Current(url.to_owned())));
+                    found.places.extend(url.map(|url| PageUrls::Current(url.to_owned())));
                 }
                 "Result" if body.starts_with("Total messages: ") => {
                     let listed = body.lines().skip_while(|line| !line.is_empty());
@@ -253,7 +253,7 @@ enum Style {
 impl Style {
     /// Returns the part of `line` that begins a message after `last`; `None` if the line continues
     /// `last`.
-    fn begins<'a>(self, line: &'a str, last: Option<&Entry>) -> Option<&'a str> {
+    fn begins<'a>(self, line: &'a str, last: Option<&PendingMessage>) -> Option<&'a str> {
         match self {
             Self::Timed => {
                 let (time, rest) = line.strip_prefix('[')?.split_once("ms] ")?;
@@ -270,13 +270,13 @@ impl Style {
 }
 
 /// A message whose lines are being read.
-struct Entry {
+struct PendingMessage {
     /// Whether it has a tag with its level. Uncaught errors of the page have none.
     is_tagged: bool,
     message: ConsoleMessage,
 }
 
-impl Entry {
+impl PendingMessage {
     fn of(text: &str) -> Self {
         match tag(text) {
             Some((level, text)) => {
@@ -344,18 +344,18 @@ fn tag(text: &str) -> Option<(ConsoleLevel, &str)> {
 
 /// Reads messages. Lines that begin no message continue the previous one.
 fn messages<'a>(lines: impl Iterator<Item = &'a str>, style: Style) -> Vec<ConsoleMessage> {
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<PendingMessage> = Vec::new();
     for line in lines.filter(|line| !line.trim().is_empty()) {
         match (style.begins(line, entries.last()), entries.last_mut()) {
-            (Some(text), _) => entries.push(Entry::of(text)),
-            (None, Some(Entry { message, .. })) => {
+            (Some(text), _) => entries.push(PendingMessage::of(text)),
+            (None, Some(PendingMessage { message, .. })) => {
                 message.text.push('\n');
                 message.text.push_str(line);
             }
             (None, None) => {}
         }
     }
-    entries.into_iter().map(Entry::finish).collect()
+    entries.into_iter().map(PendingMessage::finish).collect()
 }
 
 fn is_same(one: &ConsoleMessage, other: &ConsoleMessage) -> bool {
@@ -416,9 +416,9 @@ fn place(text: &str) -> Option<(&str, &str, u64)> {
 }
 
 /// Reads tabs like `- 0: (current) [title](url)`, or the statement that no tab is open.
-fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
+fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<PageUrls> {
     if lines.clone().any(|line| line.starts_with("No open tabs")) {
-        return Some(Place::All { urls: Vec::new(), current: 0 });
+        return Some(PageUrls::All { urls: Vec::new(), current: 0 });
     }
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
@@ -435,11 +435,11 @@ fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Place> {
             urls.push(url.to_owned());
         }
     }
-    (!urls.is_empty()).then_some(Place::All { urls, current })
+    (!urls.is_empty()).then_some(PageUrls::All { urls, current })
 }
 
 /// Reads pages like `1: url [selected]` or `1: title (url) [selected]`.
-fn pages<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Place> {
+fn pages<'a>(lines: impl Iterator<Item = &'a str>) -> Option<PageUrls> {
     let (mut urls, mut current) = (Vec::new(), 0);
     for line in lines {
         let Some((number, url)) = line.split_once(": ") else { continue };
@@ -454,7 +454,7 @@ fn pages<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Place> {
         let titled = url.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
         urls.push(titled.map_or(url, |(_, url)| url).to_owned());
     }
-    (!urls.is_empty()).then_some(Place::All { urls, current })
+    (!urls.is_empty()).then_some(PageUrls::All { urls, current })
 }
 
 #[cfg(test)]
@@ -464,7 +464,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str, files: &Files, seen: &mut u64) -> Found {
+    fn read(text: &str, files: &Files, seen: &mut u64) -> PageObservations {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(find(&json!({"content": [{"type": "text", "text": text}]}), files, seen))
     }
@@ -476,7 +476,7 @@ mod tests {
         (base, files)
     }
 
-    fn told(found: &Found) -> Vec<(ConsoleLevel, &str, Option<&str>, Option<u64>)> {
+    fn told(found: &PageObservations) -> Vec<(ConsoleLevel, &str, Option<&str>, Option<u64>)> {
         let messages = found.listed.iter().chain(&found.console);
         messages.map(|one| (one.level, one.text.as_str(), one.url.as_deref(), one.line)).collect()
     }
@@ -491,7 +491,7 @@ mod tests {
         let answer = "### Ran Playwright code\n```js\nawait page.goto('x');\n### Page\n- Page URL: http://evil/\n```\n### Page\n- Page URL: http://a/\n- Page Title: T\n### Snapshot\n- [Snapshot](out/page.yml)\n### Events\n- New console entries: out/console.log#L2-L4";
         let found = read(answer, &files, &mut 0);
         assert_eq!(found.snapshot.as_deref(), Some("- button \"Go\" [ref=e2]"));
-        assert_eq!(found.places, [Place::Current("http://a/".into())]);
+        assert_eq!(found.places, [PageUrls::Current("http://a/".into())]);
         let expected = [
             (ConsoleLevel::Warn, "w", Some("http://a/b.js"), Some(12)),
             (ConsoleLevel::Error, "Error: 8\n    at f (x:1:2)", None, None),
@@ -536,7 +536,7 @@ mod tests {
             Some("uid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"")
         );
         let urls = vec!["about:blank".to_owned(), "http://a/".to_owned()];
-        assert_eq!(found.places, [Place::All { urls, current: 1 }]);
+        assert_eq!(found.places, [PageUrls::All { urls, current: 1 }]);
         let expected =
             [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
         assert_eq!(told(&found), expected);
@@ -576,10 +576,10 @@ mod tests {
             &mut 0,
         );
         let urls = vec!["http://a/(x)".to_owned(), "about:blank".to_owned()];
-        assert_eq!(found.places, [Place::All { urls, current: 1 }]);
+        assert_eq!(found.places, [PageUrls::All { urls, current: 1 }]);
         let none =
             read("### Result\nNo open tabs. Navigate to a URL to create one.", &files, &mut 0);
-        assert_eq!(none.places, [Place::All { urls: Vec::new(), current: 0 }]);
+        assert_eq!(none.places, [PageUrls::All { urls: Vec::new(), current: 0 }]);
         std::fs::remove_dir_all(base).unwrap();
     }
 
@@ -601,7 +601,11 @@ mod tests {
         let mut heard = Heard::default();
         let mut sort = |events: &[&str], listed: &[&str]| {
             let all = |texts: &[&str]| texts.iter().map(|text| log(text)).collect::<Vec<_>>();
-            let mut found = Found { console: all(events), listed: all(listed), ..Found::default() };
+            let mut found = PageObservations {
+                console: all(events),
+                listed: all(listed),
+                ..PageObservations::default()
+            };
             heard.sort_out(&mut found);
             (texts(&found.repeated), texts(&found.console))
         };

@@ -32,7 +32,7 @@ impl From<&UpstreamConfig> for Policy {
 
 /// The state of a server. Times are relative to the creation of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum HealthState {
     Starting,
     /// It is running, and has missed this many consecutive pings.
     Healthy {
@@ -69,49 +69,51 @@ pub(super) enum Event {
 #[derive(Debug, Clone)]
 pub(super) struct Health {
     policy: Policy,
-    state: State,
+    state: HealthState,
     /// The times of the restarts in the window.
     restarted: VecDeque<Duration>,
 }
 
 impl Health {
     pub fn new(policy: Policy) -> Self {
-        Self { policy, state: State::Starting, restarted: VecDeque::new() }
+        Self { policy, state: HealthState::Starting, restarted: VecDeque::new() }
     }
 
     /// Returns the state after `event`. Events that are impossible in a state change nothing.
-    pub fn on(&mut self, event: Event, now: Duration) -> State {
+    pub fn on(&mut self, event: Event, now: Duration) -> HealthState {
         self.state = match (self.state, event) {
-            (State::Starting, Event::Started) | (State::Healthy { .. }, Event::Answered) => {
-                State::Healthy { missed: 0 }
+            (HealthState::Starting, Event::Started)
+            | (HealthState::Healthy { .. }, Event::Answered) => HealthState::Healthy { missed: 0 },
+            (HealthState::Healthy { missed }, Event::Missed) if missed + 1 < self.policy.misses => {
+                HealthState::Healthy { missed: missed + 1 }
             }
-            (State::Healthy { missed }, Event::Missed) if missed + 1 < self.policy.misses => {
-                State::Healthy { missed: missed + 1 }
-            }
-            (State::Healthy { .. }, Event::Missed) => State::Unhealthy,
-            (State::Starting | State::Healthy { .. } | State::Unhealthy, Event::Gone) => {
-                self.after_end(now)
-            }
-            (State::Restarting { at } | State::Degraded { until: at }, Event::Due) if at <= now => {
+            (HealthState::Healthy { .. }, Event::Missed) => HealthState::Unhealthy,
+            (
+                HealthState::Starting | HealthState::Healthy { .. } | HealthState::Unhealthy,
+                Event::Gone,
+            ) => self.after_end(now),
+            (HealthState::Restarting { at } | HealthState::Degraded { until: at }, Event::Due)
+                if at <= now =>
+            {
                 self.forget_old(now);
                 self.restarted.push_back(now);
-                State::Starting
+                HealthState::Starting
             }
             (unchanged, _) => unchanged,
         };
         self.state
     }
 
-    fn after_end(&mut self, now: Duration) -> State {
+    fn after_end(&mut self, now: Duration) -> HealthState {
         self.forget_old(now);
         let already = self.restarted.len();
         if already < self.policy.restarts {
             let doubled = u32::try_from(already).ok().and_then(|times| 2_u32.checked_pow(times));
             let pause = self.policy.pause.saturating_mul(doubled.unwrap_or(u32::MAX));
-            return State::Restarting { at: now.saturating_add(pause) };
+            return HealthState::Restarting { at: now.saturating_add(pause) };
         }
         let first = self.restarted.front().copied().unwrap_or(now);
-        State::Degraded { until: first.saturating_add(self.policy.window) }
+        HealthState::Degraded { until: first.saturating_add(self.policy.window) }
     }
 
     fn forget_old(&mut self, now: Duration) {
@@ -139,23 +141,26 @@ mod tests {
     #[test]
     fn the_policy_is_that_of_seed_002() {
         let mut health = Health::new(seed_002());
-        assert_eq!(health.on(Event::Started, seconds(0)), State::Healthy { missed: 0 });
-        assert_eq!(health.on(Event::Missed, seconds(30)), State::Healthy { missed: 1 });
-        assert_eq!(health.on(Event::Missed, seconds(60)), State::Healthy { missed: 2 });
-        assert_eq!(health.on(Event::Missed, seconds(90)), State::Unhealthy);
+        assert_eq!(health.on(Event::Started, seconds(0)), HealthState::Healthy { missed: 0 });
+        assert_eq!(health.on(Event::Missed, seconds(30)), HealthState::Healthy { missed: 1 });
+        assert_eq!(health.on(Event::Missed, seconds(60)), HealthState::Healthy { missed: 2 });
+        assert_eq!(health.on(Event::Missed, seconds(90)), HealthState::Unhealthy);
         let mut now = seconds(90);
         for pause in [1, 2, 4] {
             let due = now + seconds(pause);
-            assert_eq!(health.on(Event::Gone, now), State::Restarting { at: due });
-            assert_eq!(health.on(Event::Due, due), State::Starting);
-            assert_eq!(health.on(Event::Started, due), State::Healthy { missed: 0 });
+            assert_eq!(health.on(Event::Gone, now), HealthState::Restarting { at: due });
+            assert_eq!(health.on(Event::Due, due), HealthState::Starting);
+            assert_eq!(health.on(Event::Started, due), HealthState::Healthy { missed: 0 });
             now = due;
         }
         // 5 minutes after the first of the three.
-        assert_eq!(health.on(Event::Gone, now), State::Degraded { until: seconds(391) });
-        assert_eq!(health.on(Event::Due, seconds(390)), State::Degraded { until: seconds(391) });
-        assert_eq!(health.on(Event::Due, seconds(391)), State::Starting);
-        assert_eq!(health.on(Event::Started, seconds(392)), State::Healthy { missed: 0 });
+        assert_eq!(health.on(Event::Gone, now), HealthState::Degraded { until: seconds(391) });
+        assert_eq!(
+            health.on(Event::Due, seconds(390)),
+            HealthState::Degraded { until: seconds(391) }
+        );
+        assert_eq!(health.on(Event::Due, seconds(391)), HealthState::Starting);
+        assert_eq!(health.on(Event::Started, seconds(392)), HealthState::Healthy { missed: 0 });
     }
 
     #[test]
@@ -165,7 +170,7 @@ mod tests {
         health.on(Event::Missed, seconds(30));
         health.on(Event::Missed, seconds(60));
         health.on(Event::Answered, seconds(90));
-        assert_eq!(health.on(Event::Missed, seconds(120)), State::Healthy { missed: 1 });
+        assert_eq!(health.on(Event::Missed, seconds(120)), HealthState::Healthy { missed: 1 });
     }
 
     fn any_event() -> impl Strategy<Value = Event> {
@@ -201,11 +206,11 @@ mod tests {
         ) {
             let (window, most) = (policy.window, policy.restarts.max(1));
             let mut health = Health::new(policy);
-            let (mut now, mut state, mut restarts) = (Duration::ZERO, State::Starting, Vec::new());
+            let (mut now, mut state, mut restarts) = (Duration::ZERO, HealthState::Starting, Vec::new());
             for (event, passed) in steps {
                 now += Duration::from_millis(passed);
                 let after = health.on(event, now);
-                if let (State::Restarting { at } | State::Degraded { until: at }, State::Starting) = (state, after) {
+                if let (HealthState::Restarting { at } | HealthState::Degraded { until: at }, HealthState::Starting) = (state, after) {
                     prop_assert!(at <= now && event == Event::Due);
                     restarts.push(now);
                 }
@@ -231,10 +236,10 @@ mod tests {
                 let state = health.on(if answered { Event::Answered } else { Event::Missed }, Duration::ZERO);
                 row = if answered { 0 } else { row + 1 };
                 if row == most {
-                    prop_assert_eq!(state, State::Unhealthy);
+                    prop_assert_eq!(state, HealthState::Unhealthy);
                     break;
                 }
-                prop_assert_eq!(state, State::Healthy { missed: row });
+                prop_assert_eq!(state, HealthState::Healthy { missed: row });
             }
         }
 
@@ -245,23 +250,23 @@ mod tests {
             steps in proptest::collection::vec((any_event(), 0..120_000_u64), 0..100),
         ) {
             let mut health = Health::new(policy);
-            let (mut now, mut state) = (Duration::ZERO, State::Starting);
+            let (mut now, mut state) = (Duration::ZERO, HealthState::Starting);
             for (event, passed) in steps {
                 now += Duration::from_millis(passed);
                 state = health.on(event, now);
             }
             for _ in 0..4 {
                 state = match state {
-                    State::Healthy { .. } => break,
-                    State::Starting => health.on(Event::Started, now),
-                    State::Unhealthy => health.on(Event::Gone, now),
-                    State::Restarting { at } | State::Degraded { until: at } => {
+                    HealthState::Healthy { .. } => break,
+                    HealthState::Starting => health.on(Event::Started, now),
+                    HealthState::Unhealthy => health.on(Event::Gone, now),
+                    HealthState::Restarting { at } | HealthState::Degraded { until: at } => {
                         now = now.max(at);
                         health.on(Event::Due, now)
                     }
                 };
             }
-            prop_assert!(matches!(state, State::Healthy { .. }), "{state:?}");
+            prop_assert!(matches!(state, HealthState::Healthy { .. }), "{state:?}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) async fn listens(port: u16) {
 pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>, port: u16) {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let link = Arc::new(Link {
+    let link = Arc::new(HttpUpstream {
         client: client.clone(),
         web: Web::builder(TokioExecutor::new()).build(connector),
         url: format!("http://localhost:{port}/mcp"),
@@ -83,7 +83,7 @@ pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>,
     });
 }
 
-struct Link {
+struct HttpUpstream {
     client: Arc<Client>,
     web: Web<HttpConnector, Full<Bytes>>,
     url: String,
@@ -92,7 +92,7 @@ struct Link {
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-impl Link {
+impl HttpUpstream {
     fn request(&self, method: Method, body: String) -> Result<Request<Full<Bytes>>, Failed> {
         let mut request = Request::builder().method(method).uri(&self.url);
         if let Some(session) = self.session.get() {
@@ -175,7 +175,7 @@ impl Link {
 
     async fn read_events(&self, response: Response<Incoming>) -> Result<(), Failed> {
         let mut body = response.into_body();
-        let mut events = Events::default();
+        let mut events = ServerSentEvents::default();
         while let Some(frame) = body.frame().await {
             if let Ok(data) = frame?.into_data() {
                 events.feed(&data, |message| self.client.receive(message));
@@ -201,12 +201,12 @@ fn is_events(response: &Response<Incoming>) -> bool {
 
 /// A parser of server-sent events, which reads only their data.
 #[derive(Default)]
-struct Events {
+struct ServerSentEvents {
     line: Vec<u8>,
     data: Vec<u8>,
 }
 
-impl Events {
+impl ServerSentEvents {
     fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
@@ -250,7 +250,7 @@ mod tests {
             let end = if returns { "\r\n" } else { "\n" };
             let events = messages.iter().map(|data| format!("event: message{end}id: 7{end}data: {data}{end}{end}"));
             let stream = format!(":ping{end}{end}{}", events.collect::<String>());
-            let (mut parser, mut taken) = (Events::default(), Vec::new());
+            let (mut parser, mut taken) = (ServerSentEvents::default(), Vec::new());
             for part in stream.as_bytes().chunks(size) {
                 parser.feed(part, |message| taken.push(String::from_utf8(message.to_vec()).unwrap()));
             }

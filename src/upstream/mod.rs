@@ -23,7 +23,7 @@ mod supervisor;
 mod upstreams;
 
 pub use client::{OnProgress, Told};
-pub use content::Found;
+pub use content::PageObservations;
 pub use state::{Kept, Replayed};
 pub use supervisor::{Passed, Upstream, Vitals};
 pub use upstreams::{Offered, Upstreams};

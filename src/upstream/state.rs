@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     client::{Client, Failure, ToolResult},
-    content::Place,
+    content::PageUrls,
 };
 use crate::offload;
 
@@ -29,11 +29,11 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn take_in(&mut self, places: Vec<Place>) {
+    pub(super) fn take_in(&mut self, places: Vec<PageUrls>) {
         for place in places {
             match place {
-                Place::All { urls, current } => (self.urls, self.current) = (urls, current),
-                Place::Current(url) => match self.urls.get_mut(self.current) {
+                PageUrls::All { urls, current } => (self.urls, self.current) = (urls, current),
+                PageUrls::Current(url) => match self.urls.get_mut(self.current) {
                     Some(known) => *known = url,
                     None => (self.urls, self.current) = (vec![url], 0),
                 },
@@ -216,12 +216,12 @@ mod tests {
     #[test]
     fn the_latest_urls_of_pages_are_kept() {
         let mut kept = Kept::default();
-        kept.take_in(vec![Place::Current("a".into()), Place::Current("b".into())]);
+        kept.take_in(vec![PageUrls::Current("a".into()), PageUrls::Current("b".into())]);
         assert_eq!(kept.urls, ["b"]);
         let urls = vec!["b".to_owned(), "c".to_owned()];
-        kept.take_in(vec![Place::All { urls, current: 1 }, Place::Current("d".into())]);
+        kept.take_in(vec![PageUrls::All { urls, current: 1 }, PageUrls::Current("d".into())]);
         assert_eq!((kept.urls.clone(), kept.current), (vec!["b".to_owned(), "d".to_owned()], 1));
-        kept.take_in(vec![Place::All { urls: Vec::new(), current: 0 }]);
+        kept.take_in(vec![PageUrls::All { urls: Vec::new(), current: 0 }]);
         assert!(kept.is_empty());
     }
 

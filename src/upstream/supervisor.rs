@@ -14,8 +14,8 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     client::{Client, Failure, OnProgress, ToolResult},
-    content::{self, Files, Found, Heard},
-    health::{Event, Health, Policy, State},
+    content::{self, Files, Heard, PageObservations},
+    health::{Event, Health, HealthState, Policy},
     state::{Kept, Replayed, Talk},
     upstreams::{Running, Upstreams},
 };
@@ -29,7 +29,7 @@ pub struct Passed {
     pub result: Value,
     /// The result as the server sent it, byte for byte.
     pub text: Box<str>,
-    pub found: Found,
+    pub found: PageObservations,
 }
 
 /// The state of a server, for monitoring.
@@ -57,7 +57,7 @@ impl Vitals {
 }
 
 #[derive(Clone)]
-enum Status {
+enum ServerStatus {
     /// It was not called yet.
     Asleep,
     Starting,
@@ -74,7 +74,7 @@ pub struct Upstream {
     id: Arc<str>,
     /// The folder where it writes files.
     folder: PathBuf,
-    status: watch::Sender<Status>,
+    status: watch::Sender<ServerStatus>,
     wanted: watch::Sender<bool>,
     /// The running server. Stored here so that it can be ended after its caller was dropped.
     running: tokio::sync::Mutex<Option<Running>>,
@@ -99,7 +99,7 @@ impl Upstream {
             folder: shared.folder(&id),
             shared,
             id,
-            status: watch::Sender::new(Status::Asleep),
+            status: watch::Sender::new(ServerStatus::Asleep),
             wanted: watch::Sender::new(false),
             running: tokio::sync::Mutex::default(),
             memory: Mutex::default(),
@@ -116,7 +116,7 @@ impl Upstream {
 
     /// Returns whether no call has started it yet.
     pub(super) fn is_asleep(&self) -> bool {
-        !*self.wanted.borrow() && matches!(*self.status.borrow(), Status::Asleep)
+        !*self.wanted.borrow() && matches!(*self.status.borrow(), ServerStatus::Asleep)
     }
 
     /// Sets the state to restore when it starts.
@@ -157,13 +157,16 @@ impl Upstream {
         let mut status = self.status.subscribe();
         let settled = status
             .wait_for(|status| {
-                matches!(status, Status::Up(_) | Status::Degraded(_) | Status::Ended)
+                matches!(
+                    status,
+                    ServerStatus::Up(_) | ServerStatus::Degraded(_) | ServerStatus::Ended
+                )
             })
             .await
             .map(|status| status.clone());
         match settled {
-            Ok(Status::Up(client)) => Ok(client),
-            Ok(Status::Degraded(error)) => Err(error),
+            Ok(ServerStatus::Up(client)) => Ok(client),
+            Ok(ServerStatus::Degraded(error)) => Err(error),
             _ => Err(unavailable("the upstream server of this session has been ended")),
         }
     }
@@ -182,7 +185,7 @@ impl Upstream {
     /// Returns the state of the pages. Reads the storage if it may have changed.
     pub async fn look(&self) -> Kept {
         let up = match &*self.status.borrow() {
-            Status::Up(client) => Some(client.clone()),
+            ServerStatus::Up(client) => Some(client.clone()),
             _ => None,
         };
         let due = {
@@ -207,12 +210,12 @@ impl Upstream {
 
     pub fn vitals(&self) -> Vitals {
         match &*self.status.borrow() {
-            Status::Asleep | Status::Ended => Vitals::Asleep,
-            Status::Starting => Vitals::Starting,
-            Status::Up(_) => Vitals::Healthy,
-            Status::Unhealthy => Vitals::Unhealthy,
-            Status::Restarting => Vitals::Restarting,
-            Status::Degraded(_) => Vitals::Degraded,
+            ServerStatus::Asleep | ServerStatus::Ended => Vitals::Asleep,
+            ServerStatus::Starting => Vitals::Starting,
+            ServerStatus::Up(_) => Vitals::Healthy,
+            ServerStatus::Unhealthy => Vitals::Unhealthy,
+            ServerStatus::Restarting => Vitals::Restarting,
+            ServerStatus::Degraded(_) => Vitals::Degraded,
         }
     }
 
@@ -223,15 +226,15 @@ impl Upstream {
         let begun = Instant::now();
         let config = self.shared.config();
         let mut health = Health::new(Policy::from(config));
-        let mut state = State::Starting;
+        let mut state = HealthState::Starting;
         let mut last_error = unavailable("the upstream server was not started");
         loop {
             let event = match state {
-                State::Starting => {
-                    self.status.send_replace(Status::Starting);
+                HealthState::Starting => {
+                    self.status.send_replace(ServerStatus::Starting);
                     match self.start().await {
                         Ok(client) => {
-                            self.status.send_replace(Status::Up(client));
+                            self.status.send_replace(ServerStatus::Up(client));
                             Event::Started
                         }
                         Err(error) => {
@@ -241,7 +244,7 @@ impl Upstream {
                         }
                     }
                 }
-                State::Healthy { .. } => match self.watch().await {
+                HealthState::Healthy { .. } => match self.watch().await {
                     Event::Gone => {
                         last_error = self.clean_up().await;
                         tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has died");
@@ -249,9 +252,9 @@ impl Upstream {
                     }
                     event => event,
                 },
-                State::Unhealthy => {
+                HealthState::Unhealthy => {
                     tracing::warn!(session = &*self.id, "the upstream server hangs and is ended");
-                    self.status.send_replace(Status::Unhealthy);
+                    self.status.send_replace(ServerStatus::Unhealthy);
                     last_error = unavailable(format!(
                         "the upstream server did not answer {} pings and was ended",
                         config.ping_misses
@@ -259,21 +262,25 @@ impl Upstream {
                     self.end_running(Duration::ZERO).await;
                     Event::Gone
                 }
-                State::Restarting { at } => {
+                HealthState::Restarting { at } => {
                     let pause = at.saturating_sub(begun.elapsed());
                     tracing::warn!(session = &*self.id, ?pause, "the upstream server is restarted");
-                    self.status.send_replace(Status::Restarting);
+                    self.status.send_replace(ServerStatus::Restarting);
                     tokio::time::sleep_until(begun + at).await;
                     Event::Due
                 }
-                State::Degraded { until } => {
+                HealthState::Degraded { until } => {
                     let wait = until.saturating_sub(begun.elapsed());
                     tracing::warn!(
                         session = &*self.id,
                         ?wait,
                         "the upstream server fails repeatedly; restarts are paused"
                     );
-                    self.status.send_replace(Status::Degraded(degraded(config, &last_error, wait)));
+                    self.status.send_replace(ServerStatus::Degraded(degraded(
+                        config,
+                        &last_error,
+                        wait,
+                    )));
                     tokio::time::sleep_until(begun + until).await;
                     Event::Due
                 }
@@ -302,7 +309,7 @@ impl Upstream {
     /// Waits for the next event of the running server.
     async fn watch(&self) -> Event {
         let client = match &*self.status.borrow() {
-            Status::Up(client) => client.clone(),
+            ServerStatus::Up(client) => client.clone(),
             _ => return Event::Gone,
         };
         let config = self.shared.config();
@@ -335,7 +342,7 @@ impl Upstream {
 
     /// Ends what is left of a server that died, and returns the error for its calls.
     async fn clean_up(&self) -> TroupeError {
-        self.status.send_replace(Status::Restarting);
+        self.status.send_replace(ServerStatus::Restarting);
         let Some(running) = self.running.lock().await.take() else {
             return unavailable("the upstream server has ended");
         };
@@ -357,8 +364,8 @@ impl Upstream {
 
     /// Ends the server normally: its browser, the server itself, and its child processes.
     pub async fn close(&self) {
-        let before = self.status.send_replace(Status::Ended);
-        if matches!(before, Status::Restarting | Status::Degraded(_))
+        let before = self.status.send_replace(ServerStatus::Ended);
+        if matches!(before, ServerStatus::Restarting | ServerStatus::Degraded(_))
             && self.shared.failure().is_some()
         {
             // Without this session, nothing else would detect when a server can be started again.

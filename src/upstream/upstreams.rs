@@ -14,9 +14,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     client::{Client, Failure},
-    command::{Command, Place},
+    command::{Command, CommandValues},
     guardian::Guardian,
-    health::{Event, Health, Policy, State},
+    health::{Event, Health, HealthState, Policy},
     http,
     ports::{Port, Ports},
     process::{self, Process},
@@ -262,11 +262,11 @@ impl Upstreams {
             return;
         };
         let begun = Instant::now();
-        let (mut health, mut state) = (Health::new(policy), State::Starting);
+        let (mut health, mut state) = (Health::new(policy), HealthState::Starting);
         let mut last = unavailable("no upstream server was started yet");
         loop {
             let event = match state {
-                State::Starting => {
+                HealthState::Starting => {
                     let Some(shared) = shared.upgrade() else { return };
                     match shared.start_spare().await {
                         Ok(()) => {
@@ -280,14 +280,14 @@ impl Upstreams {
                         }
                     }
                 }
-                State::Restarting { at } => {
+                HealthState::Restarting { at } => {
                     let Some(shared) = shared.upgrade() else { return };
                     shared.trial.send_replace(Trial::Running { last: Some(last.clone()) });
                     drop(shared);
                     tokio::time::sleep_until(begun + at).await;
                     Event::Due
                 }
-                State::Degraded { until } => {
+                HealthState::Degraded { until } => {
                     let Some(shared) = shared.upgrade() else { return };
                     let wait = until.saturating_sub(begun.elapsed());
                     tracing::warn!(
@@ -301,7 +301,7 @@ impl Upstreams {
                     Event::Due
                 }
                 // No server runs during the attempts.
-                State::Healthy { .. } | State::Unhealthy => return,
+                HealthState::Healthy { .. } | HealthState::Unhealthy => return,
             };
             state = health.on(event, begun.elapsed());
         }
@@ -409,7 +409,7 @@ impl Upstreams {
         folder: &Path,
         port: Option<u16>,
     ) -> Result<(Process, Option<process::Pipes>)> {
-        let command = self.command.process(&Place { session_id: id, folder, port });
+        let command = self.command.process(&CommandValues { session_id: id, folder, port });
         process::start(command, id, port.is_none(), &self.guardian).map_err(|error| {
             unavailable(format!("`{}` cannot be started: {error}", self.command.program()))
                 .suggestion("check that the program of --upstream is on the PATH")

@@ -44,7 +44,7 @@ use crate::{
     config::{Config, Viewport},
     engine::{
         Browser, Capabilities, Context, ContextObserver, ContextOptions, DownloadStart,
-        EngineError, EngineResult, Page, PageEvent,
+        EngineError, EnginePage, EngineResult, PageEvent,
         connection::Listener,
         network::{Cookie, NetworkRules},
         network_policy::{Egress, Gateway},
@@ -257,7 +257,7 @@ struct CreatedTarget {
 
 #[async_trait]
 impl Context for ChromiumContext {
-    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+    async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
         let mut create = CreateTargetParams::new("about:blank");
         create.browser_context_id = self.browser_context_id();
         create.new_window = (self.state.window_mode != WindowMode::None).then_some(true);

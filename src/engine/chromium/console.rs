@@ -70,12 +70,12 @@ struct ThrownDetails {
 
 #[derive(Deserialize)]
 struct LogEntryAdded {
-    entry: LogEntry,
+    entry: CdpLogEntry,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LogEntry {
+struct CdpLogEntry {
     level: String,
     text: String,
     timestamp: f64,

@@ -196,8 +196,8 @@ struct ContentLength(Option<u64>);
 
 impl<'de> Deserialize<'de> for ContentLength {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Headers;
-        impl<'de> Visitor<'de> for Headers {
+        struct HeadersVisitor;
+        impl<'de> Visitor<'de> for HeadersVisitor {
             type Value = ContentLength;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for ContentLength {
                 Ok(ContentLength(length))
             }
         }
-        deserializer.deserialize_map(Headers)
+        deserializer.deserialize_map(HeadersVisitor)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LogEntry {
+struct BidiLogEntry {
     level: String,
     source: EntrySource,
     text: Option<String>,
@@ -33,7 +33,7 @@ struct EntrySource {
 
 /// Converts a `log.entryAdded` into its frame and the event of its page.
 pub(super) fn translate(method: &str, params: &RawValue) -> Option<(Arc<str>, PageEvent)> {
-    let entry: LogEntry = parse(method, params)?;
+    let entry: BidiLogEntry = parse(method, params)?;
     let kind = entry.method.as_deref().map_or(ConsoleKind::PageError, call_kind);
     let stack = match kind {
         ConsoleKind::PageError => {

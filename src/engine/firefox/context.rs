@@ -15,7 +15,7 @@ use super::{
 };
 use crate::config::Viewport;
 use crate::engine::{
-    Capabilities, Context, EngineResult, Page,
+    Capabilities, Context, EnginePage, EngineResult,
     network::{Cookie, NetworkRules},
 };
 
@@ -52,7 +52,7 @@ impl FirefoxContext {
 
 #[async_trait]
 impl Context for FirefoxContext {
-    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+    async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
         let params = json!({"type": "tab", "userContext": self.id, "background": true});
         let request = self.tabs.request();
         let created: CreatedBrowsingContext =

@@ -19,7 +19,7 @@ struct CookieList {
 #[serde(rename_all = "camelCase")]
 struct BidiCookie {
     name: String,
-    value: BytesValue,
+    value: CookieValue,
     domain: String,
     path: String,
     expiry: Option<f64>,
@@ -30,7 +30,7 @@ struct BidiCookie {
 
 /// A string, or base64 if it is not valid UTF-8.
 #[derive(Deserialize)]
-struct BytesValue {
+struct CookieValue {
     value: String,
 }
 

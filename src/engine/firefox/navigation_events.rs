@@ -44,14 +44,14 @@ pub(super) struct NavigationEvent {
 /// The frames of a page, and the state that gives its events their meaning.
 #[derive(Default)]
 pub(super) struct FrameTable {
-    frames: HashMap<FrameId, FrameRecord>,
+    frames: HashMap<FrameId, FirefoxFrame>,
     /// Running downloads: navigation, URL and Troupe's id.
     downloads: Vec<(Option<Arc<str>>, String, Arc<str>)>,
     begun: u64,
 }
 
 #[derive(Default)]
-struct FrameRecord {
+struct FirefoxFrame {
     parent: Option<FrameId>,
     document: Option<DocumentId>,
     url: String,
@@ -133,10 +133,10 @@ impl FrameTable {
     /// Returns the outcome of `navigation` in `frame`, as far as BiDi has reported it.
     pub fn outcome_of(&self, frame: &str, navigation: &Arc<str>) -> NavigationOutcome {
         match self.frames.get(frame) {
-            Some(FrameRecord { downloaded, .. }) if downloaded.as_ref() == Some(navigation) => {
+            Some(FirefoxFrame { downloaded, .. }) if downloaded.as_ref() == Some(navigation) => {
                 NavigationOutcome::Download
             }
-            Some(FrameRecord { within, .. }) if within.as_ref() == Some(navigation) => {
+            Some(FirefoxFrame { within, .. }) if within.as_ref() == Some(navigation) => {
                 NavigationOutcome::SameDocument
             }
             _ => NavigationOutcome::Document,
@@ -212,12 +212,12 @@ impl FrameTable {
         };
         known.pending.take_if(|pending| *pending == document);
         let early = known.early.take().filter(|(of, url, _)| *of == document && *url == event.url);
-        *known = FrameRecord {
+        *known = FirefoxFrame {
             parent: known.parent.take(),
             document: Some(document.clone()),
             url: event.url.clone(),
             pending: known.pending.take(),
-            ..FrameRecord::default()
+            ..FirefoxFrame::default()
         };
         let mut events = vec![PageEvent::Committed {
             frame: frame.clone(),

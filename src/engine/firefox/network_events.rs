@@ -34,14 +34,14 @@ pub(super) struct BidiRequest {
     pub url: String,
     pub method: String,
     #[serde(default)]
-    pub headers: Vec<Header>,
+    pub headers: Vec<BidiHeader>,
     #[serde(default)]
     destination: Option<String>,
     initiator_type: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Header {
+pub(super) struct BidiHeader {
     pub name: String,
     pub value: HeaderValue,
 }
@@ -58,7 +58,7 @@ struct BidiResponse {
     #[serde(default)]
     status_text: String,
     #[serde(default)]
-    headers: Vec<Header>,
+    headers: Vec<BidiHeader>,
     bytes_received: Option<u64>,
 }
 
@@ -72,12 +72,12 @@ impl BidiResponse {
 }
 
 /// Returns names and values.
-fn header_list(headers: &[Header]) -> Vec<(String, String)> {
-    let pair = |header: &Header| (header.name.clone(), header.value.value.clone());
+fn header_list(headers: &[BidiHeader]) -> Vec<(String, String)> {
+    let pair = |header: &BidiHeader| (header.name.clone(), header.value.value.clone());
     headers.iter().map(pair).collect()
 }
 
-fn header<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
+fn header<'a>(headers: &'a [BidiHeader], name: &str) -> Option<&'a str> {
     let found = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
     found.map(|header| header.value.value.as_str())
 }

@@ -19,7 +19,7 @@ use super::{
     privileged::{MESSAGE_EVENT, PrivilegedMessage, PrivilegedScript},
 };
 use crate::engine::{
-    ContextObserver, Page, PageEvent,
+    ContextObserver, EnginePage, PageEvent,
     connection::{Listener, read_json},
     page_registry::{ExpectedPage, PageRegistry},
 };

@@ -9,7 +9,7 @@ use chromiumoxide::fetcher::{
     BrowserFetcher, BrowserFetcherOptions, BrowserHost, BrowserKind as FetcherKind,
 };
 
-use super::Progress;
+use super::ProgressListener;
 
 /// The fetcher has no timeout: a network that drops packets would block it for ever.
 const DATA_TIMEOUT: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ pub(super) async fn install(
     folder: &Path,
     headless: bool,
     host: Option<&str>,
-    progress: Progress<'_>,
+    progress: ProgressListener<'_>,
 ) -> Result<(), String> {
     // reqwest is built without a TLS provider, because its default is a slow C build. It panics if
     // none is installed. The error of a provider that is already installed is ignored.
@@ -56,7 +56,7 @@ pub(super) async fn install(
 }
 
 /// Reports the size of the download. Returns an error message when no more data arrives.
-async fn watch(folder: &Path, progress: Progress<'_>) -> String {
+async fn watch(folder: &Path, progress: ProgressListener<'_>) -> String {
     let (mut size, mut moved) = (0, Instant::now());
     while moved.elapsed() < DATA_TIMEOUT {
         tokio::time::sleep(LOOK).await;

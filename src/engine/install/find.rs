@@ -5,12 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::places::{Places, WRAPPED};
-use super::{Browser, Channel, InstallError, Source};
+use super::{Channel, InstallError, InstalledBrowser, Source};
 use crate::config::{BrowserKind, Config};
 
 /// Returns the browser that a server with this configuration starts. `--executable-path` has
 /// precedence. A headless server prefers the headless shell, and a headed one needs a full browser.
-pub fn find(kind: BrowserKind, headless: bool, config: &Config) -> Result<Browser, InstallError> {
+pub fn find(
+    kind: BrowserKind,
+    headless: bool,
+    config: &Config,
+) -> Result<InstalledBrowser, InstallError> {
     if let Some(path) = &config.executable_path {
         return given(path);
     }
@@ -22,12 +26,12 @@ pub fn find_in(
     places: &Places,
     kind: BrowserKind,
     headless: bool,
-) -> Result<Browser, InstallError> {
+) -> Result<InstalledBrowser, InstallError> {
     let channels = channels(kind, headless)?;
     for &channel in channels {
         if let Some((path, source)) = of_channel(places, channel) {
             let is_headless_shell = channel == Channel::HeadlessShell;
-            return Ok(Browser { path, channel, source, is_headless_shell });
+            return Ok(InstalledBrowser { path, channel, source, is_headless_shell });
         }
     }
     Err(InstallError::NotFound { kind, headless, searched: searched(places, channels) })
@@ -47,7 +51,7 @@ fn channels(kind: BrowserKind, headless: bool) -> Result<&'static [Channel], Ins
 }
 
 /// Returns the browser at the path that the user has set. Its kind is derived from its name.
-fn given(path: &Path) -> Result<Browser, InstallError> {
+fn given(path: &Path) -> Result<InstalledBrowser, InstallError> {
     // A name without a folder is searched on PATH, as a shell does.
     let path = which::which(path)
         .map_err(|_| InstallError::ExecutableMissing { path: path.to_owned() })?;
@@ -62,7 +66,7 @@ fn given(path: &Path) -> Result<Browser, InstallError> {
         name if name.contains("webkit") => Channel::Webkit,
         _ => Channel::Chromium,
     };
-    Ok(Browser { path, channel, source: Source::Option, is_headless_shell })
+    Ok(InstalledBrowser { path, channel, source: Source::Option, is_headless_shell })
 }
 
 fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {

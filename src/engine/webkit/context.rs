@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::Viewport,
     engine::{
-        Capabilities, Context, ContextObserver, EngineResult, Page,
+        Capabilities, Context, ContextObserver, EnginePage, EngineResult,
         network::{Cookie, NetworkRules},
         process::BrowserShutdown,
     },
@@ -64,7 +64,7 @@ impl WebkitContext {
 
 #[async_trait]
 impl Context for WebkitContext {
-    async fn new_page(&self) -> EngineResult<Arc<dyn Page>> {
+    async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
         Ok(self.shared.open_page().await?)
     }
 

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     config::Viewport,
-    engine::{ContextObserver, EngineError, EngineResult, Page, PageEvent},
+    engine::{ContextObserver, EngineError, EnginePage, EngineResult, PageEvent},
 };
 
 /// Polling interval for a page that loads or navigates…

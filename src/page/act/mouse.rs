@@ -195,7 +195,7 @@ mod tests {
     impl ContextObserver for OpenedPage {
         fn page_opened(
             &self,
-            page: Arc<dyn engine::Page>,
+            page: Arc<dyn engine::EnginePage>,
             _opener: Option<&str>,
         ) -> Arc<dyn PageObserver> {
             let shared = SessionContext {

@@ -31,7 +31,7 @@ impl Query {
 
 /// The matching lines of the snapshot, below the lines of their ancestors.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct FoundElements {
     pub text: String,
     /// The number of matches, including those beyond [`MOST_MATCHES`].
     pub count: u64,
@@ -46,7 +46,7 @@ struct Child {
 
 impl Page {
     /// Returns the matching lines of the whole page, including those that a snapshot folds.
-    pub async fn find(&self, query: &Query) -> Result<Found> {
+    pub async fn find(&self, query: &Query) -> Result<FoundElements> {
         self.in_one_document(|| {
             Box::pin(self.find_in(self.main_frame().clone(), query, MOST_MATCHES, 0))
         })
@@ -59,10 +59,10 @@ impl Page {
         query: &'a Query,
         limit: u64,
         depth: usize,
-    ) -> BoxFuture<'a, Result<Found>> {
+    ) -> BoxFuture<'a, Result<FoundElements>> {
         Box::pin(async move {
             let answer = self.ask_frame(&frame, "find", query.arguments(limit)).await?;
-            let mut found = Found {
+            let mut found = FoundElements {
                 text: answer["text"].as_str().unwrap_or_default().to_owned(),
                 count: answer["count"].as_u64().unwrap_or_default(),
             };

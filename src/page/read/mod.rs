@@ -11,7 +11,7 @@ mod snapshot;
 mod text_diff;
 
 pub use aria_snapshot::AriaSnapshotOptions;
-pub use finding::{Found, MOST_MATCHES, Query};
+pub use finding::{FoundElements, MOST_MATCHES, Query};
 pub use markdown::markdown;
 pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
 pub use snapshot::SnapshotOptions;

@@ -25,12 +25,12 @@ pub struct Table {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Links {
-    links: Vec<Link>,
+    links: Vec<PageLink>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
-struct Link {
+struct PageLink {
     text: String,
     url: String,
     r#ref: String,
@@ -94,7 +94,7 @@ pub struct Elements {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Texts {
+pub struct ElementTexts {
     pub text: String,
     #[serde(default)]
     pub texts: Vec<String>,
@@ -129,12 +129,12 @@ pub struct Html {
 
 impl Page {
     /// Returns the visible text of the first match of `target`, or of the whole page.
-    pub async fn text(&self, target: Option<&str>) -> Result<Texts> {
+    pub async fn text(&self, target: Option<&str>) -> Result<ElementTexts> {
         self.read(target, "text", json!({})).await
     }
 
     /// Returns the visible text of every match.
-    pub async fn texts(&self, target: &str) -> Result<Texts> {
+    pub async fn texts(&self, target: &str) -> Result<ElementTexts> {
         self.read(Some(target), "text", json!({"all": true})).await
     }
 

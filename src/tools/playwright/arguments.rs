@@ -18,7 +18,7 @@ pub(in crate::tools) fn check(tool: &Tool, arguments: Value) -> Result<Map<Strin
         Value::Null => Map::new(),
         Value::Object(given) => given,
         other => {
-            problems.push(Problem::expected("object", Some(&other), ""));
+            problems.push(InvalidArgument::expected("object", Some(&other), ""));
             Map::new()
         }
     };
@@ -31,7 +31,7 @@ pub(in crate::tools) fn check(tool: &Tool, arguments: Value) -> Result<Map<Strin
     }
     // Stable, so that problems of the same depth keep their order.
     problems.sort_by_key(|problem| problem.path.matches(['.', '[']).count());
-    let lines: Vec<String> = problems.iter().map(Problem::line).collect();
+    let lines: Vec<String> = problems.iter().map(InvalidArgument::line).collect();
     Err(format!("Invalid arguments for tool \"{}\":\n{}", tool.name, lines.join("\n")))
 }
 
@@ -56,12 +56,12 @@ fn use_present_names(schema: &Value, given: &mut Map<String, Value>) {
 }
 
 /// An invalid argument.
-struct Problem {
+struct InvalidArgument {
     path: String,
     message: String,
 }
 
-impl Problem {
+impl InvalidArgument {
     fn expected(kind: &str, found: Option<&Value>, path: &str) -> Self {
         let message = format!("Invalid input: expected {kind}, received {}", kind_of(found));
         Self { path: path.to_owned(), message }
@@ -91,7 +91,7 @@ fn check_object(
     schema: &Value,
     given: &mut Map<String, Value>,
     path: &str,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<InvalidArgument>,
 ) {
     let none = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&none);
@@ -124,10 +124,10 @@ fn check_object(
     }
 }
 
-fn missing(schema: &Value, path: &str) -> Problem {
+fn missing(schema: &Value, path: &str) -> InvalidArgument {
     match options(schema) {
-        Some(options) => Problem { path: path.to_owned(), message: options },
-        None => Problem::expected(schema["type"].as_str().unwrap_or("value"), None, path),
+        Some(options) => InvalidArgument { path: path.to_owned(), message: options },
+        None => InvalidArgument::expected(schema["type"].as_str().unwrap_or("value"), None, path),
     }
 }
 
@@ -141,7 +141,7 @@ fn options(schema: &Value) -> Option<String> {
     })
 }
 
-fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec<Problem>) {
+fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec<InvalidArgument>) {
     if let Some(alternatives) = schema["anyOf"].as_array() {
         let fits = alternatives.iter().any(|schema| {
             let mut found = Vec::new();
@@ -151,14 +151,14 @@ fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec
         if !fits {
             let first = alternatives.first().and_then(options);
             let message = first.unwrap_or_else(|| "Invalid input".to_owned());
-            problems.push(Problem { path: path.to_owned(), message });
+            problems.push(InvalidArgument { path: path.to_owned(), message });
         }
         return;
     }
     if let Some(values) = schema["enum"].as_array() {
         if !values.contains(value) {
             let message = options(schema).unwrap_or_default();
-            problems.push(Problem { path: path.to_owned(), message });
+            problems.push(InvalidArgument { path: path.to_owned(), message });
         }
         return;
     }
@@ -167,13 +167,13 @@ fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => {}
         ("number", Value::Number(number)) | ("integer", Value::Number(number)) => {
             if kind == "integer" && number.as_f64().is_none_or(|number| number.fract() != 0.0) {
-                problems.push(Problem::expected("int", Some(value), path));
+                problems.push(InvalidArgument::expected("int", Some(value), path));
             } else if let (Some(minimum), Some(given)) =
                 (schema["minimum"].as_f64(), number.as_f64())
                 && given < minimum
             {
                 let message = format!("Too small: expected number to be >={minimum}");
-                problems.push(Problem { path: path.to_owned(), message });
+                problems.push(InvalidArgument { path: path.to_owned(), message });
             }
         }
         ("array", Value::Array(items)) => {
@@ -184,9 +184,9 @@ fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec
         ("object", Value::Object(map)) => check_object(schema, map, path, problems),
         ("", _) => {}
         ("object", other) if schema["additionalProperties"].is_object() => {
-            problems.push(Problem::expected("record", Some(other), path));
+            problems.push(InvalidArgument::expected("record", Some(other), path));
         }
-        (kind, other) => problems.push(Problem::expected(kind, Some(other), path)),
+        (kind, other) => problems.push(InvalidArgument::expected(kind, Some(other), path)),
     }
 }
 

@@ -41,14 +41,14 @@ pub(super) enum ModalState {
     FileChooser,
 }
 
-type Work = Box<
+type ToolFunction = Box<
     dyn Fn(PlaywrightCall, Value) -> Result<BoxFuture<'static, Result<Response>>> + Send + Sync,
 >;
 
 /// Runs a tool and renders its result.
 pub(in crate::tools) struct PlaywrightHandler {
     modal_state: ModalState,
-    work: Work,
+    work: ToolFunction,
 }
 
 impl PlaywrightHandler {

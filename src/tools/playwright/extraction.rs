@@ -20,14 +20,14 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-pub(super) struct Snapshot {
+pub(super) struct SnapshotArguments {
     target: Option<String>,
     filename: Option<String>,
     depth: Option<f64>,
     boxes: Option<bool>,
 }
 
-pub(super) async fn snapshot(call: PlaywrightCall, given: Snapshot) -> Result<Response> {
+pub(super) async fn snapshot(call: PlaywrightCall, given: SnapshotArguments) -> Result<Response> {
     let mut options = AriaSnapshotOptions {
         boxes: given.boxes.unwrap_or(call.config.snapshot_boxes),
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
@@ -45,13 +45,13 @@ pub(super) async fn snapshot(call: PlaywrightCall, given: Snapshot) -> Result<Re
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PictureType {
+enum ImageType {
     Png,
     Jpeg,
     Webp,
 }
 
-impl PictureType {
+impl ImageType {
     fn of_file(name: &str) -> Option<Self> {
         match Path::new(name).extension()?.to_string_lossy().to_lowercase().as_str() {
             "png" => Some(Self::Png),
@@ -80,10 +80,10 @@ impl PictureType {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Screenshot {
+pub(super) struct ScreenshotArguments {
     element: Option<String>,
     target: Option<String>,
-    r#type: Option<PictureType>,
+    r#type: Option<ImageType>,
     filename: Option<String>,
     full_page: Option<bool>,
     scale: String,
@@ -92,7 +92,10 @@ pub(super) struct Screenshot {
 /// The quality of JPEG screenshots, as in @playwright/mcp.
 const JPEG_QUALITY: u8 = 90;
 
-pub(super) async fn screenshot(call: PlaywrightCall, given: Screenshot) -> Result<Response> {
+pub(super) async fn screenshot(
+    call: PlaywrightCall,
+    given: ScreenshotArguments,
+) -> Result<Response> {
     let target = given.target.filter(|target| !target.is_empty());
     let full_page = given.full_page.unwrap_or(false);
     if full_page && target.is_some() {
@@ -101,16 +104,16 @@ pub(super) async fn screenshot(call: PlaywrightCall, given: Screenshot) -> Resul
     let filename = given.filename.filter(|name| !name.is_empty());
     let kind = given
         .r#type
-        .or_else(|| filename.as_deref().and_then(PictureType::of_file))
-        .unwrap_or(PictureType::Png);
+        .or_else(|| filename.as_deref().and_then(ImageType::of_file))
+        .unwrap_or(ImageType::Png);
     let label = match (&target, full_page) {
         (Some(_), _) => given.element.unwrap_or_else(|| "element".to_owned()),
         (None, true) => "full page".to_owned(),
         (None, false) => "viewport".to_owned(),
     };
     let page = call.page().await?;
-    let format = if kind == PictureType::Jpeg { ImageFormat::Jpeg } else { ImageFormat::Png };
-    let quality = (kind == PictureType::Jpeg).then_some(JPEG_QUALITY);
+    let format = if kind == ImageType::Jpeg { ImageFormat::Jpeg } else { ImageFormat::Png };
+    let quality = (kind == ImageType::Jpeg).then_some(JPEG_QUALITY);
     let shot = ScreenshotOptions { format, quality, full_page, clip: None };
     let target = match target {
         Some(target) => Some(call.strict_target(&page, &target).await?),
@@ -133,8 +136,8 @@ pub(super) async fn screenshot(call: PlaywrightCall, given: Screenshot) -> Resul
         None => bytes,
     };
     let bytes = match kind {
-        PictureType::Webp => changed(bytes, pictures::webp).await?,
-        PictureType::Png | PictureType::Jpeg => bytes,
+        ImageType::Webp => changed(bytes, pictures::webp).await?,
+        ImageType::Png | ImageType::Jpeg => bytes,
     };
     let prefix = if target.is_some() { "element" } else { "page" };
     let is_named = filename.is_some();

@@ -24,13 +24,13 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Button {
+pub(super) enum ButtonArgument {
     Left,
     Right,
     Middle,
 }
 
-impl Button {
+impl ButtonArgument {
     pub fn native(self) -> MouseButton {
         match self {
             Self::Left => MouseButton::Left,
@@ -72,18 +72,18 @@ fn modifiers_in_code(names: &[String]) -> Vec<&'static str> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Click {
+pub(super) struct ClickArguments {
     target: String,
     double_click: Option<bool>,
-    button: Option<Button>,
+    button: Option<ButtonArgument>,
     modifiers: Option<Vec<String>>,
 }
 
-pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response> {
+pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result<Response> {
     let page = call.page().await?;
     let target = call.strict_target(&page, &given.target).await?;
     let modifiers = given.modifiers.unwrap_or_default();
-    let button = given.button.unwrap_or(Button::Left);
+    let button = given.button.unwrap_or(ButtonArgument::Left);
     let is_double = given.double_click == Some(true);
     let options = ClickOptions {
         button: button.native(),
@@ -97,7 +97,7 @@ pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response
     let clicked = Box::pin(call.act(page.click(&element, &options))).await;
     clicked.map_err(|error| action_error(&call, &target, error))?;
     let mut written = Map::new();
-    if button != Button::Left {
+    if button != ButtonArgument::Left {
         written.insert("button".into(), button.name().into());
     }
     let modifiers = modifiers_in_code(&modifiers);
@@ -110,11 +110,11 @@ pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response
 }
 
 #[derive(Deserialize)]
-pub(super) struct Target {
+pub(super) struct TargetArguments {
     target: String,
 }
 
-pub(super) async fn hover(call: PlaywrightCall, given: Target) -> Result<Response> {
+pub(super) async fn hover(call: PlaywrightCall, given: TargetArguments) -> Result<Response> {
     let page = call.page().await?;
     let target = call.strict_target(&page, &given.target).await?;
     let element = PointerTarget::element(&target.reference);
@@ -126,12 +126,12 @@ pub(super) async fn hover(call: PlaywrightCall, given: Target) -> Result<Respons
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Drag {
+pub(super) struct DragArguments {
     start_target: String,
     end_target: String,
 }
 
-pub(super) async fn drag(call: PlaywrightCall, given: Drag) -> Result<Response> {
+pub(super) async fn drag(call: PlaywrightCall, given: DragArguments) -> Result<Response> {
     let page = call.page().await?;
     let start = call.strict_target(&page, &given.start_target).await?;
     let end = call.strict_target(&page, &given.end_target).await?;
@@ -174,11 +174,11 @@ fn select_code(target: &PlaywrightTarget, values: &[String]) -> String {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Key {
+pub(super) struct KeyArguments {
     key: String,
 }
 
-pub(super) async fn press_key(call: PlaywrightCall, given: Key) -> Result<Response> {
+pub(super) async fn press_key(call: PlaywrightCall, given: KeyArguments) -> Result<Response> {
     let page = call.page().await?;
     let mut response = Response::default();
     response.add_code(format!("// Press {}", given.key));
@@ -200,13 +200,13 @@ pub(super) async fn press_key(call: PlaywrightCall, given: Key) -> Result<Respon
 }
 
 /// A text to type: its value, and how code writes it.
-struct TypedText {
+struct TextToType {
     value: String,
     code: String,
     is_secret: bool,
 }
 
-impl TypedText {
+impl TextToType {
     /// Reads a text that may be the name of a secret.
     fn new(call: &PlaywrightCall, text: &str) -> Result<Self> {
         let vault = call.session.secrets.vault();
@@ -229,7 +229,7 @@ pub(super) struct Type {
 pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Response> {
     let page = call.page().await?;
     let target = call.strict_target(&page, &given.target).await?;
-    let text = TypedText::new(&call, &given.text)?;
+    let text = TextToType::new(&call, &given.text)?;
     let mut response = Response::default();
     let timeout = call.config.timeout_action;
     let locator = &target.locator;
@@ -275,11 +275,11 @@ struct Field {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Form {
+pub(super) struct FormArguments {
     fields: Vec<Field>,
 }
 
-pub(super) async fn fill_form(call: PlaywrightCall, given: Form) -> Result<Response> {
+pub(super) async fn fill_form(call: PlaywrightCall, given: FormArguments) -> Result<Response> {
     let page = call.page().await?;
     let mut response = Response::default();
     let mut entered = Entered::default();
@@ -303,7 +303,7 @@ async fn fill_fields(
         let locator = &target.locator;
         match r#type {
             FieldType::Textbox | FieldType::Slider => {
-                let text = TypedText::new(call, &value)?;
+                let text = TextToType::new(call, &value)?;
                 let filling = page.fill(&target.reference, &text.value, timeout);
                 let filled = with_secret(page, text.is_secret, filling).await;
                 let filled = filled.map_err(|error| action_error(call, &target, error))?;
@@ -333,12 +333,15 @@ async fn fill_fields(
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Dialog {
+pub(super) struct DialogArguments {
     accept: bool,
     prompt_text: Option<String>,
 }
 
-pub(super) async fn handle_dialog(call: PlaywrightCall, given: Dialog) -> Result<Response> {
+pub(super) async fn handle_dialog(
+    call: PlaywrightCall,
+    given: DialogArguments,
+) -> Result<Response> {
     let page = call.page().await?;
     // Without a text, Playwright answers a prompt with an empty one.
     let text = given.prompt_text.unwrap_or_default();

@@ -9,19 +9,22 @@ use serde_json::{Map, Value, json};
 use super::{
     call::PlaywrightCall,
     code,
-    interaction::{Button, point},
+    interaction::{ButtonArgument, point},
     response::Response,
 };
 use crate::{engine::MouseButton, error::Result};
 
 #[derive(Deserialize)]
-pub(super) struct Position {
+pub(super) struct MousePositionArguments {
     x: f64,
     y: f64,
 }
 
-pub(super) async fn move_to(call: PlaywrightCall, given: Position) -> Result<Response> {
-    let Position { x, y } = given;
+pub(super) async fn move_to(
+    call: PlaywrightCall,
+    given: MousePositionArguments,
+) -> Result<Response> {
+    let MousePositionArguments { x, y } = given;
     call.page().await?.move_mouse(point(x, y)).await?;
     Ok(Response::default()
         .with_code(format!("// Move mouse to ({x}, {y})"))
@@ -30,16 +33,16 @@ pub(super) async fn move_to(call: PlaywrightCall, given: Position) -> Result<Res
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Click {
+pub(super) struct MouseClickArguments {
     x: f64,
     y: f64,
-    button: Option<Button>,
+    button: Option<ButtonArgument>,
     click_count: Option<f64>,
     delay: Option<f64>,
 }
 
-pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response> {
-    let Click { x, y, button, click_count, delay } = given;
+pub(super) async fn click(call: PlaywrightCall, given: MouseClickArguments) -> Result<Response> {
+    let MouseClickArguments { x, y, button, click_count, delay } = given;
     let mut options = Map::new();
     options.extend(button.map(|button| ("button".to_owned(), Value::from(button.name()))));
     options.extend(click_count.map(|count| ("clickCount".to_owned(), number(count))));
@@ -47,7 +50,7 @@ pub(super) async fn click(call: PlaywrightCall, given: Click) -> Result<Response
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let clicks = click_count.unwrap_or(1.0).clamp(1.0, 10.0) as u32;
     let delay = Duration::from_millis(delay.unwrap_or(0.0).clamp(0.0, 30_000.0) as u64);
-    let button = button.unwrap_or(Button::Left).native();
+    let button = button.unwrap_or(ButtonArgument::Left).native();
     let page = call.page().await?;
     Box::pin(call.act(page.click_at(point(x, y), button, clicks, delay))).await?;
     let options = code::options(&Value::Object(options));
@@ -65,15 +68,15 @@ fn number(value: f64) -> Value {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Drag {
+pub(super) struct MouseDragArguments {
     start_x: f64,
     start_y: f64,
     end_x: f64,
     end_y: f64,
 }
 
-pub(super) async fn drag(call: PlaywrightCall, given: Drag) -> Result<Response> {
-    let Drag { start_x, start_y, end_x, end_y } = given;
+pub(super) async fn drag(call: PlaywrightCall, given: MouseDragArguments) -> Result<Response> {
+    let MouseDragArguments { start_x, start_y, end_x, end_y } = given;
     let page = call.page().await?;
     let dragging = async {
         page.move_mouse(point(start_x, start_y)).await?;
@@ -99,7 +102,7 @@ pub(super) async fn drag(call: PlaywrightCall, given: Drag) -> Result<Response> 
 
 #[derive(Deserialize)]
 pub(super) struct Press {
-    button: Option<Button>,
+    button: Option<ButtonArgument>,
 }
 
 impl Press {
@@ -109,7 +112,7 @@ impl Press {
     }
 
     fn native(&self) -> MouseButton {
-        self.button.unwrap_or(Button::Left).native()
+        self.button.unwrap_or(ButtonArgument::Left).native()
     }
 }
 

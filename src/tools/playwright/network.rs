@@ -161,13 +161,13 @@ pub(super) async fn request(call: PlaywrightCall, given: Request) -> Result<Resp
     Ok(response)
 }
 
-type Headers = [(String, String)];
+type HeaderList = [(String, String)];
 
-fn request_headers(request: &LoggedRequest) -> &Headers {
+fn request_headers(request: &LoggedRequest) -> &HeaderList {
     request.request_details.as_ref().map_or(&[], |details| &details.headers)
 }
 
-fn response_headers(request: &LoggedRequest) -> &Headers {
+fn response_headers(request: &LoggedRequest) -> &HeaderList {
     request.response_details.as_ref().map_or(&[], |details| &details.headers)
 }
 
@@ -180,12 +180,12 @@ fn post_data(request: &LoggedRequest) -> Option<String> {
     Some(String::from_utf8_lossy(data).into_owned())
 }
 
-fn header<'a>(headers: &'a Headers, name: &str) -> Option<&'a str> {
+fn header<'a>(headers: &'a HeaderList, name: &str) -> Option<&'a str> {
     let found = headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }
 
-fn headers(headers: &Headers) -> String {
+fn headers(headers: &HeaderList) -> String {
     let lines: Vec<String> =
         headers.iter().map(|(name, value)| format!("{}: {value}", name.to_lowercase())).collect();
     lines.join("\n")
@@ -277,11 +277,14 @@ enum Connectivity {
 }
 
 #[derive(Deserialize)]
-pub(super) struct NetworkState {
+pub(super) struct NetworkStateArguments {
     state: Connectivity,
 }
 
-pub(super) async fn set_state(call: PlaywrightCall, given: NetworkState) -> Result<Response> {
+pub(super) async fn set_state(
+    call: PlaywrightCall,
+    given: NetworkStateArguments,
+) -> Result<Response> {
     let (name, offline) = match given.state {
         Connectivity::Online => ("online", false),
         Connectivity::Offline => ("offline", true),

@@ -20,7 +20,7 @@ use crate::{
 
 /// The part of the page that a result contains.
 #[derive(Default)]
-enum Shown {
+enum ShownContent {
     /// The changed lines of the page's header.
     #[default]
     Nothing,
@@ -37,7 +37,7 @@ pub(super) struct Response {
     results: Vec<String>,
     code: Vec<String>,
     pictures: Vec<EncodedPicture>,
-    shown: Shown,
+    shown: ShownContent,
     /// The session was closed: there is no page.
     closed: bool,
 }
@@ -75,7 +75,7 @@ impl Response {
 
     /// Adds the page and its snapshot after the call.
     pub fn show_page(&mut self) {
-        self.shown = Shown::Page;
+        self.shown = ShownContent::Page;
     }
 
     pub fn showing_page(mut self) -> Self {
@@ -84,7 +84,7 @@ impl Response {
     }
 
     pub fn show_snapshot(&mut self, options: AriaSnapshotOptions, file: Option<String>) {
-        self.shown = Shown::Snapshot { options, file };
+        self.shown = ShownContent::Snapshot { options, file };
     }
 
     /// Marks the session as closed.
@@ -129,7 +129,11 @@ impl Response {
 }
 
 /// Adds the sections about the page.
-async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections) -> Result<()> {
+async fn add_page(
+    call: &PlaywrightCall,
+    shown: &ShownContent,
+    sections: &mut Sections,
+) -> Result<()> {
     let pages = call.session.open_pages();
     let current = match &call.page_id {
         Some(id) => call.session.page(Some(id)).await.ok(),
@@ -140,7 +144,7 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
     let snapshot = match &current {
         Some(page) => match snapshot(call, page, shown, modal.is_empty()).await {
             // The action is done: it must not look as if it had failed.
-            Err(error) if matches!(shown, Shown::Page) => Some(Rendered {
+            Err(error) if matches!(shown, ShownContent::Page) => Some(Rendered {
                 text: format!("- The snapshot could not be taken: {}", error.message),
                 is_link: true,
             }),
@@ -148,15 +152,16 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
         },
         None => None,
     };
-    let headers = join_all(pages.iter().map(|page| Header::read(page, current.as_deref()))).await;
+    let headers =
+        join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref()))).await;
     let changed = remember_headers(call, &pages, &headers);
-    let shows_page = !matches!(shown_by(call, shown), Shown::Nothing);
+    let shows_page = !matches!(shown_by(call, shown), ShownContent::Nothing);
     if shows_page || changed {
         if headers.len() != 1 {
             sections.add("Open tabs", None, &tab_lines(&headers));
         }
         let header = headers.iter().find(|header| header.is_current).or(headers.first());
-        sections.add("Page", None, &header.map(Header::lines).unwrap_or_default());
+        sections.add("Page", None, &header.map(PageHeader::lines).unwrap_or_default());
     }
     sections.add("Modal state", None, &modal);
     if let Some(Rendered { text, is_link }) = snapshot {
@@ -175,9 +180,11 @@ async fn add_page(call: &PlaywrightCall, shown: &Shown, sections: &mut Sections)
 }
 
 /// Returns the part of the page that a result contains with `--snapshot-mode`.
-fn shown_by<'a>(call: &PlaywrightCall, shown: &'a Shown) -> &'a Shown {
+fn shown_by<'a>(call: &PlaywrightCall, shown: &'a ShownContent) -> &'a ShownContent {
     match shown {
-        Shown::Page if call.config.snapshot_mode == SnapshotMode::None => &Shown::Nothing,
+        ShownContent::Page if call.config.snapshot_mode == SnapshotMode::None => {
+            &ShownContent::Nothing
+        }
         other => other,
     }
 }
@@ -193,14 +200,14 @@ struct Rendered {
 async fn snapshot(
     call: &PlaywrightCall,
     page: &Page,
-    shown: &Shown,
+    shown: &ShownContent,
     responds: bool,
 ) -> Result<Option<Rendered>> {
     let boxes = call.config.snapshot_boxes;
     let (options, file) = match shown_by(call, shown) {
-        Shown::Nothing => return Ok(None),
-        Shown::Page => (AriaSnapshotOptions { boxes, ..Default::default() }, Some(None)),
-        Shown::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
+        ShownContent::Nothing => return Ok(None),
+        ShownContent::Page => (AriaSnapshotOptions { boxes, ..Default::default() }, Some(None)),
+        ShownContent::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
     };
     let text = if responds { page.aria_snapshot(&options).await? } else { String::new() };
     let Some(name) = file else { return Ok(Some(Rendered { text, is_link: false })) };
@@ -211,7 +218,7 @@ async fn snapshot(
 
 /// The lines about a page in a result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Header {
+pub(super) struct PageHeader {
     title: String,
     url: String,
     is_current: bool,
@@ -222,7 +229,7 @@ pub(super) struct Header {
     warnings: usize,
 }
 
-impl Header {
+impl PageHeader {
     pub async fn read(page: &Page, current: Option<&Page>) -> Self {
         let has_crashed = page.has_crashed();
         let title = if has_crashed || !modal_states(page).is_empty() {
@@ -263,7 +270,7 @@ impl Header {
 }
 
 /// Stores the headers. Returns whether one differs from the last that a response had.
-fn remember_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[Header]) -> bool {
+fn remember_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[PageHeader]) -> bool {
     let state = call.state();
     let mut remembered = state.lock();
     let mut changed = false;
@@ -282,11 +289,11 @@ fn remember_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[Heade
 }
 
 /// Returns the list of tabs.
-pub(super) fn tab_lines(headers: &[Header]) -> Vec<String> {
+pub(super) fn tab_lines(headers: &[PageHeader]) -> Vec<String> {
     if headers.is_empty() {
         return vec!["No open tabs. Navigate to a URL to create one.".to_owned()];
     }
-    let line = |(index, header): (usize, &Header)| {
+    let line = |(index, header): (usize, &PageHeader)| {
         let current = if header.is_current { " (current)" } else { "" };
         let crashed = if header.has_crashed { " [crashed]" } else { "" };
         format!("- {index}:{current} [{}]({}){crashed}", header.title, header.url)
@@ -295,10 +302,11 @@ pub(super) fn tab_lines(headers: &[Header]) -> Vec<String> {
 }
 
 /// Returns the header of each tab, and stores them.
-pub(super) async fn read_headers(call: &PlaywrightCall) -> Vec<Header> {
+pub(super) async fn read_headers(call: &PlaywrightCall) -> Vec<PageHeader> {
     let pages = call.session.open_pages();
     let current = call.session.current_page();
-    let headers = join_all(pages.iter().map(|page| Header::read(page, current.as_deref()))).await;
+    let headers =
+        join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref()))).await;
     remember_headers(call, &pages, &headers);
     headers
 }

@@ -18,7 +18,7 @@ use crate::tools::{
 /// A tool in `tools.json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListedTool {
     name: String,
     /// The value of `--caps` that enables the tool. Tools of `core` are always enabled.
     capability: String,
@@ -32,12 +32,12 @@ const TOOLS: &str = include_str!("tools.json");
 /// Returns all tools of the set, in the order in which they are listed.
 pub(in crate::tools) fn tools() -> Vec<Tool> {
     // Part of the program: a test parses it.
-    let listed: Vec<Listed> = serde_json::from_str(TOOLS).unwrap_or_default();
+    let listed: Vec<ListedTool> = serde_json::from_str(TOOLS).unwrap_or_default();
     listed.into_iter().filter_map(row).collect()
 }
 
-fn row(listed: Listed) -> Option<Tool> {
-    let Listed { name, capability, description, mut input_schema, annotations } = listed;
+fn row(listed: ListedTool) -> Option<Tool> {
+    let ListedTool { name, capability, description, mut input_schema, annotations } = listed;
     let handler = handler(&name)?;
     let read_only = annotations["readOnlyHint"] == true;
     input_schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
@@ -152,30 +152,34 @@ fn handler(name: &str) -> Option<PlaywrightHandler> {
         "browser_verify_value" => PlaywrightHandler::new(Never, testing::verify_value),
         "browser_wait_for" => PlaywrightHandler::new(Any, navigation::wait_for),
         "browser_localstorage_list" => {
-            PlaywrightHandler::new(Never, storage::list::<storage::Local>)
+            PlaywrightHandler::new(Never, storage::list::<storage::LocalStorage>)
         }
-        "browser_localstorage_get" => PlaywrightHandler::new(Never, storage::get::<storage::Local>),
-        "browser_localstorage_set" => PlaywrightHandler::new(Never, storage::set::<storage::Local>),
+        "browser_localstorage_get" => {
+            PlaywrightHandler::new(Never, storage::get::<storage::LocalStorage>)
+        }
+        "browser_localstorage_set" => {
+            PlaywrightHandler::new(Never, storage::set::<storage::LocalStorage>)
+        }
         "browser_localstorage_delete" => {
-            PlaywrightHandler::new(Never, storage::delete::<storage::Local>)
+            PlaywrightHandler::new(Never, storage::delete::<storage::LocalStorage>)
         }
         "browser_localstorage_clear" => {
-            PlaywrightHandler::new(Never, storage::clear::<storage::Local>)
+            PlaywrightHandler::new(Never, storage::clear::<storage::LocalStorage>)
         }
         "browser_sessionstorage_list" => {
-            PlaywrightHandler::new(Never, storage::list::<storage::Session>)
+            PlaywrightHandler::new(Never, storage::list::<storage::SessionStorage>)
         }
         "browser_sessionstorage_get" => {
-            PlaywrightHandler::new(Never, storage::get::<storage::Session>)
+            PlaywrightHandler::new(Never, storage::get::<storage::SessionStorage>)
         }
         "browser_sessionstorage_set" => {
-            PlaywrightHandler::new(Never, storage::set::<storage::Session>)
+            PlaywrightHandler::new(Never, storage::set::<storage::SessionStorage>)
         }
         "browser_sessionstorage_delete" => {
-            PlaywrightHandler::new(Never, storage::delete::<storage::Session>)
+            PlaywrightHandler::new(Never, storage::delete::<storage::SessionStorage>)
         }
         "browser_sessionstorage_clear" => {
-            PlaywrightHandler::new(Never, storage::clear::<storage::Session>)
+            PlaywrightHandler::new(Never, storage::clear::<storage::SessionStorage>)
         }
         "browser_run_code_unsafe" => PlaywrightHandler::new(Any, unavailable::run_code),
         "browser_annotate" => PlaywrightHandler::new(Any, unavailable::annotate),
@@ -199,10 +203,10 @@ mod tests {
 
     #[test]
     fn each_tool_of_the_list_has_a_row_and_a_known_capability() {
-        let listed: Vec<Listed> = serde_json::from_str(TOOLS).unwrap();
+        let listed: Vec<ListedTool> = serde_json::from_str(TOOLS).unwrap();
         assert_eq!(listed.len(), 72);
         assert_eq!(tools().len(), listed.len());
-        for Listed { name, capability, .. } in listed {
+        for ListedTool { name, capability, .. } in listed {
             assert!(CAPABILITIES.contains(&&*capability), "{name}: {capability}");
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{output::LogFile, response::Header, routes::ListedRoute};
+use super::{output::LogFile, response::PageHeader, routes::ListedRoute};
 use crate::page::Page;
 
 /// The state of the Playwright set for a session.
@@ -22,7 +22,7 @@ pub(super) struct PlaywrightStateData {
 #[derive(Default)]
 pub(super) struct PageResponseState {
     /// The page's header in the last response that contained it.
-    pub header: Option<Header>,
+    pub header: Option<PageHeader>,
     /// The number of the page's first request since `browser_navigate`.
     pub first_request: usize,
     /// The number of its first console message that no response has mentioned.

@@ -175,15 +175,15 @@ pub(super) trait WebStorage {
     const NAME: &'static str;
 }
 
-pub(super) struct Local;
+pub(super) struct LocalStorage;
 
-impl WebStorage for Local {
+impl WebStorage for LocalStorage {
     const NAME: &'static str = "localStorage";
 }
 
-pub(super) struct Session;
+pub(super) struct SessionStorage;
 
-impl WebStorage for Session {
+impl WebStorage for SessionStorage {
     const NAME: &'static str = "sessionStorage";
 }
 
@@ -200,12 +200,12 @@ async fn on_storage<S: WebStorage>(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Key {
+pub(super) struct StorageKeyArguments {
     key: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Item {
+pub(super) struct ItemArguments {
     key: String,
     value: String,
 }
@@ -221,7 +221,10 @@ pub(super) async fn list<S: WebStorage>(call: PlaywrightCall, _given: Nothing) -
     Ok(Response::text(text).with_code(format!("await page.{}.items();", S::NAME)))
 }
 
-pub(super) async fn get<S: WebStorage>(call: PlaywrightCall, given: Key) -> Result<Response> {
+pub(super) async fn get<S: WebStorage>(
+    call: PlaywrightCall,
+    given: StorageKeyArguments,
+) -> Result<Response> {
     let value = on_storage::<S>(&call, "return storage.getItem(args[0]);", &[&given.key]).await?;
     let text = match value.as_str() {
         None => format!("{} key '{}' not found", S::NAME, given.key),
@@ -231,14 +234,20 @@ pub(super) async fn get<S: WebStorage>(call: PlaywrightCall, given: Key) -> Resu
     Ok(Response::text(text).with_code(format!("await page.{}.getItem({key});", S::NAME)))
 }
 
-pub(super) async fn set<S: WebStorage>(call: PlaywrightCall, given: Item) -> Result<Response> {
-    let Item { key, value } = given;
+pub(super) async fn set<S: WebStorage>(
+    call: PlaywrightCall,
+    given: ItemArguments,
+) -> Result<Response> {
+    let ItemArguments { key, value } = given;
     on_storage::<S>(&call, "storage.setItem(args[0], args[1]);", &[&key, &value]).await?;
     let (key, value) = (code::quote(&key), code::quote(&value));
     Ok(Response::default().with_code(format!("await page.{}.setItem({key}, {value});", S::NAME)))
 }
 
-pub(super) async fn delete<S: WebStorage>(call: PlaywrightCall, given: Key) -> Result<Response> {
+pub(super) async fn delete<S: WebStorage>(
+    call: PlaywrightCall,
+    given: StorageKeyArguments,
+) -> Result<Response> {
     on_storage::<S>(&call, "storage.removeItem(args[0]);", &[&given.key]).await?;
     let key = code::quote(&given.key);
     Ok(Response::default().with_code(format!("await page.{}.removeItem({key});", S::NAME)))

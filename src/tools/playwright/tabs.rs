@@ -18,7 +18,7 @@ pub(super) struct Nothing {}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum TabAction {
     List,
     New,
     Close,
@@ -27,7 +27,7 @@ enum Action {
 
 #[derive(Deserialize)]
 pub(super) struct Tabs {
-    action: Action,
+    action: TabAction,
     index: Option<f64>,
     url: Option<String>,
 }
@@ -40,8 +40,8 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
         found.ok_or_else(|| error(format!("Tab {index} not found")))
     };
     match given.action {
-        Action::List => drop(call.page().await?),
-        Action::New => {
+        TabAction::List => drop(call.page().await?),
+        TabAction::New => {
             let url =
                 given.url.map(|url| navigation::target_url(&call.config, &url)).transpose()?;
             let page = call.session.new_page().await?;
@@ -49,7 +49,7 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
                 navigation::open(&call, &page, &url, &mut response).await?;
             }
         }
-        Action::Close => {
+        TabAction::Close => {
             let pages = call.session.open_pages();
             let current = call.session.current_page().map(|page| page.id.clone());
             let (at, page) = match given.index {
@@ -69,7 +69,7 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
                 call.session.select_page(&next.id).await?;
             }
         }
-        Action::Select => {
+        TabAction::Select => {
             let index = given.index.ok_or_else(|| error("Tab index is required"))?;
             let (_, page) = tab(index)?;
             call.session.select_page(&page.id).await?;

@@ -14,11 +14,14 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-pub(super) struct Target {
+pub(super) struct LocatorArguments {
     target: String,
 }
 
-pub(super) async fn generate_locator(call: PlaywrightCall, given: Target) -> Result<Response> {
+pub(super) async fn generate_locator(
+    call: PlaywrightCall,
+    given: LocatorArguments,
+) -> Result<Response> {
     let page = call.page().await?;
     Ok(Response::text(call.target(&page, &given.target).await?.locator))
 }

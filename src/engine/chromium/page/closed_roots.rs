@@ -85,7 +85,7 @@ struct RareStrings {
 }
 
 #[derive(Deserialize)]
-struct ResolvedNode {
+struct ResolvedHandle {
     object: ObjectHandle,
 }
 
@@ -95,7 +95,7 @@ struct ObjectHandle {
     object_id: Option<String>,
 }
 
-/// See [`crate::engine::Page::pass_closed_roots`].
+/// See [`crate::engine::EnginePage::pass_closed_roots`].
 pub(super) async fn hand_over(
     page: &ChromiumPage,
     frame: &FrameId,
@@ -152,7 +152,7 @@ async fn find_roots(
     .await?;
     let ids: Vec<Option<String>> = resolved
         .into_iter()
-        .map(|node: Option<ResolvedNode>| node.and_then(|node| node.object.object_id))
+        .map(|node: Option<ResolvedHandle>| node.and_then(|node| node.object.object_id))
         .collect();
     let present = ids.chunks_exact(2).filter(|pair| pair.iter().all(Option::is_some));
     let mut call = CallFunctionOnParams::new(format!(

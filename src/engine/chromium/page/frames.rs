@@ -11,19 +11,19 @@ use crate::engine::{FrameId, World};
 
 /// The frames of one page, updated from the events of its sessions.
 #[derive(Default)]
-pub(super) struct CdpFrames(Mutex<FrameState>);
+pub(super) struct CdpFrames(Mutex<CdpFrameTable>);
 
 #[derive(Default)]
-struct FrameState {
+struct CdpFrameTable {
     /// Frames in the page's process belong to the page's CDP session. Out-of-process iframes have
     /// their own.
-    frames: HashMap<FrameId, FrameRecord>,
+    frames: HashMap<FrameId, ChromiumFrame>,
     contexts: HashMap<ContextKey, i64>,
     /// Frames that were detached before the initial frame tree was read. `None` after that.
     detached: Option<HashSet<FrameId>>,
 }
 
-struct FrameRecord {
+struct ChromiumFrame {
     session: Arc<str>,
     parent: Option<FrameId>,
     /// The URL of its document.
@@ -37,7 +37,7 @@ struct ContextKey {
     isolated: bool,
 }
 
-impl FrameState {
+impl CdpFrameTable {
     /// Removes the frames inside `frame`.
     fn remove_descendants(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
@@ -49,7 +49,7 @@ impl FrameState {
 }
 
 impl CdpFrames {
-    fn lock(&self) -> MutexGuard<'_, FrameState> {
+    fn lock(&self) -> MutexGuard<'_, CdpFrameTable> {
         self.0.lock()
     }
 
@@ -70,7 +70,7 @@ impl CdpFrames {
     /// session.
     pub fn attached(&self, frame: &FrameId, parent: Option<&FrameId>, session: &Arc<str>) {
         let mut state = self.lock();
-        let frame = state.frames.entry(frame.clone()).or_insert_with(|| FrameRecord {
+        let frame = state.frames.entry(frame.clone()).or_insert_with(|| ChromiumFrame {
             session: session.clone(),
             parent: None,
             url: "".into(),
@@ -87,7 +87,7 @@ impl CdpFrames {
         let former = state.frames.get(frame);
         let parent = former.and_then(|frame| frame.parent.clone());
         let url = former.map_or_else(|| "".into(), |frame| frame.url.clone());
-        state.frames.insert(frame.clone(), FrameRecord { session: session.clone(), parent, url });
+        state.frames.insert(frame.clone(), ChromiumFrame { session: session.clone(), parent, url });
     }
 
     /// Records a commit in `frame`. Removes the frames of the former document, which Chromium does

@@ -1,4 +1,4 @@
-//! Implements the [`Page`] trait. `listener` handles events, `frames` maps frames to CDP sessions,
+//! Implements the [`EnginePage`] trait. `listener` handles events, `frames` maps frames to CDP sessions,
 //! `script` evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of an
 //! intercepted drag, and `popups` has the sizes of requested windows.
 
@@ -50,9 +50,9 @@ use super::{
 use crate::{
     config::Viewport,
     engine::{
-        Area, Capabilities, ContextOptions, EmulatedMedia, EngineError, EngineResult, FileChooser,
-        FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
-        PageObserver, ScreenshotOptions, World,
+        Area, Capabilities, ContextOptions, EmulatedMedia, EngineError, EnginePage, EngineResult,
+        FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart,
+        PageEvent, PageObserver, ScreenshotOptions, World,
         connection::PendingCall,
         network_policy::{ClientNavigation, RequestInitiator},
     },
@@ -109,7 +109,7 @@ impl ChromiumPage {
     /// observer.
     pub fn attach(
         setup: ChromiumPageSetup,
-        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+        introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let page = Arc::new(Self {
             id: setup.id,
@@ -352,7 +352,7 @@ impl NetworkPage for ChromiumPage {
 }
 
 #[async_trait]
-impl Page for ChromiumPage {
+impl EnginePage for ChromiumPage {
     fn id(&self) -> &str {
         &self.id
     }

@@ -164,7 +164,7 @@ impl ChromiumPage {
         Ok((cdp, object))
     }
 
-    /// See [`crate::engine::Page::call_script`].
+    /// See [`crate::engine::EnginePage::call_script`].
     pub(super) async fn call(
         &self,
         frame: &FrameId,

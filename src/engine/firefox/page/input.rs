@@ -55,7 +55,7 @@ impl Drop for PendingClickGuard<'_> {
 }
 
 impl FirefoxPage {
-    /// See [`crate::engine::Page::click_between_calls`].
+    /// See [`crate::engine::EnginePage::click_between_calls`].
     pub(super) async fn dispatch_checked_click(
         &self,
         check: &ScriptCall,

@@ -1,4 +1,4 @@
-//! Implements the [`Page`] trait over BiDi. `script` runs scripts and reads closed shadow roots,
+//! Implements the [`EnginePage`] trait over BiDi. `script` runs scripts and reads closed shadow roots,
 //! `input` dispatches input to the right frame.
 
 mod input;
@@ -32,9 +32,9 @@ use super::{
     remote_value::ScriptResult,
 };
 use crate::engine::{
-    Area, Capabilities, CombinedClick, EmulatedMedia, EngineError, EngineResult, FileChooser,
-    FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent,
-    PageObserver, ResourceKind, ScreenshotOptions, ScriptCall, World,
+    Area, Capabilities, CombinedClick, EmulatedMedia, EngineError, EnginePage, EngineResult,
+    FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart,
+    PageEvent, PageObserver, ResourceKind, ScreenshotOptions, ScriptCall, World,
     actions::{self, KeyboardInput},
     connection::ConnectionError,
     element_expression,
@@ -167,7 +167,7 @@ impl FirefoxPage {
     /// Creates a page that has just opened. `introduce` gets it before its first event.
     pub fn attach(
         setup: FirefoxPageSetup,
-        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+        introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let FirefoxPageSetup { id, user_context, bidi, privileged, network, tabs } = setup;
         let page = Arc::new(Self {
@@ -484,7 +484,7 @@ fn failed_navigation(error: ConnectionError) -> EngineResult<NavigationStart> {
 }
 
 #[async_trait]
-impl Page for FirefoxPage {
+impl EnginePage for FirefoxPage {
     fn id(&self) -> &str {
         &self.id
     }

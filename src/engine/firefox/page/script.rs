@@ -94,7 +94,7 @@ impl FirefoxPage {
         outcome.value()
     }
 
-    /// See [`crate::engine::Page::pass_closed_roots`].
+    /// See [`crate::engine::EnginePage::pass_closed_roots`].
     pub(super) async fn collect_closed_roots(
         &self,
         frame: &FrameId,

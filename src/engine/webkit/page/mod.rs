@@ -1,4 +1,4 @@
-//! Implements the [`Page`] trait over WebDriver. `script` runs scripts and processes their results,
+//! Implements the [`EnginePage`] trait over WebDriver. `script` runs scripts and processes their results,
 //! `navigation` navigates, `screenshot` takes screenshots.
 
 mod navigation;
@@ -23,9 +23,9 @@ use super::{
     windows::SessionWindows,
 };
 use crate::engine::{
-    Capabilities, Dialog, DownloadStart, EmulatedMedia, EngineError, EngineResult, FileChooser,
-    FrameId, KeyEvent, MouseButton, MouseEvent, NavigationStart, Page, PageEvent, PageObserver,
-    ScreenshotOptions, World,
+    Capabilities, Dialog, DownloadStart, EmulatedMedia, EngineError, EnginePage, EngineResult,
+    FileChooser, FrameId, KeyEvent, MouseButton, MouseEvent, NavigationStart, PageEvent,
+    PageObserver, ScreenshotOptions, World,
     actions::{self, KeyboardInput},
     element_expression,
 };
@@ -77,7 +77,7 @@ impl WebkitPage {
     pub fn attach(
         handle: Arc<str>,
         shared: &Arc<SessionWindows>,
-        introduce: impl FnOnce(Arc<dyn Page>) -> Arc<dyn PageObserver>,
+        introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let page = Arc::new(Self {
             frames: Mutex::new(Frames::new(handle.clone())),
@@ -299,7 +299,7 @@ fn in_whole_pixels(actions: &mut Value) {
 }
 
 #[async_trait]
-impl Page for WebkitPage {
+impl EnginePage for WebkitPage {
     fn id(&self) -> &str {
         &self.handle
     }

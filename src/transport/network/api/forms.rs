@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{super::problems::problem_with, times};
 use crate::{
-    error::{ErrorCode, Status as HttpStatus, TroupeError},
+    error::{ErrorCode, HttpStatus, TroupeError},
     tools::{CallOutcome, UnknownTool},
 };
 
