@@ -58,6 +58,7 @@ const ABOUT_CHROMIUM = {
   'bad-input/parameters.test.mjs': { '*': SERVER_ALONE },
   'bad-input/sessions.test.mjs': { '*': SERVER_ALONE },
   'extraction/budget.test.mjs': { '*': SERVER_ALONE },
+  'interaction/sockets.test.mjs': { '*': 'only Chromium reports the messages of a WebSocket' },
   'library/': { '*': SERVER_ALONE },
   'page/accname.test.mjs': { '*': PAGE_SCRIPT },
   'page/actions.test.mjs': { '*': PAGE_SCRIPT },

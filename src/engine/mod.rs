@@ -218,6 +218,11 @@ pub enum PageEvent {
     RequestEnded {
         id: Arc<str>,
     },
+    /// A WebSocket has sent or received something, or has closed.
+    Socket {
+        id: Arc<str>,
+        activity: SocketActivity,
+    },
     /// A step of a request for the log; waits use the events above.
     Request(RequestEvent),
     Console {
@@ -235,6 +240,16 @@ pub enum PageEvent {
         file: Result<PathBuf, String>,
     },
     Crashed,
+    Closed,
+}
+
+/// What a WebSocket has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketActivity {
+    /// It has sent the request for a connection, or a message.
+    Sent,
+    /// The connection is open, or a message has arrived.
+    Received,
     Closed,
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::session::parse_event;
 use crate::engine::{
-    PageEvent, ResourceKind,
+    PageEvent, ResourceKind, SocketActivity,
     network::{
         MAX_POST_DATA, RequestDetails, RequestEvent, ResourceType, ResponseDetails, SentDetails,
         WorkerKind,
@@ -279,6 +279,13 @@ struct WebSocketHandshakeSent {
     wall_time: f64,
 }
 
+/// A sent or received message, without its data.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WebSocketFrame {
+    request_id: Arc<str>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WebSocketFailed {
@@ -320,6 +327,10 @@ impl NetworkUpdate {
 
     fn ended(event: RequestEvent, id: Arc<str>) -> Self {
         Self { logged: Some(event), page: Some(PageEvent::RequestEnded { id }) }
+    }
+
+    fn socket(logged: Option<RequestEvent>, id: Arc<str>, activity: SocketActivity) -> Self {
+        Self { logged, page: Some(PageEvent::Socket { id, activity }) }
     }
 }
 
@@ -437,8 +448,9 @@ fn parse_update(
         // has no handshake.
         "Network.webSocketCreated" => {
             let event: WebSocketCreated = parse_event(method, params)?;
-            NetworkUpdate::logged(RequestEvent::Sent {
-                id: event.request_id,
+            let id = event.request_id;
+            let logged = RequestEvent::Sent {
+                id: id.clone(),
                 url: event.url,
                 method: "GET".to_owned(),
                 kind: ResourceType::WebSocket,
@@ -448,7 +460,16 @@ fn parse_update(
                 worker,
                 redirected: None,
                 details: None,
-            })
+            };
+            NetworkUpdate::socket(Some(logged), id, SocketActivity::Sent)
+        }
+        "Network.webSocketFrameSent" => {
+            let event: WebSocketFrame = parse_event(method, params)?;
+            NetworkUpdate::socket(None, event.request_id, SocketActivity::Sent)
+        }
+        "Network.webSocketFrameReceived" => {
+            let event: WebSocketFrame = parse_event(method, params)?;
+            NetworkUpdate::socket(None, event.request_id, SocketActivity::Received)
         }
         "Network.webSocketWillSendHandshakeRequest" => {
             let event: WebSocketHandshakeSent = parse_event(method, params)?;
@@ -457,20 +478,15 @@ fn parse_update(
         }
         "Network.webSocketHandshakeResponseReceived" => {
             let event: WebSocketHandshakeReceived = parse_event(method, params)?;
-            NetworkUpdate::logged(RequestEvent::Answered {
-                id: event.request_id,
-                status: event.response.status,
-                details: None,
-            })
+            let (id, status) = (event.request_id.clone(), event.response.status);
+            let logged = RequestEvent::Answered { id, status, details: None };
+            NetworkUpdate::socket(Some(logged), event.request_id, SocketActivity::Received)
         }
         "Network.webSocketClosed" => {
             let event: LoadingFinished = parse_event(method, params)?;
             let clock = event.timestamp * 1000.0;
-            NetworkUpdate::logged(RequestEvent::Finished {
-                id: event.request_id,
-                clock,
-                size: None,
-            })
+            let logged = RequestEvent::Finished { id: event.request_id.clone(), clock, size: None };
+            NetworkUpdate::socket(Some(logged), event.request_id, SocketActivity::Closed)
         }
         "Network.webSocketFrameError" => {
             let event: WebSocketFailed = parse_event(method, params)?;

@@ -145,6 +145,7 @@ impl PageFacts {
                 self.last_number = self.last_number.max(number);
                 if is_main {
                     self.crashed = None;
+                    self.requests.forget_sockets();
                 }
                 // The browser does not report the requests of a process that the frame has left.
                 self.requests.forget(|request| {
@@ -184,6 +185,9 @@ impl PageFacts {
                 return self.requests.answer_received(&id, bytes);
             }
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
+            PageEvent::Socket { id, activity } => {
+                return self.requests.socket_activity(id, activity, now);
+            }
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == STATUSES {
                     self.statuses.pop_front();

@@ -3,13 +3,20 @@
 //! The browser may never report the end of a fetch whose response the page's script does not read.
 //! Such a response counts as finished shortly after all of its bytes have arrived. If its length is
 //! unknown or the bytes do not arrive, it counts as finished when no data has arrived for a while.
+//!
+//! A message that the page sends over a WebSocket is a request too: many apps get all of their
+//! content that way. The response is what arrives until the socket is quiet.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::time::Instant;
 
 use crate::{
-    engine::{DocumentId, FrameId, ResourceKind},
+    engine::{DocumentId, FrameId, ResourceKind, SocketActivity},
     page::state::EventSequence,
 };
 
@@ -18,6 +25,31 @@ const WHOLE: Duration = Duration::from_millis(100);
 /// A response that brings no data for this long counts as a stream. Equal to the time after which a
 /// network is idle.
 const SILENCE: Duration = Duration::from_millis(500);
+
+/// A WebSocket connection or message counts as unanswered after this time.
+const UNANSWERED: Duration = Duration::from_millis(250);
+/// The response to a message is complete when the socket has received nothing for this long.
+const SOCKET_QUIET: Duration = Duration::from_millis(80);
+/// A socket that receives messages for longer than this after a message counts as a stream.
+const SOCKET_STREAM: Duration = Duration::from_millis(1_000);
+
+/// The last message that a WebSocket has sent, or its request for a connection.
+#[derive(Debug)]
+struct SocketMessage {
+    sent: EventSequence,
+    sent_at: Instant,
+    received_at: Option<Instant>,
+}
+
+impl SocketMessage {
+    /// Returns when the response counts as complete if nothing else arrives.
+    fn over_at(&self) -> Instant {
+        match self.received_at {
+            None => self.sent_at + UNANSWERED,
+            Some(at) => (at + SOCKET_QUIET).min(self.sent_at + SOCKET_STREAM),
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(in crate::page) struct InFlightRequest {
@@ -68,6 +100,8 @@ impl InFlightRequest {
 #[derive(Debug, Default)]
 pub(in crate::page) struct InFlightRequests {
     open: HashMap<Arc<str>, InFlightRequest>,
+    /// The last message of each open WebSocket.
+    sockets: HashMap<Arc<str>, SocketMessage>,
     /// Since when every request has its complete response, or there is none.
     quiet_since: Option<Instant>,
     /// Start and end of the document, script or fetch that ended last.
@@ -114,6 +148,46 @@ impl InFlightRequests {
         self.note_quiet();
     }
 
+    /// Returns whether waiting tasks must be woken. Later messages of a response only prolong it.
+    pub fn socket_activity(
+        &mut self,
+        id: Arc<str>,
+        activity: SocketActivity,
+        now: EventSequence,
+    ) -> bool {
+        let message = self.sockets.entry(id);
+        match (activity, message) {
+            (SocketActivity::Sent, message) => {
+                let sent_at = Instant::now();
+                message.insert_entry(SocketMessage { sent: now, sent_at, received_at: None });
+                true
+            }
+            (SocketActivity::Received, Entry::Occupied(mut message)) => {
+                message.get_mut().received_at.replace(Instant::now()).is_none()
+            }
+            (SocketActivity::Closed, Entry::Occupied(message)) => {
+                message.remove();
+                true
+            }
+            (_, Entry::Vacant(_)) => false,
+        }
+    }
+
+    pub fn forget_sockets(&mut self) {
+        self.sockets.clear();
+    }
+
+    /// Returns when the responses to messages since `mark` count as complete, for those that do not
+    /// yet at `now`.
+    fn sockets_over_at(
+        &self,
+        mark: EventSequence,
+        now: Instant,
+    ) -> impl Iterator<Item = Instant> + '_ {
+        let since = self.sockets.values().filter(move |message| message.sent > mark);
+        since.map(SocketMessage::over_at).filter(move |at| *at > now)
+    }
+
     fn note_quiet(&mut self) {
         let whole = |request: &InFlightRequest| {
             request.answer.as_ref().is_some_and(ResponseProgress::is_whole)
@@ -136,9 +210,10 @@ impl InFlightRequests {
             .filter(move |request| request.started > mark && request.kind != ResourceKind::Other)
     }
 
-    /// Whether a document, script or fetch since `mark` is in flight at `now`.
+    /// Whether a document, script, fetch or message since `mark` is in flight at `now`.
     pub fn busy(&self, mark: EventSequence, now: Instant) -> bool {
         self.awaited(mark).any(|request| request.over_at().is_none_or(|at| at > now))
+            || self.sockets_over_at(mark, now).next().is_some()
     }
 
     /// Whether a document, script or fetch since `mark` has ended since `since`.
@@ -149,8 +224,8 @@ impl InFlightRequests {
     /// Returns when the requests since `mark` count as finished without another event. `None` if
     /// one needs an event.
     pub fn over_at(&self, mark: EventSequence) -> Option<Instant> {
-        let ends: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::over_at).collect();
-        ends?.into_iter().max()
+        let requests: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::over_at).collect();
+        requests?.into_iter().chain(self.sockets_over_at(mark, Instant::now())).max()
     }
 
     /// Whether more data of a response to a request since `mark` may arrive.
@@ -207,6 +282,46 @@ mod tests {
         tokio::time::advance(SILENCE).await;
         assert!(!busy(&requests));
         assert!(requests.unfinished(EventSequence::default()), "more of it may come");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_is_in_flight_until_its_socket_is_quiet() {
+        let mut requests = InFlightRequests::default();
+        let sent = EventSequence::default().next();
+        let report = |requests: &mut InFlightRequests, activity| {
+            requests.socket_activity("1".into(), activity, sent)
+        };
+        assert!(!report(&mut requests, SocketActivity::Received), "nothing was sent");
+        assert!(!busy(&requests));
+        assert!(report(&mut requests, SocketActivity::Sent));
+        assert!(busy(&requests));
+        assert!(!requests.busy(sent, Instant::now()), "it was sent before");
+        assert!(report(&mut requests, SocketActivity::Received));
+        for _ in 0..3 {
+            tokio::time::advance(SOCKET_QUIET / 2).await;
+            assert!(busy(&requests));
+            assert!(!report(&mut requests, SocketActivity::Received));
+        }
+        assert_eq!(requests.over_at(EventSequence::default()), Some(Instant::now() + SOCKET_QUIET));
+        tokio::time::advance(SOCKET_QUIET).await;
+        assert!(!busy(&requests));
+        assert!(!requests.unfinished(EventSequence::default()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_without_a_response_and_a_stream_are_awaited_for_a_limited_time() {
+        let mut requests = InFlightRequests::default();
+        let sent = EventSequence::default().next();
+        requests.socket_activity("1".into(), SocketActivity::Sent, sent);
+        tokio::time::advance(UNANSWERED).await;
+        assert!(!busy(&requests));
+        requests.socket_activity("1".into(), SocketActivity::Sent, sent);
+        let begun = Instant::now();
+        while busy(&requests) {
+            requests.socket_activity("1".into(), SocketActivity::Received, sent);
+            tokio::time::advance(SOCKET_QUIET / 2).await;
+        }
+        assert_eq!(begun.elapsed(), SOCKET_STREAM);
     }
 
     #[tokio::test(start_paused = true)]
