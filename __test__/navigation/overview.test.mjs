@@ -45,6 +45,9 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       '/fetching': fetching('/content'),
       '/content': (_request, response) => setTimeout(() => response.end('Loaded'), 300),
       '/waiting': fetching('/hang'),
+      '/rendering': `<title>Rendering</title><main id="content"></main><script>
+        setTimeout(() => { content.innerHTML = '<button>Rendered</button>' }, 400)
+      </script>`,
       '/modal': `${LONG}<dialog id="dialog"><h2>Delete it?</h2><button>Delete</button></dialog><script>dialog.showModal()</script>`,
       '/framed': '<title>Framed</title><p>Around</p><iframe src="/short"></iframe>',
       '/empty': '<title>Empty</title>'
@@ -130,6 +133,12 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })),
       /Loaded/
     )
+  })
+
+  test('waits for content of an empty main element', async () => {
+    const sessionId = await server.createSession()
+    const url = site.url('/rendering')
+    assert.match((await server.ok('navigate', { sessionId, url })).snapshot, /button "Rendered"/)
   })
 
   test('does not wait indefinitely for content that the page loads by script', async () => {

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use crate::page::{Page, read::SnapshotOptions};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::page::{Page, read::SnapshotOptions, script::millis};
 
 /// Maximum characters of an overview.
 const BUDGET: usize = 2_000;
@@ -13,17 +16,33 @@ const CONTENT: Duration = Duration::from_millis(1_500);
 
 impl Page {
     /// Waits until the requests of the present document's scripts have finished and their responses
-    /// have been handled, for at most 1,500 ms. Returns false if there was nothing to wait for.
+    /// have been handled, and while the page shows that its content is still to come, for at most
+    /// 1,500 ms. Returns false if there was nothing to wait for.
     pub async fn content_loaded(&self) -> bool {
         let start = self.state.read(|facts| facts.main_frame().committed);
-        if !self.state.read(|facts| facts.busy_since(start)) {
-            return false;
+        let deadline = Instant::now() + CONTENT;
+        let mut has_waited = false;
+        loop {
+            if self.state.read(|facts| facts.busy_since(start)) {
+                has_waited = true;
+                let settled = Box::pin(self.settle(start, self.main_frame(), None, None));
+                let _ = tokio::time::timeout_at(deadline, settled).await;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.dialog().is_some() || !self.is_open() {
+                break;
+            }
+            let content = self.inject("awaitContent", json!({"timeout": millis(left)}));
+            match tokio::time::timeout_at(deadline, content).await {
+                Ok(Ok(content)) if content["waited"] == true => has_waited = true,
+                _ => break,
+            }
         }
-        let _ =
-            self.within(CONTENT, Box::pin(self.settle(start, self.main_frame(), None, None))).await;
-        // The record took its snapshot before that.
-        self.snapshot_cache.forget_action();
-        true
+        if has_waited {
+            // The record took its snapshot before that.
+            self.snapshot_cache.forget_action();
+        }
+        has_waited
     }
 
     /// Returns the overview of the page. `None` if the page shows nothing, or does not respond in

@@ -753,6 +753,16 @@ export interface TurnResult extends Done, ChangeCounts {
   next?: number
 }
 
+export interface ContentArgument extends RefContext {
+  /** Maximum ms to wait. */
+  timeout: number
+}
+
+export interface ContentResult {
+  /** Whether the page showed that its content was still to come. */
+  waited: boolean
+}
+
 export interface ArrivalArgument extends RefContext {
   /** The snapshot to take in the same call. */
   look?: Omit<SnapshotArgument, keyof RefContext> | null
@@ -881,6 +891,8 @@ export interface Troupe {
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
   /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
   arrival: Call<ArrivalArgument, Promise<ArrivalResult>>
+  /** Waits until the page shows its main content. */
+  awaitContent: Call<ContentArgument, Promise<ContentResult>>
   /**
    * Resolves after one event loop tick. Includes a snapshot of the changed page, which saves a
    * call.

@@ -9,6 +9,7 @@ import { turn, watchDownloads } from './actions/event-loop-tick'
 import { checkedState, entered, fileInput, fill, insertInto, select } from './actions/fill'
 import { pointerEventTypes, pointerListener } from './actions/pointer-listener'
 import { pointed, scroll, wheeled } from './actions/scroll'
+import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
 import { countsByDocument, mutations } from './dom/change-counts'
@@ -75,6 +76,7 @@ function exposeCalls(): ExposedCalls {
     mutations: syncCall(mutations),
     snapshotIfChanged: readPage(snapshotIfChanged),
     arrival: asyncCall(arrival),
+    awaitContent: asyncCall(awaitContent),
     turn: asyncCall(turn),
     giveUpRelease: syncCall(giveUpRelease),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
