@@ -17,6 +17,12 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
         <div role="listbox" aria-label="Numbers">${numbers(32)
           .map((number) => `<div role="option">Number ${number}</div>`)
           .join('')}</div>`,
+      '/modal': `<title>Modal</title>${['Shop', 'Cart', 'Help', 'Jobs', 'News', 'Press']
+        .map((name) => `<a href="/next">${name}</a> `)
+        .join(
+          ''
+        )}<button id="open" onclick="dialog.showModal()">Open</button><p role="status" id="count">0 times</p>
+        <dialog id="dialog"><button id="done" onclick="dialog.close(); count.textContent = parseInt(count.textContent) + 1 + ' times'">Done</button></dialog>`,
       '/focus': `<title>Focus</title><input aria-label="First" autofocus><button id="go">Go</button>`,
       '/next': '<title>Next</title><p>Next</p>'
     }
@@ -87,6 +93,23 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     const sessionId = await sessionAt('/dialog')
     const { changes } = await server.ok('click', { sessionId, selector: '#close' })
     assert.match(changes, /^- dialog "Import nodes" \[ref=e\d+\] \(5 lines\)$/)
+  })
+
+  test('has one line for elements that are shown again after a dialog', async () => {
+    const sessionId = await sessionAt('/modal')
+    const opened = await server.ok('click', { sessionId, selector: '#open' })
+    assert.match(opened.changes, /^- 6 × link$/m)
+    // A batch hides and shows them in between.
+    const steps = ['#done', '#open', '#done'].map((selector) => ({
+      tool: 'click',
+      arguments: { selector }
+    }))
+    const { results } = await server.ok('batch', { sessionId, steps })
+    assert.match(
+      results[2].result.changes,
+      /^\+ link "Shop" \[ref=e\d+\] … button "Open" \[active\] \[ref=e\d+\] \(\d+ lines, the same as before\)$/m
+    )
+    assert.match(results[2].result.changes, /^\+ +status: 2 times$/m)
   })
 
   test('shows the remaining items of a list', async () => {

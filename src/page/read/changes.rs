@@ -17,8 +17,8 @@ use crate::{
         Page,
         read::{SnapshotOptions, difference, whole_page},
         state::{
-            DocumentVersion, EventSequence, FrameSnapshot, FrameSnapshots, PageSnapshot,
-            ShownSnapshot,
+            DocumentVersion, EventSequence, FrameSnapshot, FrameSnapshots, HiddenLines,
+            PageSnapshot, ShownSnapshot,
         },
     },
 };
@@ -166,20 +166,21 @@ impl Page {
     /// reported.
     pub fn is_shown(&self) -> bool {
         let document = self.document();
-        self.shown().0.is_some_and(|(shown, _)| shown == document)
+        self.shown().page.is_some_and(|(shown, _)| shown == document)
     }
 
     /// Records that the client has been shown the present text: the next action reports later
     /// changes.
     pub(in crate::page) async fn shown_now(&self) {
-        self.set_shown(ShownSnapshot::default());
+        let shown = self.shown().outdated();
+        self.set_shown(shown.clone());
         if self.config.after_action != crate::config::AfterAction::Changes {
             return;
         }
         if let Some(Ok(look)) =
             self.within(self.config.timeout_settle, Box::pin(self.look(None))).await
         {
-            self.set_shown(ShownSnapshot::of(&look));
+            self.set_shown(ShownSnapshot::of(&look, shown.hidden));
         }
     }
 
@@ -212,21 +213,37 @@ impl Page {
         let Some(after) = after.filter(|after| after.document == before.look.document) else {
             return Changes::default();
         };
-        {
-            let mut known = self.snapshot_cache.lock();
-            known.after_action = true;
-            known.shown = ShownSnapshot::of(&after);
-        }
+        let hidden = self.shown().hidden.of(after.document.as_ref());
         let Before { look: before, shown, .. } = before;
-        let (before, after) = (&before.text, &after.text);
-        let size = before.len() + after.len() + shown.as_ref().map_or(0, |shown| shown.len());
-        let lines = |before: &str, after: &str| {
-            Some(difference(before, after)).filter(|lines| !lines.is_empty())
+        let size =
+            before.text.len() + after.text.len() + shown.as_ref().map_or(0, |shown| shown.len());
+        let (changes, hidden) = offload::in_place(size, || {
+            Self::changes_between(shown.as_deref(), &before.text, &after.text, hidden)
+        });
+        let mut known = self.snapshot_cache.lock();
+        known.after_action = true;
+        known.shown = ShownSnapshot::of(&after, Arc::new(hidden));
+        changes
+    }
+
+    /// Returns the changes from the text that the client was `shown` to `before`, and from there to
+    /// `after`. Adds the lines that the client no longer sees to `hidden`.
+    fn changes_between(
+        shown: Option<&str>,
+        before: &str,
+        after: &str,
+        mut hidden: HiddenLines,
+    ) -> (Changes, HiddenLines) {
+        let mut lines = |from: &str, to: &str| {
+            let difference = difference(from, to, &hidden);
+            // The client may not have been shown all of `from`.
+            let is_shown = |line: &&&str| shown.is_none_or(|shown| shown.contains(**line));
+            difference.removed.iter().filter(is_shown).for_each(|line| hidden.add(line));
+            Some(difference.text).filter(|text| !text.is_empty())
         };
-        offload::in_place(size, || Changes {
-            earlier: shown.and_then(|shown| lines(&shown, before)),
-            made: lines(before, after),
-        })
+        let earlier = shown.and_then(|shown| lines(shown, before));
+        let made = lines(before, after);
+        (Changes { earlier, made }, hidden)
     }
 }
 
@@ -237,7 +254,9 @@ impl Page {
         let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
         let mut known = self.snapshot_cache.lock();
         known.after_action = matches!(look, Some(Ok(_)));
-        known.shown = known.look.as_ref().map(ShownSnapshot::of).unwrap_or_default();
+        let hidden = known.shown.hidden.clone();
+        known.shown =
+            known.look.as_ref().map(|look| ShownSnapshot::of(look, hidden)).unwrap_or_default();
     }
 
     /// Returns the page's text after a call, for the record: the snapshot that was made for the

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use similar::{ChangeTag, TextDiff};
 
+use crate::page::state::{HiddenLines, without_focus};
+
 /// Maximum characters of a difference. Further lines are only counted.
 const BUDGET: usize = 3000;
 
@@ -66,37 +68,141 @@ const MOST_LINES_BELOW: usize = 2;
 /// More removed siblings of one role than this are reported as one line.
 const MOST_REMOVED: usize = 3;
 
+/// More removed elements in a row than this are reported in part.
+const LONGEST_RUN: usize = 5;
+
+/// Number of elements that are named of a longer run.
+const NAMED_OF_RUN: usize = 2;
+
+/// Up to this many lines in a row that are shown again are reported in full.
+const FEW_RETURNED: usize = 3;
+
+/// Roles of fields, whose values are reported in part.
+const FIELDS: [&str; 3] = ["textbox", "searchbox", "combobox"];
+
+/// Maximum characters of the line of a field.
+const LONGEST_FIELD: usize = 200;
+
 /// Maximum number of remaining siblings that are named.
 const MOST_REMAINING: usize = 5;
 
-/// Returns the added (`+`), removed (`-`) and changed lines (`~`, as they are now), within the
-/// budget.
-pub(in crate::page) fn difference(before: &str, after: &str) -> String {
+/// One line of the result.
+struct ReportedLine {
+    sign: char,
+    indent: usize,
+    content: String,
+    /// The number of changed lines that it describes.
+    covers: usize,
+}
+
+/// The difference between two texts.
+pub(in crate::page) struct Difference<'a> {
+    /// The added (`+`), removed (`-`) and changed lines (`~`, as they are now), within the budget.
+    pub text: String,
+    /// All removed lines, without indentation.
+    pub removed: Vec<&'a str>,
+}
+
+/// Compares two texts. `hidden`: lines that the client was shown earlier.
+pub(in crate::page) fn difference<'a>(
+    before: &'a str,
+    after: &'a str,
+    hidden: &HiddenLines,
+) -> Difference<'a> {
+    let entries = changed_lines(before, after);
+    let removed = entries.iter().filter(|entry| entry.sign == '-');
+    Difference {
+        text: written(reported_lines(&entries, before, after, hidden)),
+        removed: removed.map(|entry| entry.content).collect(),
+    }
+}
+
+/// Writes the lines within the budget.
+fn written(lines: Vec<ReportedLine>) -> String {
     let mut text = String::new();
     let mut over = 0;
-    let entries = changed_lines(before, after);
-    let mut rest = &entries[..];
-    while let Some((entry, following)) = rest.split_first() {
-        let (content, used) = match entry.sign {
-            '-' => removed(rest, before, after),
-            _ => (entry.content.to_owned(), 1),
-        };
-        rest = &following[used - 1..];
-        if text.len() + entry.indent + content.len() + 3 > BUDGET {
-            over += used;
+    for line in lines {
+        if text.len() + line.indent + line.content.len() + 3 > BUDGET {
+            over += line.covers;
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push(entry.sign);
-        text.push_str(&" ".repeat(entry.indent + 1));
-        text.push_str(&content);
+        text.push(line.sign);
+        text.push_str(&" ".repeat(line.indent + 1));
+        text.push_str(&line.content);
     }
     if over > 0 {
         text.push_str(&format!("\n… {over} more lines: snapshot shows them"));
     }
     text
+}
+
+/// Cuts the line of a field with a long value, which the client has entered itself.
+fn without_end(line: &str) -> String {
+    match line.char_indices().nth(LONGEST_FIELD) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Returns the number of entries at the start that are back, if one line can report them.
+fn returned(entries: &[DiffLine<'_>], back: &[bool]) -> Option<usize> {
+    let count = back.iter().take_while(|back| **back).count();
+    // Without a ref, another element may have the same text.
+    let is_same = entries[..count].iter().any(|entry| reference(entry.content).is_some());
+    (count > FEW_RETURNED && is_same).then_some(count)
+}
+
+/// Returns the lines of the difference. Of a long run of removed elements, such as the contents of
+/// a closed panel, only the first are named. Elements that are shown again as they were before are
+/// one line.
+fn reported_lines(
+    entries: &[DiffLine<'_>],
+    before: &str,
+    after: &str,
+    hidden: &HiddenLines,
+) -> Vec<ReportedLine> {
+    let is_back = |entry: &DiffLine<'_>| entry.sign == '+' && hidden.contains(entry.content);
+    let back: Vec<bool> = entries.iter().map(is_back).collect();
+    let mut lines: Vec<ReportedLine> = Vec::new();
+    let mut rest = entries;
+    while let Some((entry, following)) = rest.split_first() {
+        let back = &back[entries.len() - rest.len()..];
+        let (content, covers) = match (entry.sign, returned(rest, back)) {
+            ('-', _) => removed(rest, before, after),
+            (_, Some(count)) => (
+                format!(
+                    "{} … {} ({count} lines, the same as before)",
+                    entry.element(),
+                    rest[count - 1].element()
+                ),
+                count,
+            ),
+            _ if FIELDS.contains(&entry.role()) => (without_end(entry.content), 1),
+            _ => (entry.content.to_owned(), 1),
+        };
+        rest = &following[covers - 1..];
+        lines.push(ReportedLine { sign: entry.sign, indent: entry.indent, content, covers });
+    }
+    let runs = lines.chunk_by(|one, next| one.sign == '-' && next.sign == '-');
+    let mut from = 0;
+    let long: Vec<_> = runs
+        .filter_map(|run| {
+            let range = from..from + run.len();
+            from = range.end;
+            (run.len() > LONGEST_RUN).then_some(range)
+        })
+        .collect();
+    for run in long.into_iter().rev() {
+        let rest = run.start + NAMED_OF_RUN..run.end;
+        let indent = lines[run.start].indent;
+        let covers = lines[rest.clone()].iter().map(|line| line.covers).sum();
+        let content = format!("… {covers} more lines");
+        lines.splice(rest, [ReportedLine { sign: '-', indent, content, covers }]);
+    }
+    lines
 }
 
 /// Describes the removed element at the start of `entries`. Also returns how many entries the
@@ -208,22 +314,42 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
         .collect()
 }
 
-/// Returns the line without the mark of the focus.
-fn without_focus(line: &str) -> String {
-    line.replacen(" [active]", "", 1)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
+    fn changes(before: &str, after: &str) -> String {
+        difference(before, after, &HiddenLines::default()).text
+    }
+
+    #[test]
+    fn elements_that_a_dialog_has_hidden_are_one_line_when_they_are_shown_again() {
+        let page = |total| {
+            format!(
+                "- link \"Home\" [ref=e1]\n- heading \"Shop\"\n- main [ref=e2]:\n  - button \"Buy\" [ref=e3]\n- paragraph: {total} EUR\n- button \"Help\" [ref=e4]"
+            )
+        };
+        let dialog = "- dialog \"Buy\" [ref=e5]:\n  - button \"OK\" [ref=e6]";
+        let mut hidden = HiddenLines::default();
+        for line in difference(&page(1), dialog, &hidden).removed {
+            hidden.add(line);
+        }
+        insta::assert_snapshot!(difference(dialog, &page(2), &hidden).text, @r#"
+        - dialog "Buy" [ref=e5]:
+        -   button "OK" [ref=e6]
+        + link "Home" [ref=e1] … button "Buy" [ref=e3] (4 lines, the same as before)
+        + paragraph: 2 EUR
+        + button "Help" [ref=e4]
+        "#);
+    }
+
     #[test]
     fn a_changed_element_is_reported_once_as_it_is_now() {
         let before = "- heading \"A\" [ref=e1]\n- button \"Go\" [ref=e2]\n- link \"x\" [ref=e3]";
         let after = "- heading \"A\" [ref=e1]\n- button \"Gone\" [disabled] [ref=e2]\n- dialog \"D\" [ref=e4]:\n  - button \"OK\" [ref=e5]";
-        insta::assert_snapshot!(difference(before, after), @r#"
+        insta::assert_snapshot!(changes(before, after), @r#"
         - link "x" [ref=e3]
         ~ button "Gone" [disabled] [ref=e2]
         + dialog "D" [ref=e4]:
@@ -235,14 +361,27 @@ mod tests {
     fn a_change_of_only_the_focus_is_not_reported() {
         let before = "- textbox \"A\" [active] [ref=e1]\n- textbox \"B\" [ref=e2]";
         let after = "- textbox \"A\" [ref=e1]\n- textbox \"B\" [active] [ref=e2]: x";
-        assert_eq!(difference(before, after), "~ textbox \"B\" [active] [ref=e2]: x");
+        assert_eq!(changes(before, after), "~ textbox \"B\" [active] [ref=e2]: x");
     }
 
     #[test]
     fn a_removed_element_is_one_line() {
         let before = "- main [ref=e1]:\n  - dialog \"D\" [ref=e2]:\n    - heading \"H\"\n    - text: a\n    - button \"OK\" [ref=e3]\n  - link \"x\" [ref=e4]";
         let after = "- main [ref=e1]:\n  - link \"x\" [ref=e4]";
-        assert_eq!(difference(before, after), "-   dialog \"D\" [ref=e2] (4 lines)");
+        assert_eq!(changes(before, after), "-   dialog \"D\" [ref=e2] (4 lines)");
+    }
+
+    #[test]
+    fn of_a_long_run_of_removed_elements_the_first_are_named() {
+        let before = "- link \"x\" [ref=e1]\n- heading \"Edit\"\n- list:\n  - listitem: a\n  - listitem: b\n  - listitem: c\n- button \"Cancel\" [ref=e3]\n- button \"Done\" [ref=e4]\n- textbox \"Name\" [ref=e5]\n- text: seconds\n- link \"y\" [ref=e6]";
+        let after =
+            "- link \"x\" [ref=e1]\n- link \"y\" [ref=e6]\n- paragraph: Successfully deployed";
+        insta::assert_snapshot!(changes(before, after), @r#"
+        - heading "Edit"
+        - list (4 lines)
+        - … 4 more lines
+        + paragraph: Successfully deployed
+        "#);
     }
 
     #[test]
@@ -255,7 +394,7 @@ mod tests {
             format!("- listbox [ref=e100]:\n{options}- button \"Go\" [ref=e101]\n")
         };
         let all: Vec<usize> = (1..30).collect();
-        let told = |remaining: &[usize]| difference(&list(&all), &list(remaining));
+        let told = |remaining: &[usize]| changes(&list(&all), &list(remaining));
         assert_eq!(
             told(&[1, 2]),
             "-   27 × option; 2 remain: option \"1\" [ref=e1], option \"2\" [ref=e2]"
@@ -267,7 +406,7 @@ mod tests {
     fn a_long_difference_is_truncated_with_a_note() {
         let after: String =
             (0..500).map(|number| format!("- row \"{number}\" [ref=e{number}]\n")).collect();
-        let told = difference("", &after);
+        let told = changes("", &after);
         assert!(told.len() < BUDGET + 60);
         assert!(told.ends_with("more lines: snapshot shows them"), "{told}");
     }
@@ -275,7 +414,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_same_text_has_no_difference(text in "(- [a-c]{1,3}\n){0,8}") {
-            prop_assert!(difference(&text, &text).is_empty());
+            prop_assert!(changes(&text, &text).is_empty());
         }
 
         #[test]
@@ -295,7 +434,7 @@ mod tests {
         #[test]
         fn a_new_line_is_always_reported(text in "(- [a-c]{1,3}\n){0,8}") {
             let more = format!("{text}- new [ref=e1]\n");
-            prop_assert_eq!(difference(&text, &more), "+ new [ref=e1]");
+            prop_assert_eq!(changes(&text, &more), "+ new [ref=e1]");
         }
     }
 }

@@ -8,20 +8,29 @@ use serde_json::Value;
 use crate::{
     engine::{DocumentId, FrameId},
     error::{ErrorCode, Result, TroupeError},
+    page::state::HiddenLines,
 };
 
 /// The last snapshot of the page, and the changes that its frames have reported since.
 #[derive(Debug, Default)]
 pub(in crate::page) struct SnapshotCache(Mutex<CacheEntries>);
 
-/// The document and its text that the client was last shown: by the changes of an action, or after
-/// a navigation.
+/// What the client was last shown: by the changes of an action, or after a navigation.
 #[derive(Debug, Clone, Default)]
-pub struct ShownSnapshot(pub(in crate::page) Option<(Option<DocumentId>, Arc<str>)>);
+pub struct ShownSnapshot {
+    /// The document and its text.
+    pub(in crate::page) page: Option<(Option<DocumentId>, Arc<str>)>,
+    pub(in crate::page) hidden: Arc<HiddenLines>,
+}
 
 impl ShownSnapshot {
-    pub(in crate::page) fn of(look: &PageSnapshot) -> Self {
-        Self(Some((look.document.clone(), look.text.clone())))
+    pub(in crate::page) fn of(look: &PageSnapshot, hidden: Arc<HiddenLines>) -> Self {
+        Self { page: Some((look.document.clone(), look.text.clone())), hidden }
+    }
+
+    /// Returns it without the text, because the page has changed since.
+    pub(in crate::page) fn outdated(&self) -> Self {
+        Self { page: None, hidden: self.hidden.clone() }
     }
 }
 
@@ -41,7 +50,7 @@ impl CacheEntries {
     /// Returns the text that the client was last shown of the document of `look`, if it differs
     /// from that of `look`.
     pub fn shown_before(&self, look: &PageSnapshot) -> Option<Arc<str>> {
-        let (document, text) = self.shown.0.as_ref()?;
+        let (document, text) = self.shown.page.as_ref()?;
         (*document == look.document && *text != look.text).then(|| text.clone())
     }
 }
@@ -135,7 +144,7 @@ impl SnapshotCache {
     pub fn forget_action(&self) {
         let mut known = self.lock();
         known.after_action = false;
-        known.shown = ShownSnapshot::default();
+        known.shown = known.shown.outdated();
     }
 
     /// Records that the last snapshot was taken after the action.
