@@ -62,6 +62,16 @@ describe('targets', { timeout: 60_000 }, () => {
     }
   })
 
+  test('a label target prefers the field with exactly this label', async () => {
+    const world = await page.open(
+      '<input aria-label="Minimum price"><input aria-label="Price" id="exact"><input aria-label="Old price">'
+    )
+    const { ref } = await world.call('resolve', { target: 'label=Price', strict: true })
+    assert.equal(ref, (await world.call('resolve', { target: '#exact', strict: true })).ref)
+    const { error } = await world.call('resolve', { target: 'label=price', strict: true })
+    assert.equal(error.code, 'ELEMENT_AMBIGUOUS')
+  })
+
   test('similar elements are described by their container and URL', async () => {
     const world = await page.open(`
       <nav aria-label="Site"><a href="/editors">Editors</a></nav>

@@ -65,6 +65,8 @@ export function resolveMany(
   const visible = found.filter(isVisible)
   if (visible.length === 1) return { element: visible[0], count: found.length }
   const shown = visible.length > 1 ? visible : found
+  const [exact, ...more] = withExactLabel(trimmed).filter((element) => shown.includes(element))
+  if (exact !== undefined && more.length === 0) return { element: exact, count: found.length }
   const listed = shown.slice(0, 10)
   const context = distinguishingFacts(listed)
   const matches = listed.map((element, index) => ({
@@ -77,6 +79,12 @@ export function resolveMany(
     { count: shown.length, matches },
     'Use the ref of one element, or a more specific target.'
   )
+}
+
+/** Returns the elements with exactly the label of a `label=` target. */
+function withExactLabel(target: string): Element[] {
+  const label = /^label=\s*([^\s"'/](?:(?!>>).)*)$/.exec(target)?.[1]
+  return label === undefined ? [] : findAll(`label=${JSON.stringify(label.trim())}`)
 }
 
 /** Returns the error for a target without a match, with similar elements as suggestions. */
