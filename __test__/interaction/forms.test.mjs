@@ -64,6 +64,14 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.deepEqual(told, ['new', ['focus name', 'input name', 'change name']])
   })
 
+  test('fill is noticed by a form that reacts only to keys', async () => {
+    await value(
+      "void document.getElementById('name').addEventListener('keyup', ({ target }) => { document.title = target.value })"
+    )
+    await server.ok('fill', { selector: '#name', value: 'noticed' })
+    assert.equal(await value('document.title'), 'noticed')
+  })
+
   test('fill supports all types of fields', async () => {
     for (const [id, given, property] of [
       ['note', 'two\nlines', 'value'],

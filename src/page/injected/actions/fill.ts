@@ -56,6 +56,9 @@ function refuse(
   )
 }
 
+/** Tags of the fields that users type text into. */
+const keyed = new Set(['input', 'textarea'])
+
 function dispatchInputEvents(element: Element, value: string | null): void {
   element.dispatchEvent(
     new InputEvent('input', {
@@ -65,6 +68,11 @@ function dispatchInputEvents(element: Element, value: string | null): void {
       data: value
     })
   )
+  if (keyed.has(localName(element)) && !strictTypes.test((element as HTMLInputElement).type)) {
+    // The last key of a paste: some forms validate only on key events.
+    const key = { key: 'v', code: 'KeyV', ctrlKey: true, bubbles: true, composed: true }
+    element.dispatchEvent(new KeyboardEvent('keyup', key))
+  }
   element.dispatchEvent(new Event('change', { bubbles: true }))
 }
 
