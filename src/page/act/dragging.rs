@@ -114,7 +114,14 @@ impl Page {
                 self.input(mark, self.dispatch_mouse(&moves)).await?;
                 self.frame_shown().await?;
             }
-            self.release_at(points.last().copied().unwrap_or((from.x, from.y)), mark).await?;
+            let (x, y) = points.last().copied().unwrap_or((from.x, from.y));
+            // Without a rest, pages that measure the speed, such as maps, keep moving.
+            for _ in 0..RESTING_FRAMES {
+                let hold = [MouseEvent::Move { x, y, modifiers: 0 }];
+                self.input(mark, self.dispatch_mouse(&hold)).await?;
+                self.frame_shown().await?;
+            }
+            self.release_at((x, y), mark).await?;
             ScopeGuard::into_inner(give_up);
             Ok(())
         })
