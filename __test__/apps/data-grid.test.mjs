@@ -28,7 +28,7 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
     const top = await agent.see()
     assert.match(
       top,
-      /- row \[ref=e\d+\]:\n +- gridcell "Person 1" .*\n +- gridcell "Oslo" .*\n +- gridcell "20"/
+      /- row:\n +- gridcell "Person 1" .*\n +- gridcell "Oslo" .*\n +- gridcell "20"/
     )
     assert.doesNotMatch(top, /Person 9000/)
 
@@ -44,10 +44,7 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
       .catch(() => 'role=columnheader[name="Age"]')
     await agent.act('click', { selector: header })
     await agent.seeing(/columnheader "Age".*\[sort=ascending\]/)
-    assert.match(
-      await agent.see(),
-      /- row \[ref=e\d+\]:\n +- gridcell "Person \d+" .*\n.*\n +- gridcell "20"/
-    )
+    assert.match(await agent.see(), /- row:\n +- gridcell "Person \d+" .*\n.*\n +- gridcell "20"/)
     await agent.act('click', { selector: header })
     await agent.seeing(/gridcell "79"/)
   })

@@ -324,7 +324,7 @@ describe('reads', { timeout: 60_000 }, () => {
     assert.equal(count, 1)
     assert.match(
       text,
-      /^- table .*\n {2}- row .*\n.*"Person 399"\n.*\n? *- button "Edit 399" \[ref=e\d+\]$/
+      /^- table .*\n {2}- row:\n.*"Person 399"\n.*\n? *- button "Edit 399" \[ref=e\d+\]$/
     )
   })
 

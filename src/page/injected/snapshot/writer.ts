@@ -76,7 +76,8 @@ export class Writer {
   private readonly budget: number
   /** Whether there is no budget, so that cached lines can be reused. */
   private readonly whole: boolean
-  private readonly containers: string[] = []
+  /** The open elements that `snapshot` can be limited to, and their lines. */
+  private readonly containers: { node: TreeNode; line: number; indent: string }[] = []
 
   constructor(refs: RefAllocator, budget: number) {
     this.refs = refs
@@ -178,9 +179,10 @@ export class Writer {
     for (const property of properties) this.put(`${deeper}- ${property}`)
     if (node.value !== null) this.put(`${deeper}- text: ${scalar(cut(node.value, longestValue))}`)
     if (children.length === 0) return
-    if (node.wantsRef) this.containers.push(this.refs.of(node.element))
+    const isContainer = node.wantsRef || node.role === 'list'
+    if (isContainer) this.containers.push({ node, line: this.lines.length - 1, indent })
     this.children(children, deeper, node)
-    if (node.wantsRef && this.cutAt === null) this.containers.pop()
+    if (isContainer && this.cutAt === null) this.containers.pop()
   }
 
   private foldText(fold: Fold, owner: TreeNode | null): string {
@@ -193,9 +195,18 @@ export class Writer {
     if (this.cutAt !== null) return
     this.length += line.length + 1
     if (this.length > this.budget && this.lines.length > 0) {
-      this.cutAt = this.containers[this.containers.length - 1] ?? ''
+      this.cutAt = this.cutContainer()
       return
     }
     this.lines.push(line)
+  }
+
+  /** Returns the ref of the innermost container, and adds it to its line. */
+  private cutContainer(): string {
+    const container = this.containers[this.containers.length - 1]
+    if (container === undefined) return ''
+    const { node, line, indent } = container
+    if (!node.wantsRef) this.lines[line] = `${indent}- ${key(this.head(node, true))}:`
+    return this.refs.of(node.element)
   }
 }

@@ -185,7 +185,13 @@ const withoutRef = new Set([
   'status',
   'math',
   'note',
-  'group'
+  'group',
+  'list',
+  'listitem',
+  'row',
+  'graphics-document',
+  'graphics-object',
+  'graphics-symbol'
 ])
 /**
  * Roles that are named by their text if they contain only text, and otherwise shown with their
@@ -258,6 +264,10 @@ const outline = new Set([
 /** Classes of messages that have no role. A class such as `text-success` only gives a color. */
 const messageClass =
   /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i
+/** Maximum number of rows of a grid in a canvas. */
+const mostRows = 40
+/** URLs that name no other page: scripts, and fragments that are not the route of an app. */
+const placeWithin = /^(#[^/!]*|javascript:.*)?$/i
 const meaningfulCursors = /pointer|grab|move|resize|crosshair|zoom|copy/
 
 /** Larger pages are shown in part. */
@@ -279,6 +289,23 @@ function cursorAround(element: Element): string {
 function canvasSize(element: Element): string {
   const { width, height } = element.getBoundingClientRect()
   return `${Math.round(width)}×${Math.round(height)} px, act in it with \`position\``
+}
+
+/**
+ * Returns the text that a canvas has for screen readers, such as the rows of a grid that it draws.
+ */
+function canvasText(element: Element, most: number): string[] {
+  const rows = Array.from(queryAll(element, 'tr, [role=row]'))
+  if (rows.length === 0) {
+    const text = normalize(textContent(element))
+    return text === '' ? [] : [text]
+  }
+  const texts = rows.slice(0, most).map((row) => {
+    const cells = Array.from(row.children, (cell) => normalize(textContent(cell)))
+    return cells.join(' | ').trim()
+  })
+  const more = rows.length - texts.length
+  return more > 0 ? [...texts, `… ${more} more rows: scroll the canvas`] : texts
 }
 
 export class Walk {
@@ -662,13 +689,16 @@ export class Walk {
       acting ||
       (native && role !== 'option') ||
       !withoutRef.has(role) ||
-      (role === 'option' && tag !== 'option')
+      (role === 'option' && tag !== 'option') ||
+      // A script may handle the events of an item or row that it has marked.
+      (role === 'row' && (facts & HAS_ARIA) !== 0 && hasAttr(element, 'aria-selected')) ||
+      (role === 'listitem' && facts !== 0 && firstElementChild(element) === null)
     if (role === 'option' && tag === 'option') node.wantsRef = false
     if (cursor !== '' && (!native || this.options.cursors)) node.cursor = cursor
     if (tag === 'canvas') node.value = canvasSize(element)
     if (role === 'link') {
       const url = attr(element, 'href') ?? attr(element, 'xlink:href')
-      if (url !== null && !/^(#|javascript:.*)?$/i.test(url))
+      if (url !== null && !placeWithin.test(url))
         node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`]
       if (this.options.cursors && !(bits & POINTER)) node.cursor = 'pointer'
       bits |= POINTER
@@ -729,6 +759,12 @@ export class Walk {
     }
     if (tag === 'input' || tag === 'textarea' || tag === 'select') {
       this.fillField(node, tag, bits)
+      return
+    }
+    if (tag === 'canvas') {
+      if (!unnamed) node.name = authorName(element, role)
+      if (!this.options.interactive || this.options.overview)
+        node.children = canvasText(element, this.options.overview ? mostRows / 4 : mostRows)
       return
     }
     if (mixedRoles.has(role)) {
