@@ -23,7 +23,7 @@ const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/co
  * an API fuzzer.
  */
 const PYTHON_ENVIRONMENTS = {
-  venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19'],
+  venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5']
 }

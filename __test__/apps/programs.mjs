@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '../support/wait.mjs'
-import { startProgram } from './app.mjs'
+import { PACKAGES, startProgram } from './app.mjs'
 
 /** @typedef {{ after: (end: () => unknown) => void }} Test */
 
@@ -12,11 +12,14 @@ const PYTHON = fileURLToPath(new URL('../../.cache/venv/bin/python', import.meta
 const source = (/** @type {string} */ name) =>
   fileURLToPath(new URL(`servers/${name}`, import.meta.url))
 
-/** The reason to skip the tests of Django, or false. */
-export function missingDjango() {
-  const program = join(PYTHON, '..', 'django-admin')
-  return existsSync(program) ? false : 'not installed: run `npm run setup`'
-}
+const NODE_RED = join(PACKAGES, 'node-red/red.js')
+
+/** The reason to skip the tests of an app that is not installed, or false. @param {string} program */
+const missing = (program) => (existsSync(program) ? false : 'not installed: run `npm run setup`')
+
+export const missingDjango = () => missing(join(PYTHON, '..', 'django-admin'))
+export const missingNodeRed = () => missing(NODE_RED)
+export const missingStreamlit = () => missing(join(PYTHON, '..', 'streamlit'))
 
 /**
  * Starts a program in a new folder and waits until it prints its address.
@@ -48,4 +51,25 @@ async function startApp(
  */
 export function startDjango(t) {
   return startApp(t, PYTHON, () => [source('django-site.py')], { name: 'django' })
+}
+
+/** Node-RED without flows. @param {Test} t */
+export function startNodeRed(t) {
+  const settings = ['--settings', source('node-red-settings.js')]
+  const args = (/** @type {string} */ folder) => [NODE_RED, '--userDir', folder, ...settings]
+  return startApp(t, process.execPath, args, { name: 'node-red' })
+}
+
+/** An app of Streamlit with four orders. @param {Test} t */
+export function startStreamlit(t) {
+  const options = {
+    'server.address': '127.0.0.1',
+    'server.port': '0',
+    'server.headless': 'true',
+    'server.fileWatcherType': 'none',
+    'browser.gatherUsageStats': 'false'
+  }
+  const args = ['-m', 'streamlit', 'run', source('streamlit-orders.py')]
+  for (const [name, value] of Object.entries(options)) args.push(`--${name}`, value)
+  return startApp(t, PYTHON, () => args, { name: 'streamlit' })
 }

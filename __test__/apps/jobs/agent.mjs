@@ -14,6 +14,9 @@ const RENDERED = 90_000
  * Promise<void> }} Job
  */
 
+/** Returns a snapshot without the mark around it, which differs in each. @param {string} text */
+const lines = (text) => text.replace(/<\/?page \w+>/g, '')
+
 export class JobAgent {
   turns = 0
   /** Calls of tools; a batch counts each of its steps. */
@@ -63,16 +66,19 @@ export class JobAgent {
   }
 
   /**
-   * Takes a snapshot in any case.
+   * Takes a snapshot in any case, when the page has stopped changing.
    * @param {RegExp} pattern
    * @param {object} [args]
    */
   async look(pattern, args = {}) {
     const deadline = performance.now() + RENDERED
+    let before = ''
     for (;;) {
       const text = await this.#request(this.#look, args)
-      if (pattern.test(text)) return this.#count(text, args)
+      const isDone = pattern.test(text) && lines(text) === before
+      if (isDone) return this.#count(text, args)
       if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${text}`)
+      before = lines(text)
       await sleep(50)
     }
   }
@@ -94,6 +100,18 @@ export class JobAgent {
     throw new Error(
       `no line with a ref for ${pattern} ${next ?? ''} in\n${this.results.join('\n\n')}`
     )
+  }
+
+  /** The ref on the last line with one before the latest line that matches. @param {RegExp} pattern */
+  refBefore(pattern) {
+    for (const text of this.results.toReversed()) {
+      const lines = text.split('\n')
+      const at = lines.findIndex((line) => pattern.test(line))
+      const before = lines.slice(0, Math.max(at, 0)).toReversed()
+      const ref = before.map((line) => /\[ref=(\w+)\]/.exec(line)?.[1]).find(Boolean)
+      if (ref) return ref
+    }
+    throw new Error(`no ref before ${pattern} in\n${this.results.join('\n\n')}`)
   }
 
   /** @param {string} tool @param {object} args */
