@@ -163,7 +163,7 @@ const RULES = {
     [
       'a rule can hide elements by visibility, and another can show them again',
       '<style>.m{visibility:hidden} .m.open{visibility:visible}</style><ul class=m><li>no</ul><ul class="m open"><li>yes</ul>',
-      '- list:\n  - listitem: "yes"'
+      '- list:\n  - listitem [ref=e1]: "yes"'
     ],
     [
       'a rule for a tag can hide elements without attributes',
@@ -272,7 +272,7 @@ const RULES = {
     [
       'long lists are folded, with a note on how to see all',
       `<ul>${many(30, () => '<li>x</li>')}</ul>`,
-      /( {2}- listitem: x\n){20} {2}- … 10 more list items: snapshot \{selector: "e1"\} shows them all$/
+      /( {2}- listitem \[ref=e\d+\]: x\n){20} {2}- … 10 more list items: snapshot \{selector: "e1"\} shows them all$/
     ],
     [
       'two items over the limit are not folded',
@@ -287,7 +287,7 @@ const RULES = {
     [
       'a budget cuts between lines, with a note on how to continue',
       `<ul>${many(15, () => '<li>xxxxx</li>')}</ul>`,
-      /cut at 200 characters: snapshot \{selector: "e1"\}/,
+      /cut at 200 characters: snapshot \{selector: "e\d+"\}/,
       { budget: 200 }
     ],
     [

@@ -61,7 +61,16 @@ import {
 } from '../roles/roles'
 import { seemsSelected } from './hints'
 import { beginCachedWalk, cachedLine, cacheLine, isSelfContained, ownChangeAt } from './line-cache'
-import { makeNode, mergeText, noItems, onlyChild, scalar, type TreeNode } from './node'
+import {
+  isNode,
+  makeNode,
+  mergeText,
+  noItems,
+  onlyChild,
+  scalar,
+  type TreeChild,
+  type TreeNode
+} from './node'
 
 export interface WalkOptions {
   interactive: boolean
@@ -690,9 +699,7 @@ export class Walk {
       (native && role !== 'option') ||
       !withoutRef.has(role) ||
       (role === 'option' && tag !== 'option') ||
-      // A script may handle the events of an item or row that it has marked.
-      (role === 'row' && (facts & HAS_ARIA) !== 0 && hasAttr(element, 'aria-selected')) ||
-      (role === 'listitem' && facts !== 0 && firstElementChild(element) === null)
+      (role === 'row' && (facts & HAS_ARIA) !== 0 && hasAttr(element, 'aria-selected'))
     if (role === 'option' && tag === 'option') node.wantsRef = false
     if (cursor !== '' && (!native || this.options.cursors)) node.cursor = cursor
     if (tag === 'canvas') node.value = canvasSize(element)
@@ -733,6 +740,9 @@ export class Walk {
       bits
     )
     this.depth--
+    // Scripts make plain items and rows draggable and clickable. Otherwise, their contents are used.
+    if (!node.wantsRef && (role === 'listitem' || (role === 'row' && facts !== 0)))
+      node.wantsRef = !containsRef(node.children)
     if (!this.isWorthALine(node, acting)) return null
     const line = onlyChild(node) ?? node
     parent.boundary = null
@@ -913,6 +923,13 @@ export class Walk {
     return isFocusable(node.element)
   }
 }
+
+/** Returns whether a line in these has a ref. */
+const containsRef = (children: TreeChild[]): boolean =>
+  children.some(
+    (child) =>
+      typeof child !== 'string' && isNode(child) && (child.wantsRef || containsRef(child.children))
+  )
 
 /** Returns whether an element is a closed `details`. */
 const isClosed = (element: Element): boolean =>
