@@ -262,6 +262,8 @@ describe('navigation', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/leaving') })
     await server.ok('click', { sessionId, selector: '#field' })
     assert.equal((await server.ok('go_back', { sessionId })).dialog?.type, 'beforeunload')
+    const blocked = await server.call('snapshot', { sessionId })
+    assert.match(blocked.json.suggestion, /\{accept: true\} leaves the page/)
     await server.ok('handle_dialog', { sessionId, accept: false })
     assert.equal(await value(sessionId, 'document.title'), 'Leaving')
   })

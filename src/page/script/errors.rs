@@ -48,7 +48,12 @@ impl Page {
             ),
         )
         .detail("dialog", serde_json::to_value(dialog).unwrap_or(Value::Null))
-        .suggestion("answer it with handle_dialog, then go on")
+        .suggestion(match dialog.kind.as_str() {
+            "beforeunload" => {
+                "handle_dialog {accept: true} leaves the page, {accept: false} stays on it"
+            }
+            _ => "answer it with handle_dialog, then go on",
+        })
     }
 
     pub(in crate::page) fn timed_out(&self, what: &str, timeout: Duration) -> TroupeError {
