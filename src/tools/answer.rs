@@ -475,7 +475,7 @@ impl ActionAnswer {
         let is_navigated = settled.navigated && settled.dialog.is_none();
         if call.overview && snapshot.is_none() && (is_navigated || call.is_new) {
             if is_navigated {
-                call.page.content_loaded().await;
+                call.page.content_loaded(true).await;
             }
             snapshot = call.page.overview().await;
         }

@@ -46,6 +46,8 @@ pub struct Navigation {
     pub timing: Map<String, Value>,
     pub dialog: Option<OpenDialog>,
     pub download: Option<DownloadStart>,
+    /// Whether the page shows that its content is still to come.
+    pub is_loading: bool,
 }
 
 /// Parses a URL. A host without a scheme gets `https://`, or `http://` if it is a host of this
@@ -224,8 +226,15 @@ impl Page {
         download: Option<DownloadStart>,
     ) -> Result<Navigation> {
         let (url, status) = (self.url(), self.state.read(|facts| facts.main_frame().status));
-        let mut navigation =
-            Navigation { url, title: String::new(), status, timing: Map::new(), dialog, download };
+        let mut navigation = Navigation {
+            url,
+            title: String::new(),
+            status,
+            timing: Map::new(),
+            dialog,
+            download,
+            is_loading: false,
+        };
         // The same answer has the snapshot for the record.
         let look = self.config.records().then(whole_page);
         // Both calls are sent at the same time. If no host has a closed root, the search for them
@@ -243,6 +252,7 @@ impl Page {
                 self.while_responsive(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
+            navigation.is_loading = told["loading"] == true;
             if let Value::Object(timing) = told["timing"].take() {
                 navigation.timing = timing;
             }

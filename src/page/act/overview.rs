@@ -17,8 +17,9 @@ const CONTENT: Duration = Duration::from_millis(1_500);
 impl Page {
     /// Waits until the requests of the present document's scripts have finished and their responses
     /// have been handled, and while the page shows that its content is still to come, for at most
-    /// 1,500 ms. Returns false if there was nothing to wait for.
-    pub async fn content_loaded(&self) -> bool {
+    /// 1,500 ms. Returns false if there was nothing to wait for. `is_loading`: what the page has
+    /// shown just now.
+    pub async fn content_loaded(&self, is_loading: bool) -> bool {
         let start = self.state.read(|facts| facts.main_frame().committed);
         let deadline = Instant::now() + CONTENT;
         let mut has_waited = false;
@@ -27,6 +28,9 @@ impl Page {
                 has_waited = true;
                 let settled = Box::pin(self.settle(start, self.main_frame(), None, None));
                 let _ = tokio::time::timeout_at(deadline, settled).await;
+            }
+            if !has_waited && !is_loading {
+                break;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || self.dialog().is_some() || !self.is_open() {

@@ -772,6 +772,8 @@ export interface ArrivalResult {
   title: string
   /** ms since the start of the navigation. Future events are missing. */
   timing: { responseStart?: number; domContentLoaded?: number; load?: number }
+  /** Whether the page shows that its content is still to come. */
+  loading?: true
   /** The requested snapshot. Missing if the caller has to check possible shadow hosts first. */
   snapshot?: SnapshotResult
   /** This and the change counts are present with `snapshot`. */
