@@ -1,5 +1,5 @@
 // Apps that run as a program on 127.0.0.1, each with its data in a temporary folder.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -72,4 +72,43 @@ export function startStreamlit(t) {
   const args = ['-m', 'streamlit', 'run', source('streamlit-orders.py')]
   for (const [name, value] of Object.entries(options)) args.push(`--${name}`, value)
   return startApp(t, PYTHON, () => args, { name: 'streamlit' })
+}
+
+const JUPYTER = join(PYTHON, '..', 'jupyter')
+
+const cell = (type, source, more) => ({ cell_type: type, id: type, metadata: {}, source, ...more })
+const NOTEBOOK = {
+  nbformat: 4,
+  nbformat_minor: 5,
+  metadata: {
+    kernelspec: { name: 'python3', display_name: 'Python 3 (ipykernel)', language: 'python' }
+  },
+  cells: [cell('markdown', '# Sums'), cell('code', '', { outputs: [], execution_count: null })]
+}
+
+/** The reason to skip the tests of JupyterLab, or false. */
+export function missingJupyter() {
+  return existsSync(JUPYTER) ? false : 'not installed: run `npm run setup`'
+}
+
+/**
+ * JupyterLab with a notebook, and all its files in one folder.
+ * @param {Test} t
+ */
+export async function startJupyter(t) {
+  let folder = ''
+  const args = (/** @type {string} */ made) => {
+    folder = made
+    writeFileSync(join(folder, 'sums.ipynb'), JSON.stringify(NOTEBOOK))
+    return [
+      ...['lab', '--no-browser', '--allow-root', '--port=0'],
+      ...['--ServerApp.token=', '--ServerApp.password=', '--LabApp.news_url='],
+      `--ServerApp.root_dir=${folder}`
+    ]
+  }
+  const url = await startApp(t, JUPYTER, args, {
+    name: 'jupyter',
+    address: /http:\/\/127\.0\.0\.1:\d+\/lab/
+  })
+  return { url, file: join(folder, 'sums.ipynb') }
 }

@@ -1,6 +1,82 @@
 // Takes both snapshots of a page: `playwrightSnapshot`, with child frames inserted as Rust does it,
 // and the one of Playwright itself.
-import { World } from '../page/world.mjs'
+import assert from 'node:assert/strict'
+import { World, bundle, startBrowser } from '../page/world.mjs'
+
+/** The percentage of lines that must be equal on pages of other projects. */
+const GOAL = 99.5
+
+/** The number of pages that are compared at the same time. */
+const CONCURRENCY = 2
+
+/**
+ * @typedef {{ label: string, open: (comparison: Comparison) => Promise<unknown>, options?: object }} Item
+ */
+
+/** Compares the snapshots of many pages, in the pages of one browser. */
+export class PageComparisons {
+  /** @type {Promise<Comparison[]> | undefined} */
+  #opened
+
+  /** @param {{ after: (end: () => unknown) => void }} scope */
+  constructor(scope) {
+    this.scope = scope
+  }
+
+  /** Returns the open pages. */
+  opened() {
+    return (this.#opened ??= this.#open())
+  }
+
+  async #open() {
+    const browser = await startBrowser(this.scope)
+    const source = bundle('src/page/injected/playwright.ts')
+    return Promise.all(
+      Array.from({ length: CONCURRENCY }, async () => {
+        const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+        return new Comparison(page, source)
+      })
+    )
+  }
+
+  /**
+   * Compares the pages, and returns the numbers of lines and the differences.
+   * @param {Item[]} items
+   */
+  async compare(items) {
+    const queue = [...items]
+    const result = { lines: 0, equal: 0, different: /** @type {object[]} */ ([]) }
+    const work = async (/** @type {Comparison} */ comparison) => {
+      await comparison.open()
+      for (let item = queue.shift(); item; item = queue.shift()) {
+        await item.open(comparison)
+        const snapshots = await comparison.snapshots(item.options)
+        const found = differences(snapshots)
+        const lines = Math.max(snapshots.ours.length, snapshots.theirs.length)
+        result.lines += lines
+        result.equal += lines - found.length
+        if (found.length === 0) continue
+        result.different.push({ page: item.label, first: found.slice(0, 3) })
+        // A difference can shift the numbers of all later refs in the document.
+        await comparison.open()
+      }
+    }
+    await Promise.all((await this.opened()).map(work))
+    return result
+  }
+
+  /**
+   * Fails if less than 99.5 % of the lines are equal.
+   * @param {import('node:test').TestContext} t @param {Item[]} items
+   */
+  async assertGoal(t, items) {
+    const { lines, equal, different } = await this.compare(items)
+    const rate = (100 * equal) / lines
+    t.diagnostic(`${items.length} pages, ${equal} of ${lines} lines: ${rate.toFixed(2)} %`)
+    for (const each of different) t.diagnostic(JSON.stringify(each))
+    assert.ok(rate >= GOAL, `${rate.toFixed(2)} % of the lines are equal`)
+  }
+}
 
 /**
  * @typedef {{ depth?: number, boxes?: boolean, selector?: string }} Options
