@@ -90,7 +90,8 @@ class Runner {
   }
 }
 
-class ScenarioRun {
+/** Makes the calls of one scenario. */
+export class ScenarioRun {
   #lastSnapshot = ''
   #server
   #directory
