@@ -51,6 +51,10 @@ export interface Config {
   }
   /** Device to emulate, such as "iPhone 15" */
   device?: string
+  /** Emulate a phone: Pixel 10, or iPhone 17 in WebKit. Default: false */
+  mobile?: boolean
+  /** Device pixels for each CSS pixel */
+  deviceScaleFactor?: number
   /** User agent string */
   userAgent?: string
   /** Language and region, such as en-GB */
@@ -69,6 +73,8 @@ export interface Config {
   initScript?: string[]
   /** Permissions of pages, such as geolocation,clipboard-read */
   grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
+  /** Prevent pages from registering service workers. Default: false */
+  blockServiceWorkers?: boolean
   /** Lifetime of a session, in ms. Default: 300000 */
   sessionTimeout?: number
   /** When the session timeout starts: at the last call, or at the creation. Default: idle */
@@ -165,6 +171,8 @@ export interface Config {
   readOnly?: boolean
   /** Capabilities of the Playwright set, such as vision,pdf */
   caps?: ('config' | 'core' | 'core-input' | 'core-install' | 'core-navigation' | 'core-tabs' | 'devtools' | 'network' | 'pdf' | 'storage' | 'testing' | 'tracing' | 'vision')[]
+  /** The same as --caps vision. Default: false */
+  vision?: boolean
   /** Language of the code in results of the Playwright set. Default: typescript */
   codegen?: 'typescript' | 'none'
   /** Least severe console messages in results of the Playwright set. Default: info */
@@ -201,6 +209,8 @@ export interface Config {
   allowedDomains?: string[]
   /** Block these domains; *.example.com is example.com and its subdomains */
   blockedDomains?: string[]
+  /** Block requests of pages to these origins; semicolon-separated */
+  blockedOrigins?: string[]
   /** Allow all pages to reach private addresses. Default: false */
   allowPrivateNetwork?: boolean
   /** Allow file: URLs, and access to files in all folders. Default: false */

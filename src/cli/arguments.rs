@@ -310,7 +310,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::UrlPath => "PATH",
         Kind::Path | Kind::File => "PATH",
         Kind::Choice(_) => "NAME",
-        Kind::Number { .. } => "N",
+        Kind::Number { .. } | Kind::Factor => "N",
         Kind::Millis { .. } => "MS",
         Kind::Bytes => "BYTES",
         Kind::Size => "WxH",

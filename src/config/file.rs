@@ -9,6 +9,7 @@ use super::error::ConfigError;
 use super::layer::{Origin, Setting};
 use super::options::{self, ConfigOption};
 use super::playwright_keys::{self, PlaywrightKey};
+use super::value::Medium;
 
 /// The settings of a configuration file.
 #[derive(Debug, Default)]
@@ -40,6 +41,12 @@ pub(super) fn parse(
 ) -> Result<FileSettings, ConfigError> {
     // Editors on Windows write a byte order mark, which JSON does not allow.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let has_ini_name = file.as_ref().is_some_and(|path| path.extension() == Some("ini".as_ref()));
+    if is_playwright && (has_ini_name || !text.trim_start().starts_with('{')) {
+        let mut reader = Reader { file, found: FileSettings::default() };
+        reader.ini(text)?;
+        return Ok(reader.found);
+    }
     let value: Value = serde_json::from_str(text)
         .map_err(|error| ConfigError::NotJson { file: file.clone(), why: error.to_string() })?;
     let Value::Object(object) = value else {
@@ -116,6 +123,40 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads lines `key = value`, as @playwright/mcp does: with its dotted keys, `[section]` lines,
+    /// and comments after `;` or `#`.
+    fn ini(&mut self, text: &str) -> Result<(), ConfigError> {
+        let mut section = String::new();
+        for line in text.lines().map(str::trim) {
+            if line.is_empty() || line.starts_with([';', '#']) {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                section = format!("{}.", name.trim());
+                continue;
+            }
+            let (name, value) = line.split_once('=').unwrap_or((line, "true"));
+            let key = format!("{section}{}", name.trim());
+            let value = value.trim();
+            let value = ['"', '\'']
+                .iter()
+                .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
+                .unwrap_or(value);
+            let option = match playwright_keys::meaning(&key) {
+                Some(PlaywrightKey::Refused(reason)) => {
+                    return Err(ConfigError::Refused { origin: self.origin(&key), reason });
+                }
+                Some(PlaywrightKey::Option(option)) => options::by_flag(option),
+                None => options::by_key(&key),
+            };
+            let (option, negated) = option.ok_or_else(|| self.unknown(&key))?;
+            let origin = self.origin(&key);
+            let setting = Setting::from_text(option, negated, value, Medium::Environment, origin)?;
+            self.add(setting)?;
+        }
+        Ok(())
+    }
+
     fn nested(&mut self, key: String, value: &Value) -> Result<(), ConfigError> {
         if let Some(option) = options::by_nested(&key) {
             return self.set(option, false, &key, value);
@@ -135,8 +176,12 @@ impl Reader {
             return Ok(());
         }
         let setting = Setting::from_json(option, negated, value, self.origin(key))?;
+        self.add(setting)
+    }
+
+    fn add(&mut self, setting: Setting) -> Result<(), ConfigError> {
         if let Some(first) =
-            self.found.settings.iter().find(|other| std::ptr::eq(other.option, option))
+            self.found.settings.iter().find(|other| std::ptr::eq(other.option, setting.option))
         {
             return Err(ConfigError::Twice { first: first.origin.clone(), second: setting.origin });
         }

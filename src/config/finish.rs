@@ -42,12 +42,17 @@ pub(super) fn finish(
         ));
     }
     config.keeps_request_details = config.offers_playwright_tools();
+    if config.vision {
+        config.caps.push("vision".to_owned());
+    }
+    take_request_origins(&mut config, &mut origins);
     use_playwright_defaults(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
     reject_options_without_effect(&mut config, &origins)?;
     take_sandbox_argument(&mut config, &origins)?;
     warn_about_unenforced_rules(&mut config);
     resolve_log_destination(&mut config, &origins)?;
+    choose_phone(&mut config, &origins)?;
     device::apply(&mut config.context, origins.get("device"))?;
     Ok(config)
 }
@@ -57,21 +62,59 @@ pub(super) const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
 /// The navigation timeout of @playwright/mcp.
 const PLAYWRIGHT_NAVIGATION: Duration = Duration::from_secs(60);
 
+/// Gives `--allowed-origins` the meaning of @playwright/mcp if it is meant so: the origins that
+/// pages may request, separated by semicolons.
+fn take_request_origins(config: &mut Config, origins: &mut Origins) {
+    let is_meant_as_there = match origins.get("allowed-origins") {
+        Some(Origin::Variable(name)) if name.starts_with(PLAYWRIGHT_PREFIX) => true,
+        Some(_) => config.tools.iter().any(|word| word == "playwright"),
+        None => false,
+    };
+    if is_meant_as_there {
+        origins.remove("allowed-origins");
+        config.security.request_origins = std::mem::take(&mut config.allowed_origins)
+            .iter()
+            .flat_map(|origins| origins.split(';'))
+            .map(|origin| origin.trim().to_owned())
+            .filter(|origin| !origin.is_empty())
+            .collect();
+    }
+}
+
+/// Emulates a phone of the browser's family (`--mobile`).
+fn choose_phone(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
+    if !config.mobile {
+        return Ok(());
+    }
+    let contradicts = |name: &'static str, why| {
+        let origin = |name| origins.get(name).cloned().unwrap_or(Origin::Default(name));
+        Err(ConfigError::Contradiction { first: origin("mobile"), second: origin(name), why })
+    };
+    if config.context.device.is_some() {
+        return contradicts("device", "both name a device");
+    }
+    let phone = match config.browser {
+        BrowserKind::Firefox => {
+            return contradicts("browser", "Firefox does not emulate mobile devices");
+        }
+        BrowserKind::Webkit => "iPhone 17",
+        BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::MsEdge => "Pixel 10",
+    };
+    config.context.device = Some(phone.to_owned());
+    Ok(())
+}
+
 /// Uses the defaults of @playwright/mcp if only its tools are offered.
 fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
-    let is_meant_as_there = |origin: &&Origin| match origin {
-        Origin::Variable(name) if name.starts_with(PLAYWRIGHT_PREFIX) => true,
-        _ => config.tools.iter().any(|word| word == "playwright"),
-    };
-    if let Some(origin) = origins.get("allowed-origins").filter(is_meant_as_there) {
-        // It must not have another meaning silently, because it restricts requests there.
-        return Err(ConfigError::Refused {
-            origin: origin.clone(),
-            reason: "pass the hosts in `--allowed-domains`, which also applies to redirects",
-        });
-    }
     if !config.offers_playwright_tools() || config.offers_native_tools() {
         return Ok(());
+    }
+    if let Some(folder) = config.output_dir.as_ref().filter(|folder| folder.parent().is_none()) {
+        return Err(ConfigError::InvalidValue {
+            origin: origins.get("output-dir").cloned().unwrap_or(Origin::Default("output-dir")),
+            value: folder.display().to_string(),
+            allowed: "a folder: it cannot point to a system directory".to_owned(),
+        });
     }
     config.output_dir.get_or_insert_with(|| PLAYWRIGHT_OUTPUT.into());
     if !origins.contains_key("timeout-navigation") {
@@ -348,6 +391,17 @@ fn reject_unenforceable_rules(
     }
     if let Some(rule) = rule.filter(|_| config.browser == BrowserKind::Webkit) {
         return refuse(rule, "browser", "the network rules cannot be enforced in WebKit");
+    }
+    let origin_list =
+        match (security.request_origins.is_empty(), security.blocked_origins.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some("allowed-origins"),
+            (true, false) => Some("blocked-origins"),
+        };
+    if let Some(list) =
+        origin_list.filter(|_| matches!(config.browser, BrowserKind::Firefox | BrowserKind::Webkit))
+    {
+        return refuse(list, "browser", "only Chromium blocks requests by their origin");
     }
     if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
         return refuse("allowed-domains", "blocked-domains", "both contain the same domain");

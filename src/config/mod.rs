@@ -32,6 +32,7 @@ pub use self::error::{ConfigError, one_line};
 pub use self::folders::state_folder;
 pub use self::layer::{Origin, Setting};
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
+pub use self::playwright_keys::with_playwright_keys;
 pub use self::schema::{option_rows, schema};
 pub use self::spelling::{near, nearest};
 pub use self::types::{
@@ -134,6 +135,10 @@ pub struct Config {
     pub read_only: bool,
     /// The capabilities of the Playwright set that are offered beside `core`.
     pub caps: Vec<String>,
+    /// `--vision`: the former form of `--caps vision`.
+    pub vision: bool,
+    /// Whether to emulate a phone of the browser's family.
+    pub mobile: bool,
     pub codegen: Codegen,
     pub console_level: ConsoleThreshold,
     pub file_paths: FilePaths,
@@ -197,6 +202,7 @@ pub struct ContextConfig {
     pub storage_state: Option<PathBuf>,
     pub init_scripts: Vec<PathBuf>,
     pub permissions: Vec<String>,
+    pub block_service_workers: bool,
 }
 
 impl ContextConfig {
@@ -243,6 +249,10 @@ pub struct PoolConfig {
 pub struct SecurityConfig {
     pub allowed_domains: Vec<String>,
     pub blocked_domains: Vec<String>,
+    /// `--allowed-origins` with the Playwright set: the origins that requests may go to. Empty: all.
+    pub request_origins: Vec<String>,
+    /// The origins that requests may not go to.
+    pub blocked_origins: Vec<String>,
     pub allow_private_network: bool,
     pub allow_file_access: bool,
     /// `None`: allowed, except in documents that hold a secret that was typed by name.
@@ -383,6 +393,8 @@ impl Default for Config {
             no_tools: Vec::new(),
             read_only: false,
             caps: Vec::new(),
+            vision: false,
+            mobile: false,
             codegen: Codegen::Typescript,
             console_level: ConsoleThreshold::Info,
             file_paths: FilePaths::Relative,
@@ -403,6 +415,8 @@ impl Default for Config {
             security: SecurityConfig {
                 allowed_domains: Vec::new(),
                 blocked_domains: Vec::new(),
+                request_origins: Vec::new(),
+                blocked_origins: Vec::new(),
                 allow_private_network: false,
                 allow_file_access: false,
                 enable_script_evaluation: None,

@@ -324,6 +324,20 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Text,
         "Device to emulate, such as \"iPhone 15\"",
     ),
+    row(
+        CONTEXT,
+        "mobile",
+        "mobile",
+        Kind::Switch,
+        "Emulate a phone: Pixel 10, or iPhone 17 in WebKit",
+    ),
+    row(
+        CONTEXT,
+        "device-scale-factor",
+        "context.deviceScaleFactor",
+        Kind::Factor,
+        "Device pixels for each CSS pixel",
+    ),
     row(CONTEXT, "user-agent", "context.userAgent", Kind::Text, "User agent string"),
     row(CONTEXT, "locale", "context.locale", Kind::Locale, "Language and region, such as en-GB"),
     row(CONTEXT, "timezone", "context.timezone", Kind::Text, "Time zone, such as Europe/Berlin"),
@@ -368,6 +382,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         "context.permissions",
         PERMISSIONS,
         "Permissions of pages, such as geolocation,clipboard-read",
+    ),
+    row(
+        CONTEXT,
+        "block-service-workers",
+        "context.blockServiceWorkers",
+        Kind::Switch,
+        "Prevent pages from registering service workers",
     ),
     row(
         SESSION,
@@ -687,6 +708,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         .scope(Scope::Engine),
     row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, such as vision,pdf")
         .scope(Scope::Playwright),
+    row(TOOLS, "vision", "vision", Kind::Switch, "The same as --caps vision")
+        .scope(Scope::Playwright),
     row(
         TOOLS,
         "codegen",
@@ -805,6 +828,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     .scope(Scope::Engine),
     row(
         SAFETY,
+        "blocked-origins",
+        "security.blockedOrigins",
+        Kind::List { flag: Some(';'), environment: ';', item: Item::Text },
+        "Block requests of pages to these origins; semicolon-separated",
+    )
+    .scope(Scope::Playwright),
+    row(
+        SAFETY,
         "allow-private-network",
         "security.allowPrivateNetwork",
         Kind::Switch,
@@ -883,16 +914,6 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("logging.destination"),
     row(LOG, "log-file", "log.file", Kind::Path, "File for the log, instead of stderr")
         .nested("logging.file"),
-    ConfigOption::refused(
-        "block-service-workers",
-        Kind::Switch,
-        "service workers cannot be blocked",
-    ),
-    ConfigOption::refused(
-        "blocked-origins",
-        Kind::Text,
-        "pass the hosts in `--blocked-domains`, which also applies to redirects",
-    ),
     ConfigOption::refused("cdp-header", Kind::Text, "`--browser-endpoint` sends no headers")
         .aliases(&["cdp-headers"]),
     ConfigOption::refused(
@@ -915,7 +936,6 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Text,
         "it needs a Playwright process: pass a script for pages in `--init-script`",
     ),
-    ConfigOption::refused("mobile", Kind::Switch, "pass the name of a device in `--device`"),
     ConfigOption::refused(
         "output-max-size",
         Kind::Text,
@@ -938,7 +958,6 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Switch,
         "each client has its own session",
     ),
-    ConfigOption::refused("vision", Kind::Switch, "pass `--caps vision`"),
     ConfigOption::refused("webmcp", Kind::Switch, "tools of pages (WebMCP) are not offered")
         .negatable(),
 ];

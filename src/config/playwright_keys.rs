@@ -1,5 +1,9 @@
 //! The keys of @playwright/mcp's configuration file.
 
+use serde_json::{Map, Value};
+
+use super::options;
+
 /// The option that a key sets, or why it is rejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PlaywrightKey {
@@ -32,6 +36,7 @@ const KEYS: &[(&str, PlaywrightKey)] = &[
     ("browser.launchOptions.proxy.server", Same("proxy-server")),
     ("browser.launchOptions.proxy.bypass", Same("proxy-bypass")),
     ("browser.contextOptions.viewport", Same("viewport-size")),
+    ("browser.contextOptions.deviceScaleFactor", Same("device-scale-factor")),
     ("browser.contextOptions.userAgent", Same("user-agent")),
     ("browser.contextOptions.locale", Same("locale")),
     ("browser.contextOptions.timezoneId", Same("timezone")),
@@ -50,14 +55,64 @@ const KEYS: &[(&str, PlaywrightKey)] = &[
     ("timeouts.settle", Same("timeout-settle")),
     ("timeouts.expect", Refused("the verify tools do not wait")),
     ("timeouts.idle", Refused("a browser ends with its session")),
-    ("network.allowedOrigins", Refused("pass the hosts in `allowedDomains`")),
-    ("network.blockedOrigins", Refused("pass the hosts in `blockedDomains`")),
+    ("network.allowedOrigins", Same("allowed-origins")),
+    ("network.blockedOrigins", Same("blocked-origins")),
     ("secrets", Refused("write the secrets into a file, and pass its path in `--secrets`")),
 ];
 
 /// Looks up a dotted key of @playwright/mcp's configuration file.
 pub(super) fn lookup(key: &str) -> Option<PlaywrightKey> {
     KEYS.iter().find(|(known, _)| *known == key).map(|(_, lookup)| *lookup)
+}
+
+/// Keys with the name of their option.
+const SAME_NAMES: &[&str] = &[
+    "allowUnrestrictedFileAccess",
+    "codegen",
+    "filePaths",
+    "imageResponses",
+    "outputDir",
+    "testIdAttribute",
+];
+
+/// Returns a configuration with the keys of @playwright/mcp. `config` is a [`super::Config`] as
+/// JSON. Settings without a value are omitted.
+pub fn with_playwright_keys(config: &Value) -> Value {
+    let mut described = Map::new();
+    let named = KEYS.iter().filter_map(|(key, meaning)| match meaning {
+        Same(option) => Some((*key, options::by_flag(option)?.0)),
+        Refused(_) => None,
+    });
+    let same = SAME_NAMES.iter().filter_map(|key| Some((*key, options::by_key(key)?.0)));
+    for (key, option) in named.chain(same) {
+        let value = match key {
+            // One option has both meanings here.
+            "network.allowedOrigins" => config.pointer("/security/requestOrigins"),
+            _ => config.pointer(&format!("/{}", option.at.replace('.', "/"))),
+        };
+        let value = match (key, value.and_then(Value::as_str)) {
+            ("browser.browserName", Some("chrome" | "msedge")) => Some(Value::from("chromium")),
+            ("browser.launchOptions.channel", Some("chromium" | "firefox" | "webkit")) => None,
+            _ => value.filter(|value| !value.is_null()).cloned(),
+        };
+        if let Some(value) = value {
+            insert(&mut described, key, value);
+        }
+    }
+    Value::Object(described)
+}
+
+/// Sets a dotted key.
+fn insert(object: &mut Map<String, Value>, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => drop(object.insert(key.to_owned(), value)),
+        Some((section, rest)) => {
+            let section = object.entry(section).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(section) = section.as_object_mut() {
+                insert(section, rest, value);
+            }
+        }
+    }
 }
 
 /// Whether `key` is a prefix of a dotted key.
@@ -68,7 +123,22 @@ pub(super) fn is_section(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::options;
+    use crate::config::Config;
+
+    #[test]
+    fn settings_are_described_with_the_keys_of_the_file() {
+        let config = serde_json::to_value(Config {
+            timeout_action: std::time::Duration::from_secs(7),
+            isolated: true,
+            ..Config::default()
+        });
+        let described = with_playwright_keys(&config.unwrap());
+        assert_eq!(described["timeouts"]["action"], 7000);
+        assert_eq!(described["browser"]["isolated"], true);
+        assert_eq!(described["browser"]["browserName"], "chromium");
+        assert_eq!(described["browser"]["launchOptions"]["channel"], Value::Null);
+        assert_eq!(described["codegen"], "typescript");
+    }
 
     #[test]
     fn each_key_names_an_option() {

@@ -101,6 +101,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(names) => json!({"enum": names}),
         Kind::Number { .. } | Kind::Millis { .. } | Kind::Bytes => json!({"type": "integer"}),
+        Kind::Factor => json!({"type": "number"}),
         Kind::Size => {
             let side = json!({"type": "integer"});
             let size = json!({"width": side, "height": side});

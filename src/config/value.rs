@@ -1,7 +1,7 @@
 //! Parsers for option values, in text (flags, environment) and in JSON (files). Both produce the
 //! same JSON, from which [`super::Config`] is deserialized.
 
-use std::path::Path;
+use std::{ops::RangeInclusive, path::Path};
 
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -11,6 +11,7 @@ use super::types::Retention;
 /// A hundred years in milliseconds: the largest accepted duration.
 const LONGEST: u64 = 3_155_760_000_000;
 const LARGEST_VIEWPORT: u64 = 16_384;
+const FACTORS: RangeInclusive<f64> = 0.1..=10.0;
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +32,8 @@ pub enum Kind {
         min: u64,
     },
     Bytes,
+    /// A number from 0.1 to 10.
+    Factor,
     /// `1280x720`.
     Size,
     /// A URL with one of these schemes.
@@ -83,6 +86,7 @@ impl Kind {
                 self.check(&json!(text.trim().parse::<u64>().ok()?))
             }
             Self::Bytes => self.check(&json!(bytes(text.trim())?)),
+            Self::Factor => self.check(&json!(text.trim().parse::<f64>().ok()?)),
             Self::List { flag, environment, .. } => {
                 let separator = match medium {
                     Medium::Flag => flag,
@@ -113,6 +117,9 @@ impl Kind {
                 whole(value).filter(|n| (min..=LONGEST).contains(n)).map(|n| json!(n))
             }
             Self::Bytes => whole(value).filter(|n| *n >= 1).map(|n| json!(n)),
+            Self::Factor => {
+                value.as_f64().filter(|factor| FACTORS.contains(factor)).map(|factor| json!(factor))
+            }
             Self::Size => size(value),
             Self::Url(schemes) => {
                 let url = Url::parse(value.as_str()?).ok()?;
@@ -147,6 +154,9 @@ impl Kind {
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
             Self::Millis { min } => format!("a whole number of milliseconds from {min} to {LONGEST}"),
             Self::Bytes => "a number of bytes of at least 1, such as `1048576` or `10MiB`".to_owned(),
+            Self::Factor => {
+                format!("a number from {} to {}", FACTORS.start(), FACTORS.end())
+            }
             Self::Size => format!("a width and a height from 1 to {LARGEST_VIEWPORT}, such as `1280x720`"),
             Self::Url(schemes) => {
                 let forms: Vec<_> = schemes.iter().map(|scheme| format!("`{scheme}://…`")).collect();

@@ -394,6 +394,9 @@ pub struct Area {
     pub height: f64,
 }
 
+/// The script for `--block-service-workers`. The message is Playwright's.
+const BLOCK_SERVICE_WORKERS: &str = "if (navigator.serviceWorker) navigator.serviceWorker.register = async () => { console.warn('Service Worker registration blocked by Playwright') }";
+
 /// The options of a context: the configuration, and the contents of the files that it names.
 #[derive(Clone, Default)]
 pub struct ContextOptions {
@@ -409,13 +412,18 @@ impl ContextOptions {
     /// Reads the files in `config`.
     pub async fn read(config: ContextConfig, prelude: &'static str) -> Result<Self, TroupeError> {
         let mut init_scripts = Vec::with_capacity(config.init_scripts.len());
+        if config.block_service_workers {
+            init_scripts.push(BLOCK_SERVICE_WORKERS.to_owned());
+        }
         for path in &config.init_scripts {
-            init_scripts.push(tokio::fs::read_to_string(path).await.map_err(|error| {
+            let source = tokio::fs::read_to_string(path).await.map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InvalidParameters,
                     format!("the init script `{}` could not be read: {error}", path.display()),
                 )
-            })?);
+            })?;
+            // The name of the script in stack traces and console messages.
+            init_scripts.push(format!("{source}\n//# sourceURL={}", path.display()));
         }
         Ok(Self { config, init_scripts, prelude, network_policy: None })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::{Position, Url};
 
 use super::{FrameId, url_pattern::UrlPattern};
 use crate::offload;
@@ -214,8 +215,76 @@ pub struct NetworkRules {
     /// The newest first; the first that matches applies. A mock also applies to requests that are
     /// blocked.
     pub routes: Vec<Route>,
+    pub origins: OriginRules,
     pub offline: bool,
     pub throttling: Throttling,
+}
+
+/// The origins that requests may go to, as `--allowed-origins` and `--blocked-origins` describe
+/// them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OriginRules {
+    /// Empty: all are allowed.
+    allowed: Vec<OriginPattern>,
+    blocked: Vec<OriginPattern>,
+}
+
+impl OriginRules {
+    pub fn new(allowed: &[String], blocked: &[String]) -> Self {
+        let patterns =
+            |texts: &[String]| texts.iter().map(|text| OriginPattern::parse(text)).collect();
+        Self { allowed: patterns(allowed), blocked: patterns(blocked) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.allowed.is_empty() && self.blocked.is_empty()
+    }
+
+    /// Whether requests to `url` are blocked.
+    pub fn blocks(&self, url: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let Ok(url) = Url::parse(url) else { return true };
+        let fits = |patterns: &[OriginPattern]| patterns.iter().any(|pattern| pattern.fits(&url));
+        fits(&self.blocked) || !self.allowed.is_empty() && !fits(&self.allowed)
+    }
+}
+
+/// One entry of `--allowed-origins` or `--blocked-origins`.
+#[derive(Debug, Clone, PartialEq)]
+enum OriginPattern {
+    /// `https://example.com:8080`.
+    Origin(url::Origin),
+    /// `http://localhost:*`.
+    AnyPort { scheme: String, host: String },
+    /// `example.com` or `example.com:8080`, with any scheme.
+    Host(String),
+}
+
+impl OriginPattern {
+    fn parse(text: &str) -> Self {
+        let text = text.trim().to_ascii_lowercase();
+        if let Some((scheme, host)) =
+            text.strip_suffix(":*").and_then(|origin| origin.split_once("://"))
+        {
+            return Self::AnyPort { scheme: scheme.to_owned(), host: host.to_owned() };
+        }
+        match Url::parse(&text).map(|url| url.origin()) {
+            Ok(origin) if origin.is_tuple() => Self::Origin(origin),
+            _ => Self::Host(text),
+        }
+    }
+
+    fn fits(&self, url: &Url) -> bool {
+        match self {
+            Self::Origin(origin) => url.origin() == *origin,
+            Self::AnyPort { scheme, host } => {
+                url.scheme() == scheme && url.host_str() == Some(host)
+            }
+            Self::Host(host) => url[Position::BeforeHost..Position::AfterPort] == **host,
+        }
+    }
 }
 
 impl NetworkRules {
@@ -381,6 +450,30 @@ mod tests {
         assert_eq!(*route, changes("2").into());
         assert!(rules.route_for("http://a/api/y").unwrap().mock().is_some());
         assert_eq!(rules.route_for("http://a/"), None);
+    }
+
+    #[test]
+    fn origins_are_compared_with_scheme_host_and_port() {
+        let blocks = |allowed: &[&str], blocked: &[&str], url: &str| {
+            let list = |origins: &[&str]| {
+                origins.iter().map(|origin| (*origin).to_owned()).collect::<Vec<_>>()
+            };
+            OriginRules::new(&list(allowed), &list(blocked)).blocks(url)
+        };
+        assert!(blocks(&[], &["a.test"], "https://a.test/"));
+        assert!(blocks(&[], &["a.test"], "http://a.test/x/y?z"));
+        assert!(!blocks(&[], &["a.test"], "http://b.a.test/"));
+        assert!(blocks(&[], &["https://a.test"], "https://a.test/x"));
+        assert!(!blocks(&[], &["https://a.test"], "http://a.test/x"));
+        assert!(!blocks(&["localhost:80", "http://a.test:81"], &[], "http://a.test:81/x"));
+        assert!(blocks(&["http://a.test:81"], &[], "http://a.test/x"));
+        assert!(blocks(&["a.test"], &["a.test"], "http://a.test/"));
+        assert!(!blocks(&["http://localhost:*"], &[], "http://localhost:8080/x"));
+        assert!(!blocks(&["http://localhost:*"], &[], "http://localhost/x"));
+        assert!(blocks(&["http://localhost:*"], &[], "https://localhost:8080/x"));
+        assert!(blocks(&["http://localhost:*"], &[], "http://localhost.test:8080/x"));
+        assert!(!blocks(&["http://[::1]:81"], &[], "http://[::1]:81/x"));
+        assert!(!blocks(&[], &[], "http://a.test/"));
     }
 
     #[test]

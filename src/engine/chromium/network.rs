@@ -323,6 +323,10 @@ impl CdpContextNetwork {
                 return;
             }
             Some(Route::Continue(changes)) => Some(changes),
+            None if state.rules.origins.blocks(&paused.request.url) => {
+                drop(state);
+                return block(cdp, paused);
+            }
             None => None,
         };
         let decide = move |cdp: &CdpSession, paused: PausedRequest, blocked: bool| {
@@ -420,6 +424,7 @@ fn apply_rules(
     let mut batch = member.cdp.batch();
     let intercepts = |rules: &NetworkRules| {
         !rules.routes.is_empty()
+            || !rules.origins.is_empty()
             || rules.blocked.iter().any(|kind| *kind != ResourceType::WebSocket)
     };
     if intercepts(rules) != intercepts(former) {

@@ -20,8 +20,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::EndReason;
 use crate::{
-    config::{Config, ContextConfig, Expiry, Viewport},
-    engine::{Context, network::NetworkRules},
+    config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
+    engine::{
+        Context,
+        network::{NetworkRules, OriginRules},
+    },
     error::{ErrorCode, Result, TroupeError},
     page::{ConsoleLog, Page, Revision, SessionEvent},
     policy::redaction::Secrets,
@@ -199,6 +202,15 @@ pub struct Session {
     pub(super) config: Arc<Config>,
 }
 
+/// Returns the network rules of a new session.
+fn initial_rules(config: &Config) -> NetworkRules {
+    let SecurityConfig { request_origins, blocked_origins, .. } = &config.security;
+    NetworkRules {
+        origins: OriginRules::new(request_origins, blocked_origins),
+        ..NetworkRules::default()
+    }
+}
+
 impl Session {
     /// Creates the session `identity`, which runs in `attached`.
     pub(super) fn new(
@@ -227,7 +239,7 @@ impl Session {
             options: Mutex::new(options),
             cache,
             store,
-            network: tokio::sync::Mutex::default(),
+            network: tokio::sync::Mutex::new(initial_rules(&config)),
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
