@@ -313,7 +313,8 @@ async fn select(call: PageCall, given: SelectParameters) -> Result<ActionAnswer>
         OneOrMany::One(value) => vec![value],
         OneOrMany::Many(values) => values,
     };
-    act(call, "Chose in", async |page| page.select(&given.selector, &values, timeout).await).await
+    act(call, "Chose in", async |page| page.select(&given.selector, &values, true, timeout).await)
+        .await
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -273,16 +273,18 @@ impl Page {
         Ok((password, None))
     }
 
-    /// Selects options of a `<select>` by value, label or index.
+    /// Selects options of a `<select>` by value, label or index. `focus`: also focuses it, as a user
+    /// does.
     pub async fn select(
         &self,
         target: &str,
         values: &[String],
+        focus: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
         let spot = self.await_actionable(target, "select", false, timeout).await?;
         self.act(spot.description, &spot.frame, async |_mark| {
-            let arguments = json!({"ref": spot.reference, "values": values});
+            let arguments = json!({"ref": spot.reference, "values": values, "focus": focus});
             self.inject_in(&spot.frame, "select", arguments).await.map(drop)
         })
         .await

@@ -415,7 +415,9 @@ impl Page {
 
     /// Clears the page's history.
     pub async fn forget_history(&self) -> Result<()> {
-        self.alive(self.engine.clear_history()).await
+        self.alive(self.engine.clear_history()).await?;
+        self.state.restart_frame_numbers();
+        Ok(())
     }
 }
 

@@ -300,6 +300,8 @@ export interface SelectArgument extends RefArgument {
    * `2`).
    */
   values: string[]
+  /** Whether the element receives the focus, as if a user selected the options. */
+  focus: boolean
 }
 
 export interface SelectResult {
@@ -834,8 +836,21 @@ export interface PlaywrightTargetArgument extends RefContext {
  * `locator` is JavaScript without `page.`, as Playwright prints it. `selector` is the same as a
  * Playwright selector.
  */
+/** One of several elements that a target matches. */
+export interface PlaywrightMatch {
+  /** Its tag with attributes and text. */
+  tag: string
+  /** The locator that Playwright generates for it. */
+  locator: string
+}
+
 export type PlaywrightTargetResult =
-  | (ResolveResult & { locator: string; selector: string })
+  | (ResolveResult & {
+      locator: string
+      selector: string
+      /** The first elements, if a selector or locator matches several. */
+      matches?: PlaywrightMatch[]
+    })
   /**
    * The target is in the child frame of an element, whose native ref is `frame`. `rest` is the
    * target in that frame. `locator` ends with `.contentFrame()`.

@@ -8,7 +8,7 @@ mod targets;
 mod typed_query;
 mod waiting;
 
-pub use playwright_target::PlaywrightTarget;
+pub use playwright_target::{PlaywrightMatch, PlaywrightTarget};
 pub use waiting::{Element, ElementState, Patience};
 
 pub(super) use actionability::{ActionPoint, ActionabilityQuery, ReachedPoint, point_in};

@@ -17,10 +17,21 @@ pub struct PlaywrightTarget {
     pub reference: String,
     /// The number of matches.
     pub count: u64,
+    /// The first matches of a selector or locator that has several.
+    pub matches: Vec<PlaywrightMatch>,
     /// The Playwright locator of the element, without `page.`
     pub locator: String,
     /// The locator that Playwright's messages show.
     pub shown: String,
+}
+
+/// One of several elements that a target matches.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PlaywrightMatch {
+    /// The element's tag with its attributes and text.
+    pub tag: String,
+    /// The locator that Playwright generates for the element.
+    pub locator: String,
 }
 
 /// The answer of `playwrightTarget` in a frame.
@@ -30,14 +41,12 @@ enum FrameAnswer {
     Element {
         r#ref: String,
         count: u64,
+        #[serde(default)]
+        matches: Vec<PlaywrightMatch>,
         locator: String,
     },
     /// The rest of the target is in a child frame.
-    Inner {
-        frame: String,
-        rest: String,
-        locator: String,
-    },
+    Inner { frame: String, rest: String, locator: String },
 }
 
 /// Splits a ref into the number of its frame and itself; `None` for other targets.
@@ -128,11 +137,19 @@ impl Page {
             let arguments = self.target_arguments(&frame, &rest, within.take(), generate);
             let answer = self.inject_in(&frame, "playwrightTarget", arguments).await?;
             match read(answer)? {
-                FrameAnswer::Element { r#ref, count, locator } => {
+                FrameAnswer::Element { r#ref, count, matches, locator } => {
                     let locator = format!("{outer}{locator}");
+                    let matches = matches
+                        .into_iter()
+                        .map(|PlaywrightMatch { tag, locator }| PlaywrightMatch {
+                            tag,
+                            locator: format!("{outer}{locator}"),
+                        })
+                        .collect();
                     return Ok(PlaywrightTarget {
                         reference: r#ref,
                         count,
+                        matches,
                         shown: locator.clone(),
                         locator,
                     });

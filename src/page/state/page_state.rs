@@ -135,6 +135,11 @@ impl PageState {
         self.lock().now
     }
 
+    /// Numbers the main frame as in a new page, for Playwright's refs.
+    pub(in crate::page) fn restart_frame_numbers(&self) {
+        self.lock().restart_frame_numbers();
+    }
+
     /// Reads the facts.
     pub fn read<T>(&self, look: impl FnOnce(&PageFacts) -> T) -> T {
         look(&self.lock())

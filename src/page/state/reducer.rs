@@ -46,6 +46,14 @@ impl PageFacts {
         }
     }
 
+    /// Numbers the main frame as in a new page, for Playwright's refs. Its child frames have gone.
+    pub(in crate::page) fn restart_frame_numbers(&mut self) {
+        if let Some(main) = self.main.clone() {
+            self.frame(&main).number = 0;
+            self.last_number = 0;
+        }
+    }
+
     /// Applies an event. Returns whether it has changed something that a task may wait for.
     pub(super) fn apply(&mut self, event: PageEvent) -> bool {
         self.now.0 += 1;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    page::{ActionOutcome, Entered, Page, PlaywrightTarget, WaitUntil},
+    page::{ActionOutcome, Entered, Page, PlaywrightMatch, PlaywrightTarget, WaitUntil},
     session::Session,
     tools::{parameters, tool::ServerCall},
 };
@@ -128,10 +128,17 @@ impl PlaywrightCall {
     pub async fn strict_target(&self, page: &Page, target: &str) -> Result<PlaywrightTarget> {
         let found = self.target(page, target).await?;
         if found.count > 1 {
-            let PlaywrightTarget { count, shown, .. } = &found;
-            let message = format!(
-                "{API}: Error: strict mode violation: {shown} resolved to {count} elements"
+            let PlaywrightTarget { count, shown, matches, .. } = &found;
+            let mut message = format!(
+                "{API}: Error: strict mode violation: {shown} resolved to {count} elements:"
             );
+            for (index, PlaywrightMatch { tag, locator }) in (1..).zip(matches) {
+                message.push_str(&format!("\n    {index}) {tag} aka {locator}"));
+            }
+            if *count > matches.len() as u64 {
+                message.push_str("\n    ...");
+            }
+            message.push('\n');
             return Err(error(with_log(&message, &[&format!("waiting for {shown}")])));
         }
         Ok(found)

@@ -15,6 +15,11 @@ pub(super) fn quote(text: &str) -> String {
     quote_with(text, '\'')
 }
 
+/// Writes `text` for the inside of a template literal.
+pub(super) fn in_template_literal(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('`', "\\`").replace("${", "\\${")
+}
+
 /// Writes a value as JavaScript: the keys of objects sorted, each on its own line.
 pub(super) fn object(value: &Value) -> String {
     written(value, true)
@@ -70,6 +75,7 @@ mod tests {
             object(&json!({"path": "a.png", "fullPage": true, "timeout": 5})),
             "{\n  fullPage: true,\n  path: 'a.png'\n}"
         );
+        assert_eq!(in_template_literal("\\ ` ${x} $"), "\\\\ \\` \\${x} $");
         assert_eq!(options(&json!({})), "");
         assert_eq!(inline_object(&json!({"media": null})), "{ media: null }");
     }

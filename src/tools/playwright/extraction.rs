@@ -36,11 +36,18 @@ pub(super) async fn snapshot(call: PlaywrightCall, given: SnapshotArguments) -> 
     };
     if let Some(target) = given.target.filter(|target| !target.is_empty()) {
         let page = call.page().await?;
-        options.root = Some(call.strict_target(&page, &target).await?.reference);
+        let found = call.strict_target(&page, &target).await.map_err(without_log)?;
+        options.root = Some(found.reference);
     }
     let mut response = Response::default();
     response.show_snapshot(options, given.filename.filter(|name| !name.is_empty()));
     Ok(response)
+}
+
+/// Returns an error without its call log, which Playwright does not write for snapshots.
+fn without_log(error: TroupeError) -> TroupeError {
+    let message = error.message.split("\nCall log:\n").next().unwrap_or_default().to_owned();
+    TroupeError { message, ..error }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -161,7 +161,7 @@ async fn choose(
     values: &[String],
 ) -> Result<ActionOutcome> {
     let page = call.page().await?;
-    let chosen = page.select(&target.reference, values, call.config.timeout_action).await;
+    let chosen = page.select(&target.reference, values, false, call.config.timeout_action).await;
     chosen.map_err(|error| action_error(call, target, error))
 }
 

@@ -93,13 +93,8 @@ pub(super) async fn verify_list(call: PlaywrightCall, given: List) -> Result<Res
         let text = code::quote_with(text.as_str().unwrap_or_default(), '"');
         snapshot.push(format!("  - listitem: {text}"));
     }
-    let lines: Vec<String> = snapshot
-        .iter()
-        .map(|line| {
-            let escaped = line.replace('\\', "\\\\").replace('`', "\\`").replace("${", "\\${");
-            format!("  {escaped}\n")
-        })
-        .collect();
+    let lines: Vec<String> =
+        snapshot.iter().map(|line| format!("  {}\n", code::in_template_literal(line))).collect();
     Ok(Response::text("Done").with_code(format!(
         "await expect(page.locator('body')).toMatchAriaSnapshot(`\n{}  `);",
         lines.concat()

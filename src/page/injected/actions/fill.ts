@@ -253,7 +253,7 @@ export function select(argument: SelectArgument): SelectResult {
     element.selectedIndex = -1
     changed = true
   }
-  element.focus({ preventScroll: true })
+  if (argument.focus) element.focus({ preventScroll: true })
   if (changed) {
     element.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
     element.dispatchEvent(new Event('change', { bubbles: true }))

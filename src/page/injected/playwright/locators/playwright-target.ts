@@ -1,10 +1,11 @@
 /** Finds the element of a target of the Playwright tools, and its locator. */
-import type { PlaywrightTargetArgument, PlaywrightTargetResult } from '../../api'
+import type { PlaywrightMatch, PlaywrightTargetArgument, PlaywrightTargetResult } from '../../api'
 import { CallError } from '../../dom/call-error'
 import { elementMatches } from '../../dom/composed-tree'
 import { RefAllocator } from '../../dom/refs'
 import { matchOf, requireRef } from '../../targets/resolve'
 import { playwrightRefElement } from '../playwright-refs'
+import { elementPreview } from './element-preview'
 import { checkEngines, Evaluator } from './evaluator'
 import { generateSelector } from './generator'
 import { parseLocator } from './locator-parser'
@@ -21,6 +22,7 @@ import {
 import { parseSelector } from './selector-parser'
 
 const defaultTestIdAttribute = 'data-testid'
+const mostListedMatches = 10
 
 export function playwrightTarget(argument: PlaywrightTargetArgument): PlaywrightTargetResult {
   const target = argument.target.trim()
@@ -78,10 +80,27 @@ function resolveSelector(
   return {
     ...matchOf(element, refs),
     count: found.length,
+    matches: found.length > 1 ? describeMatches(evaluator, found, argument) : [],
     locator: printLocator(selector),
     selector: text,
     next: refs.next
   }
+}
+
+/** Returns the first matches of a target, for the error about several. */
+function describeMatches(
+  evaluator: Evaluator,
+  elements: Element[],
+  argument: PlaywrightTargetArgument
+): PlaywrightMatch[] {
+  return elements.slice(0, mostListedMatches).map((element) => {
+    const selector = generateSelector(
+      evaluator,
+      element,
+      argument.testIdAttribute ?? defaultTestIdAttribute
+    )
+    return { tag: elementPreview(element), locator: printLocator(parseSelector(selector)) }
+  })
 }
 
 function frameResult(
