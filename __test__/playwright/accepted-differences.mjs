@@ -18,18 +18,8 @@ export const ACCEPTED = [
     pattern: /\n\u001b\[2m.*?\u001b\[22m/g
   },
   {
-    reason: 'a strict mode error does not list the elements',
-    calls: ['strict-targets[6]'],
-    pattern: / elements(?::\n(?: {4}\d+\) .*\n)+)?\n/g,
-    replacement: ' elements\n'
-  },
-  {
     reason: 'the stack of an exception has no frames of Playwright’s own script',
     pattern: /\n {4}at (?:eval|UtilityScript).*/g
-  },
-  {
-    reason: 'an option is selected as a user does it, which focuses the field',
-    calls: ['selects']
   },
   {
     reason: 'the value of a password field is masked',
@@ -51,7 +41,7 @@ export const ACCEPTED = [
   },
   {
     reason: 'the result of browser_close has no page, because the session is closed already',
-    calls: ['special-inputs[8]', 'navigation-history[11]']
+    calls: ['special-inputs[8]', 'navigation-history[11]', 'blocked-origins[4]']
   },
   {
     reason: 'the former name `ref` of the parameter `target` is accepted',
@@ -86,11 +76,7 @@ export const ACCEPTED = [
     calls: ['storage-state[4]', 'storage-state[5]']
   },
   {
-    reason: 'a missing storage state is reported as every other missing file',
-    calls: ['storage-state[9]']
-  },
-  {
-    reason: 'browser_get_config returns the configuration of Troupe',
+    reason: 'browser_get_config does not show the keys that Troupe does not have',
     calls: ['get-config[1]']
   },
   {
@@ -102,11 +88,7 @@ export const ACCEPTED = [
     calls: ['secrets[5]', 'secrets[6]', 'secrets[7]']
   },
   {
-    reason: '--block-service-workers is rejected at start',
-    calls: ['all-files']
-  },
-  {
-    reason: '--blocked-origins is rejected at start: --blocked-domains also applies to redirects',
-    calls: ['blocked-origins']
+    reason: 'the error of a blocked request does not name the inspector',
+    pattern: /(?<=net::ERR_BLOCKED_BY_CLIENT)\.Inspector$/gm
   }
 ]

@@ -3,19 +3,16 @@ import assert from 'node:assert/strict'
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { emptyFolder, startIn } from './servers.mjs'
 
 const FORM = `<title>Form</title>
   <label>Password <input type="password" id="password"></label>
@@ -24,21 +21,6 @@ const FORM = `<title>Form</title>
   <button onclick="document.querySelector('#out').textContent = password.value">Show</button>
   <p id="out"></p>`
 
-/** Creates a folder that ends with the test. @param {import('node:test').TestContext} t */
-function folder(t) {
-  const made = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-set-')))
-  t.after(() => rmSync(made, { recursive: true, force: true }))
-  return made
-}
-
-/**
- * Starts a server with the set in `cwd`, with the default output directory.
- * @param {import('node:test').TestContext} t @param {string} cwd @param {string[]} [args]
- * @param {Record<string, string>} [env]
- */
-const start = (t, cwd, args = [], env = {}) =>
-  startServer(t, ['--tools', 'playwright', ...args], { cwd, env })
-
 /** All texts in the output directory. @param {string} cwd */
 function written(cwd) {
   const output = join(cwd, '.playwright-mcp')
@@ -46,9 +28,9 @@ function written(cwd) {
 }
 
 test('passwords are in no result and in no file', async (t) => {
-  const cwd = folder(t)
+  const cwd = emptyFolder(t)
   const site = await startSite(t, { '/form': FORM })
-  const server = await start(t, cwd)
+  const server = await startIn(t, cwd)
   await server.ok('browser_navigate', { url: site.url('/form') })
   const typed = await server.call('browser_type', {
     target: '#password',
@@ -65,9 +47,9 @@ test('passwords are in no result and in no file', async (t) => {
 })
 
 test('a password is a secret also if a later field of the form fails', async (t) => {
-  const cwd = folder(t)
+  const cwd = emptyFolder(t)
   const site = await startSite(t, { '/form': FORM })
-  const server = await start(t, cwd, ['--timeout-action', '500'])
+  const server = await startIn(t, cwd, ['--timeout-action', '500'])
   await server.ok('browser_navigate', { url: site.url('/form') })
   const { isError } = await server.call('browser_fill_form', {
     fields: [
@@ -82,11 +64,11 @@ test('a password is a secret also if a later field of the form fails', async (t)
 })
 
 test('a file is not written through a symbolic link', async (t) => {
-  const cwd = folder(t)
-  const outside = folder(t)
+  const cwd = emptyFolder(t)
+  const outside = emptyFolder(t)
   writeFileSync(join(outside, 'kept.txt'), 'kept')
   symlinkSync(join(outside, 'kept.txt'), join(cwd, 'link.yml'))
-  const server = await start(t, cwd)
+  const server = await startIn(t, cwd)
   const { isError, text } = await server.call('browser_snapshot', { filename: 'link.yml' })
   assert.ok(isError)
   assert.match(text, /File access denied/)
@@ -94,13 +76,13 @@ test('a file is not written through a symbolic link', async (t) => {
 })
 
 test('an output directory that the working directory has as a link to elsewhere is not used', async (t) => {
-  const cwd = folder(t)
-  const outside = folder(t)
+  const cwd = emptyFolder(t)
+  const outside = emptyFolder(t)
   mkdirSync(join(outside, 'ssh'))
   writeFileSync(join(outside, 'ssh/key'), 'private')
   symlinkSync(outside, join(cwd, '.playwright-mcp'))
   const site = await startSite(t, { '/drop': '<div id="drop" ondragover="return false">x</div>' })
-  const server = await start(t, cwd)
+  const server = await startIn(t, cwd)
   await server.call('browser_navigate', { url: site.url('/drop') })
   const { isError, text } = await server.call('browser_drop', {
     target: '#drop',
@@ -112,7 +94,7 @@ test('an output directory that the working directory has as a link to elsewhere 
 })
 
 test('browser_get_config shows no credentials', async (t) => {
-  const server = await start(t, folder(t), ['--caps', 'config'], {
+  const server = await startIn(t, emptyFolder(t), ['--caps', 'config'], {
     TROUPE_PROXY_SERVER: 'http://user:pass-word@127.0.0.1:9'
   })
   const { text } = await server.call('browser_get_config')
@@ -121,10 +103,10 @@ test('browser_get_config shows no credentials', async (t) => {
 })
 
 test('a read-only server navigates and reads, and replaces no file', async (t) => {
-  const cwd = folder(t)
+  const cwd = emptyFolder(t)
   writeFileSync(join(cwd, 'package.json'), '{}')
   const site = await startSite(t, { '/form': FORM })
-  const server = await start(t, cwd, ['--read-only'])
+  const server = await startIn(t, cwd, ['--read-only'])
   await server.ok('browser_navigate', { url: site.url('/form') })
   await server.ok('browser_snapshot', { filename: 'new.yml' })
   assert.ok(existsSync(join(cwd, 'new.yml')))
@@ -159,7 +141,7 @@ test('an option that restricts requests there is not accepted with another meani
 
 test('a call waits for a text in the page that it names', async (t) => {
   const site = await startSite(t, { '/first': '<p>First</p>', '/second': '<p>Second</p>' })
-  const server = await start(t, folder(t))
+  const server = await startIn(t, emptyFolder(t))
   await server.ok('browser_navigate', { url: site.url('/first') })
   await server.ok('browser_tabs', { action: 'new', url: site.url('/second') })
   const waited = await server.call('browser_wait_for', { text: 'First', pageId: 'page-1' })

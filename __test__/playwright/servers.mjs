@@ -112,8 +112,22 @@ const capsOption = (caps) => (caps === '' ? [] : ['--caps', caps])
 
 /** @param {Scope} t */
 function workingDirectory(t) {
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-differential-')))
-  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const directory = emptyFolder(t)
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory, name), text)
   return directory
 }
+
+/** Creates an empty folder that ends with the test. @param {Scope} t */
+export function emptyFolder(t) {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-set-')))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/**
+ * Starts Troupe with the set in `cwd`, with the default output directory and capabilities.
+ * @param {Scope} t @param {string} cwd @param {string[]} [args]
+ * @param {Record<string, string>} [env]
+ */
+export const startIn = (t, cwd, args = [], env = {}) =>
+  startServer(t, ['--tools', 'playwright', ...args], { cwd, env })

@@ -229,9 +229,11 @@ fn leads_inside(path: &Path, roots: &[PathBuf]) -> bool {
     existing.is_some_and(|existing| below(&existing, roots))
 }
 
-/// The working directory, unless it is the root directory: some clients start their servers there.
+/// The working directory, unless it is the root directory, where some clients start their servers,
+/// or does not exist, which a root of a client may not.
 fn usable_working_directory(config: &Config) -> Option<&Path> {
-    Some(config.working_directory.as_path()).filter(|folder| folder.parent().is_some())
+    let folder = Some(config.working_directory.as_path());
+    folder.filter(|folder| folder.parent().is_some() && folder.is_dir())
 }
 
 /// Returns the accessible directories, each as written and with links resolved.

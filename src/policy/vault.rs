@@ -69,6 +69,10 @@ impl Vault {
             // The message must not repeat the line, which may be a secret.
             let (name, value) =
                 entry(line).ok_or_else(|| wrong(format!("line {number} is not NAME=value")))?;
+            // A variable that is not set, as in @playwright/mcp.
+            if value.is_empty() {
+                continue;
+            }
             if value.chars().count() < SHORTEST {
                 return Err(wrong(format!("`{name}` has less than {SHORTEST} characters")));
             }

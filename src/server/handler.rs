@@ -5,11 +5,12 @@
 )]
 
 use std::{
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -27,7 +28,9 @@ use rmcp::{
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 #[cfg(feature = "testing")]
 use super::fixtures;
@@ -101,6 +104,9 @@ const KNOWN_METHODS: &[&str] = &[
 const REMOVED_METHODS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
+/// How long a client may take to list its roots.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Carries a call's [`Turn`] from the transport, which saw it arrive, to the handler.
 #[derive(Clone)]
 pub struct TurnSlot(Arc<Mutex<Option<CallTurn>>>);
@@ -124,6 +130,8 @@ pub struct Handler {
     subscriptions: Arc<Subscriptions>,
     /// Whether a task watches the subscriptions of the client.
     watched: Arc<AtomicBool>,
+    /// The client's first root, read before its first call.
+    workspace: Arc<OnceCell<Option<Arc<Path>>>>,
     /// Canceled when the client has disconnected: its calls stop at once.
     over: CancellationToken,
 }
@@ -134,8 +142,8 @@ impl Handler {
         connection: Arc<Connection>,
         over: CancellationToken,
     ) -> Self {
-        let (level, subscriptions, watched) = Default::default();
-        Self { server, connection, level, subscriptions, watched, over }
+        let (level, subscriptions, watched, workspace) = Default::default();
+        Self { server, connection, level, subscriptions, watched, workspace, over }
     }
 
     fn manager(&self) -> &Arc<SessionManager> {
@@ -159,6 +167,28 @@ impl Handler {
         }
     }
 
+    /// Returns the first folder among the client's roots, for the Playwright set; `None` over HTTP,
+    /// because such a client may run on another machine.
+    async fn workspace(&self, context: &RequestContext<RoleServer>) -> Option<Arc<Path>> {
+        let config = self.manager().config();
+        let has_roots =
+            || context.client_capabilities().is_some_and(|client| client.roots.is_some());
+        if !config.offers_playwright_tools() || !config.shares_working_directory() || !has_roots() {
+            return None;
+        }
+        let read = async || {
+            let listed = tokio::time::timeout(ROOTS_TIMEOUT, context.peer.list_roots()).await;
+            let roots = listed.ok()?.ok()?.roots;
+            roots
+                .iter()
+                .filter_map(|root| Url::parse(&root.uri).ok())
+                .filter(|uri| uri.scheme() == "file")
+                .find_map(|uri| uri.to_file_path().ok())
+                .map(Arc::from)
+        };
+        self.workspace.get_or_init(read).await.clone()
+    }
+
     async fn call(
         &self,
         request: CallToolRequestParams,
@@ -170,6 +200,7 @@ impl Handler {
         invocation.turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
         let person = Arc::new(ElicitingUser::new(context.clone(), request.input_responses));
         invocation.person = person.clone();
+        invocation.workspace = self.workspace(context).await;
         let progress = invocation.progress.clone();
         let (begun, ended) = (Instant::now(), CancellationToken::new());
         let notifying = async {

@@ -1,7 +1,10 @@
 //! The registry of tools, and how a call runs: validation, admission to its session, and execution.
 //! Only the tool itself has timeouts.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::{
+    path::Path,
+    sync::{Arc, LazyLock, OnceLock},
+};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -90,6 +93,8 @@ pub struct Invocation {
     pub condensed: bool,
     /// The user, for questions.
     pub person: Arc<dyn Person>,
+    /// The client's first root, in place of the working directory for tools of the Playwright set.
+    pub workspace: Option<Arc<Path>>,
     /// Receives the progress of the call.
     pub progress: Progress,
 }
@@ -108,6 +113,7 @@ impl Invocation {
             overview: None,
             condensed: false,
             person: person::nobody(),
+            workspace: None,
             progress: Progress::default(),
         }
     }
@@ -325,7 +331,12 @@ impl Registry {
         }
         let tool =
             Self::row(name).filter(|tool| self.upstreams.is_none() || is_beside_upstream(tool))?;
-        removal(config, tool).map(|removal| removal.error(name))
+        let removal = removal(config, tool)?;
+        Some(if tool.is_playwright() {
+            removal.playwright_error(name)
+        } else {
+            removal.error(name)
+        })
     }
 
     /// Makes the suggestion of `error` name only tools that this server offers.
@@ -458,6 +469,7 @@ impl Registry {
             whole,
             condensed,
             person,
+            workspace,
             progress,
             ..
         } = invocation;
@@ -492,7 +504,7 @@ impl Registry {
         }
         if let Run::Playwright(run) = &tool.run {
             let server = ServerCall { manager: self.manager.clone(), connection, person };
-            let call = PlaywrightInvocation { arguments, server, turn, held };
+            let call = PlaywrightInvocation { arguments, server, turn, held, workspace };
             return self.run_playwright(tool, run, call, outcome, recording).await;
         }
         let bytes = json_size(&arguments);
@@ -633,7 +645,7 @@ impl Registry {
         outcome: &mut CallOutcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
-        let PlaywrightInvocation { arguments, server, turn, held } = call;
+        let PlaywrightInvocation { arguments, server, turn, held, workspace } = call;
         let connection = server.connection.clone();
         let mut given = match playwright::check(tool, arguments) {
             Ok(given) => given,
@@ -653,7 +665,7 @@ impl Registry {
         let call = PlaywrightCall {
             session: session.clone(),
             page_id,
-            config: self.manager.config().clone(),
+            config: self.config_in(workspace),
             server,
             entered: entered.clone(),
         };
@@ -680,6 +692,18 @@ impl Registry {
         }
         recording.passed(PageObservations::default(), result.to_string().into());
         Ok(Answer::Passed(result))
+    }
+
+    /// Returns the configuration with the client's `workspace` as working directory.
+    fn config_in(&self, workspace: Option<Arc<Path>>) -> Arc<Config> {
+        let config = self.manager.config();
+        match workspace {
+            None => config.clone(),
+            Some(folder) => Arc::new(Config {
+                working_directory: folder.to_path_buf(),
+                ..Config::clone(config)
+            }),
+        }
     }
 
     /// Finds the session of a call and waits for the call's turn in it, unless the call's batch was
@@ -721,6 +745,7 @@ struct PlaywrightInvocation {
     server: ServerCall,
     turn: Option<CallTurn>,
     held: Arc<[Arc<Session>]>,
+    workspace: Option<Arc<Path>>,
 }
 
 /// Marks the session as changed, now and when the result is dropped, if the call may change the
@@ -754,8 +779,17 @@ struct Removal {
 impl Removal {
     /// The error of a call to `tool`.
     fn error(self, tool: &str) -> TroupeError {
-        let rule = option_of_flag(self.option).map(|(option, _)| option.key());
         let message = format!("`{tool}` is disabled on this server by `--{}`", self.option);
+        self.error_with(message)
+    }
+
+    /// The error of a call to `tool` of the Playwright set, as @playwright/mcp words it.
+    fn playwright_error(self, tool: &str) -> TroupeError {
+        self.error_with(format!("Tool \"{tool}\" not found")).detail("class", "")
+    }
+
+    fn error_with(self, message: String) -> TroupeError {
+        let rule = option_of_flag(self.option).map(|(option, _)| option.key());
         TroupeError::new(ErrorCode::BlockedByPolicy, message)
             .detail("rule", rule)
             .suggestion(self.suggestion)

@@ -18,7 +18,7 @@ use crate::{
 /// Returns the level at which a message is shown.
 fn level(message: &ConsoleMessage) -> ConsoleThreshold {
     match message.kind.as_str() {
-        "assert" | "error" | "pageerror" => ConsoleThreshold::Error,
+        "assert" | "error" | "pageError" => ConsoleThreshold::Error,
         "warning" => ConsoleThreshold::Warning,
         "clear"
         | "debug"

@@ -34,7 +34,7 @@ pub(super) async fn navigate(call: PlaywrightCall, given: Navigate) -> Result<Re
     let url = target_url(&call.config, &given.url)?;
     let mut response = Response::default();
     let page = call.page().await?;
-    open(&call, &page, &url, &mut response).await?;
+    open(&call, &page, &url, &given.url, &mut response).await?;
     Ok(response)
 }
 
@@ -47,9 +47,9 @@ pub(super) fn target_url(config: &Config, given: &str) -> Result<Url> {
         _ => Url::parse(&format!("https://{given}")),
     };
     let url = complete.map_err(|_| {
-        error(format!(
-            "{API}: Protocol error (Page.navigate): Cannot navigate to invalid URL \"{given}\""
-        ))
+        let problem =
+            format!("{API}: Protocol error (Page.navigate): Cannot navigate to invalid URL");
+        error(with_log(&problem, &[&log_line(&format!("https://{given}"))]))
     })?;
     if url.scheme() == "file" && !config.security.allow_file_access {
         return Err(error(format!(
@@ -60,44 +60,52 @@ pub(super) fn target_url(config: &Config, given: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Navigates `page` to `url`, and waits until it has loaded.
+/// Navigates `page` to `url`, and waits until it has loaded. `given` is the URL as the client wrote
+/// it, for the code.
 pub(super) async fn open(
     call: &PlaywrightCall,
     page: &Arc<Page>,
     url: &Url,
+    given: &str,
     response: &mut Response,
 ) -> Result<()> {
     call.state().begin_navigation(page);
     let timeout = call.config.timeout_navigation;
     let arrived = page.navigate(url, WaitUntil::DomContentLoaded, timeout).await;
-    let arrived = arrived.map_err(|error| navigation_error(url, error))?;
+    let arrived = arrived.map_err(|error| navigation_error(url, timeout, error))?;
     if arrived.dialog.is_none() && arrived.download.is_none() {
         // A page that is still loading is shown as it is.
         let _ = page.wait_for_load(WaitUntil::Load, LOAD_TIMEOUT).await;
     }
     response.show_page();
-    response.add_code(format!("await page.goto({});", code::quote(url_text(url))));
+    response.add_code(format!("await page.goto({});", code::quote(given)));
     Ok(())
 }
 
-/// Returns the text of a URL in code.
-fn url_text(url: &Url) -> &str {
-    url.as_str()
+/// Returns the line of the call log about a navigation.
+fn log_line(url: &str) -> String {
+    format!("navigating to \"{url}\", waiting until \"domcontentloaded\"")
 }
 
 /// Returns the error of a failed navigation as Playwright reports it.
-fn navigation_error(url: &Url, error: TroupeError) -> TroupeError {
+fn navigation_error(url: &Url, timeout: Duration, error: TroupeError) -> TroupeError {
+    let log = log_line(url.as_str());
+    let reason = error.details.get("reason").and_then(Value::as_str);
+    if error.code == ErrorCode::Timeout || reason == Some("timeout") {
+        let problem = format!("{API}: Timeout {}ms exceeded.", timeout.as_millis());
+        return TroupeError { message: with_log(&problem, &[&log]), ..error }
+            .detail("class", "TimeoutError");
+    }
     if error.code != ErrorCode::NavigationFailed {
         return error;
     }
-    let reason = match error.details.get("reason").and_then(Value::as_str) {
+    let reason = match reason {
         Some(reason) if reason.starts_with("net::") || reason.starts_with("NS_") => {
             format!("{reason} at {url}")
         }
         _ => error.message.clone(),
     };
-    let line = format!("navigating to \"{url}\", waiting until \"domcontentloaded\"");
-    TroupeError { message: with_log(&format!("{API}: {reason}"), &[&line]), ..error }
+    TroupeError { message: with_log(&format!("{API}: {reason}"), &[&log]), ..error }
 }
 
 pub(super) async fn go_back(call: PlaywrightCall, _given: Nothing) -> Result<Response> {

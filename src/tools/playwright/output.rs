@@ -54,7 +54,10 @@ fn name_of(config: &Config, path: &Path) -> String {
     if config.file_paths == FilePaths::Absolute {
         return path.display().to_string();
     }
-    let workspace = &config.working_directory;
+    let written = &config.working_directory;
+    // The client may have named the workspace by a symbolic link.
+    let real = (!path.starts_with(written)).then(|| written.canonicalize().ok()).flatten();
+    let workspace = real.as_ref().filter(|real| path.starts_with(real)).unwrap_or(written);
     let Some(relative) = relative_to(path, workspace) else { return path.display().to_string() };
     let text = relative.display().to_string();
     let is_plain = relative.components().count() == 1 && !text.starts_with('.');

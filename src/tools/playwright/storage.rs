@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     engine::network::Cookie,
-    error::Result,
+    error::{Result, TroupeError},
     policy::files,
     private,
     session::{CookieParameter, StorageState},
@@ -137,10 +137,14 @@ pub(super) async fn save_state(call: PlaywrightCall, given: StateFile) -> Result
         .with_code(format!("await page.context().storageState({{ path: {path} }});")))
 }
 
-/// Writes a storage state as Playwright does: each cookie has a `sameSite`, and lists that
-/// Playwright does not have are left out if they are empty.
+/// Writes a storage state as Playwright does: each cookie has a `sameSite`, whole numbers have no
+/// fraction, and lists that Playwright does not have are left out if they are empty.
 fn as_playwright_writes(state: &mut Value) {
     for cookie in state["cookies"].as_array_mut().into_iter().flatten() {
+        #[expect(clippy::cast_possible_truncation, reason = "checked")]
+        if let Some(expires) = cookie["expires"].as_f64().filter(|seconds| seconds.fract() == 0.0) {
+            cookie["expires"] = (expires as i64).into();
+        }
         if cookie["sameSite"].is_null() {
             cookie["sameSite"] = "Lax".into();
         }
@@ -161,7 +165,16 @@ pub(super) struct SavedStateFile {
 }
 
 pub(super) async fn restore_state(call: PlaywrightCall, given: SavedStateFile) -> Result<Response> {
-    let path = files::resolve_workspace_input(&call.config, &given.filename)?;
+    let named = files::in_workspace(&call.config, &given.filename);
+    let path = files::resolve_workspace_input(&call.config, &given.filename).map_err(|problem| {
+        let is_missing = problem.message.starts_with("ENOENT");
+        // As Playwright words it.
+        let message = format!(
+            "Error reading storage state from {0}:\nENOENT: no such file or directory, open '{0}'",
+            named.display()
+        );
+        if is_missing { TroupeError { message, ..problem } } else { problem }
+    })?;
     let state = StorageState::read(&path).await?;
     let state = state.unmasked(call.session.secrets.vault());
     call.session.restore_state(state).await?;

@@ -9,7 +9,7 @@ use super::{
     response::{self, Response},
 };
 use crate::{
-    config::{Config, redacted_proxy},
+    config::{Config, redacted_proxy, with_playwright_keys},
     error::Result,
 };
 
@@ -42,11 +42,13 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
     match given.action {
         TabAction::List => drop(call.page().await?),
         TabAction::New => {
-            let url =
-                given.url.map(|url| navigation::target_url(&call.config, &url)).transpose()?;
+            let url = match &given.url {
+                Some(given) => Some((navigation::target_url(&call.config, given)?, given)),
+                None => None,
+            };
             let page = call.session.new_page().await?;
-            if let Some(url) = url {
-                navigation::open(&call, &page, &url, &mut response).await?;
+            if let Some((url, given)) = url {
+                navigation::open(&call, &page, &url, given, &mut response).await?;
             }
         }
         TabAction::Close => {
@@ -88,7 +90,8 @@ pub(super) async fn close_browser(call: PlaywrightCall, _given: Nothing) -> Resu
 }
 
 pub(super) async fn get_config(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
-    let config = serde_json::to_string_pretty(&without_credentials(&call.config));
+    let config = with_playwright_keys(&without_credentials(&call.config));
+    let config = serde_json::to_string_pretty(&config);
     Ok(Response::text(config.unwrap_or_default()))
 }
 
