@@ -142,7 +142,7 @@ impl Reader {
                 .iter()
                 .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
                 .unwrap_or(value);
-            let option = match playwright_keys::meaning(&key) {
+            let option = match playwright_keys::lookup(&key) {
                 Some(PlaywrightKey::Refused(reason)) => {
                     return Err(ConfigError::Refused { origin: self.origin(&key), reason });
                 }

@@ -830,7 +830,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         SAFETY,
         "blocked-origins",
         "security.blockedOrigins",
-        Kind::List { flag: Some(';'), environment: ';', item: Item::Text },
+        Kind::List { flag: Some(';'), environment: ';', item: ItemKind::Text },
         "Block requests of pages to these origins; semicolon-separated",
     )
     .scope(Scope::Playwright),
