@@ -45,6 +45,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       '/fetching': fetching('/content'),
       '/content': (_request, response) => setTimeout(() => response.end('Loaded'), 300),
       '/waiting': fetching('/hang'),
+      '/blank': '<title>Blank</title><script>fetch("/hang")</script>',
       '/rendering': `<title>Rendering</title><main id="content"></main><script>
         setTimeout(() => { content.innerHTML = '<button>Rendered</button>' }, 400)
       </script>`,
@@ -119,6 +120,12 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       'snapshot' in (await server.ok('navigate', { sessionId, url: site.url('/empty') })),
       false
     )
+  })
+
+  test('reports that an empty page is still loading', async () => {
+    const sessionId = await server.createSession()
+    const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/blank') })
+    assert.match(snapshot, /^- … the page shows nothing yet, it is still loading/)
   })
 
   test('waits for content that the page loads by script', async () => {

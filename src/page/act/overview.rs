@@ -14,6 +14,10 @@ const BUDGET: usize = 2_000;
 /// Maximum time to wait for content that the page loads by script.
 const CONTENT: Duration = Duration::from_millis(1_500);
 
+/// The overview of an empty page whose requests are in flight.
+const NOTHING_YET: &str =
+    "- … the page shows nothing yet, it is still loading: `wait_for` a text, or call `snapshot`";
+
 impl Page {
     /// Waits until the requests of the present document's scripts have finished and their responses
     /// have been handled, and while the page shows that its content is still to come, for at most
@@ -49,8 +53,8 @@ impl Page {
         has_waited
     }
 
-    /// Returns the overview of the page. `None` if the page shows nothing, or does not respond in
-    /// time.
+    /// Returns the overview of the page. `None` if the page shows nothing and loads nothing, or does
+    /// not respond in time.
     pub async fn overview(&self) -> Option<String> {
         if self.dialog().is_some() || !self.is_open() {
             return None;
@@ -64,6 +68,13 @@ impl Page {
             // The record needs no snapshot of its own.
             self.snapshot_cache.note_after_action();
         }
-        Some(text).filter(|text| !text.is_empty())
+        if text.is_empty() {
+            let start = self.state.read(|facts| facts.main_frame().committed);
+            return self
+                .state
+                .read(|facts| facts.busy_since(start))
+                .then(|| NOTHING_YET.to_owned());
+        }
+        Some(text)
     }
 }
