@@ -240,7 +240,7 @@ async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
     let session = call.session.clone();
     let TypedSecret { text, is_secret } = given.value.resolve(&session.secrets)?;
     act(call, "Filled", async |page| {
-        let filling = page.fill(&given.selector, &text, timeout);
+        let filling = page.fill(&given.selector, &text, true, timeout);
         let done = with_secret(page, is_secret, filling).await?;
         Ok(without_secrets(done, |_| is_secret))
     })

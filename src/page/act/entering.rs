@@ -143,18 +143,20 @@ impl Page {
             .suggestion("click it, then `press` without `selector`"))
     }
 
-    /// Sets the value of a field, and dispatches `input` and `change`.
+    /// Sets the value of a field, and dispatches `input` and `change`. With `with_key`, also
+    /// dispatches the last key event of a paste: some forms validate only on key events.
     pub async fn fill(
         &self,
         target: &str,
         value: &str,
+        with_key: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
         let spot = self.await_actionable(target, "fill", false, timeout).await?;
         if spot.is_editor {
             return self.fill_editor(&spot, value, timeout).await;
         }
-        let filling = async |_mark| self.fill_spot(&spot, value).await;
+        let filling = async |_mark| self.fill_spot(&spot, value, with_key).await;
         let mut done = self.act(spot.description.clone(), &spot.frame, filling).await?;
         self.compare_entered(&mut done, &[EnteredField::of(0, &spot, value, false)]).await;
         Ok(done.entered(vec![spot.is_password()]))
@@ -171,10 +173,9 @@ impl Page {
         Box::pin(self.type_text(&spot.reference, value, &options)).await
     }
 
-    async fn fill_spot(&self, spot: &ActionPoint, value: &str) -> Result<()> {
-        let filled = self
-            .inject_in(&spot.frame, "fill", json!({"ref": spot.reference, "value": value}))
-            .await?;
+    async fn fill_spot(&self, spot: &ActionPoint, value: &str, with_key: bool) -> Result<()> {
+        let arguments = json!({"ref": spot.reference, "value": value, "withKey": with_key});
+        let filled = self.inject_in(&spot.frame, "fill", arguments).await?;
         let is_left =
             value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
         if is_left {
@@ -265,7 +266,7 @@ impl Page {
                 if spot.is_editor {
                     self.fill_editor(&spot, &text, timeout).await?;
                 } else {
-                    self.fill_spot(&spot, &text).await?;
+                    self.fill_spot(&spot, &text, true).await?;
                 }
                 return Ok((password, Some(EnteredField::of(index, &spot, &text, false))));
             }

@@ -258,6 +258,8 @@ export interface FileInputResult {
 
 export interface FillArgument extends RefArgument {
   value: string
+  /** Whether to dispatch the last key event of a paste too. */
+  withKey: boolean
 }
 
 export interface FillResult {

@@ -242,7 +242,7 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
         typed.map_err(|error| action_error(&call, &target, error))?
     } else {
         response.add_code(format!("await page.{locator}.fill({});", text.code));
-        let filling = page.fill(&target.reference, &text.value, timeout);
+        let filling = page.fill(&target.reference, &text.value, false, timeout);
         let filled = with_secret(&page, text.is_secret, filling).await;
         filled.map_err(|error| action_error(&call, &target, error))?
     };
@@ -304,7 +304,7 @@ async fn fill_fields(
         match r#type {
             FieldType::Textbox | FieldType::Slider => {
                 let text = TextToType::new(call, &value)?;
-                let filling = page.fill(&target.reference, &text.value, timeout);
+                let filling = page.fill(&target.reference, &text.value, false, timeout);
                 let filled = with_secret(page, text.is_secret, filling).await;
                 let filled = filled.map_err(|error| action_error(call, &target, error))?;
                 call.record_typed(&text.value, &filled.entered);

@@ -56,10 +56,8 @@ function refuse(
   )
 }
 
-/** Tags of the fields that users type text into. */
-const keyed = new Set(['input', 'textarea'])
-
-function dispatchInputEvents(element: Element, value: string | null): void {
+/** `withKey`: also dispatches the last key event of a paste. */
+function dispatchInputEvents(element: Element, value: string | null, withKey = false): void {
   element.dispatchEvent(
     new InputEvent('input', {
       bubbles: true,
@@ -68,8 +66,7 @@ function dispatchInputEvents(element: Element, value: string | null): void {
       data: value
     })
   )
-  if (keyed.has(localName(element)) && !strictTypes.test((element as HTMLInputElement).type)) {
-    // The last key of a paste: some forms validate only on key events.
+  if (withKey) {
     const key = { key: 'v', code: 'KeyV', ctrlKey: true, bubbles: true, composed: true }
     element.dispatchEvent(new KeyboardEvent('keyup', key))
   }
@@ -86,7 +83,7 @@ export async function fill(argument: FillArgument): Promise<FillResult> {
   const problem = editProblem(element, 'fill')
   if (problem) throw refuse(element, problem.reason, problem.why, {}, problem.suggestion)
   if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement)
-    return fillField(element, argument.value)
+    return fillField(element, argument)
   const host = element as HTMLElement
   host.focus({ preventScroll: true })
   placeCaret(host, true)
@@ -110,7 +107,10 @@ export async function fill(argument: FillArgument): Promise<FillResult> {
   return { password: false, value: normalize(host.innerText) }
 }
 
-function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string): FillResult {
+function fillField(
+  field: HTMLInputElement | HTMLTextAreaElement,
+  { value: wanted, withKey }: FillArgument
+): FillResult {
   const type = field.type
   const old = field.value
   const value = strictTypes.test(type)
@@ -130,7 +130,7 @@ function fillField(field: HTMLInputElement | HTMLTextAreaElement, wanted: string
     )
   }
   placeCaret(field, false)
-  dispatchInputEvents(field, field.value)
+  dispatchInputEvents(field, field.value, withKey && !strictTypes.test(type))
   return { password: type === 'password', value: type === 'password' ? '' : field.value }
 }
 
