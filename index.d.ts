@@ -181,6 +181,8 @@ export interface Config {
   filePaths?: 'relative' | 'absolute'
   /** Whether results of the Playwright set contain images. Default: allow */
   imageResponses?: 'allow' | 'omit' | 'only'
+  /** Size at which old files of the output folder are deleted */
+  outputMaxSize?: number
   /** Whether actions of the Playwright set write a snapshot. Default: full */
   snapshotMode?: 'full' | 'none'
   /** Include boxes in snapshots of the Playwright set. Default: false */

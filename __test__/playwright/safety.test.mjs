@@ -98,7 +98,7 @@ test('browser_get_config shows no credentials', async (t) => {
     TROUPE_PROXY_SERVER: 'http://user:pass-word@127.0.0.1:9'
   })
   const { text } = await server.call('browser_get_config')
-  assert.match(text, /"tools": \[\n\s+"playwright"/)
+  assert.match(text, /"proxy": \{\n\s+"server": "http:\/\/127\.0\.0\.1:9"/)
   assert.doesNotMatch(text, /pass-word/)
 })
 
@@ -129,13 +129,15 @@ test('a batch stops at a step of the set that fails', async (t) => {
   assert.equal(json.skipped, 1)
 })
 
-test('an option that restricts requests there is not accepted with another meaning', async (t) => {
+test('--allowed-origins restricts requests of pages, and not clients of the server', async (t) => {
+  const site = await startSite(t, { '/form': FORM })
   for (const [args, env] of /** @type {const} */ ([
-    [['--tools', 'playwright', '--allowed-origins', 'https://a.example'], {}],
-    [['--tools', 'playwright'], { PLAYWRIGHT_MCP_ALLOWED_ORIGINS: 'https://a.example' }]
+    [['--allowed-origins', 'https://a.example'], {}],
+    [[], { PLAYWRIGHT_MCP_ALLOWED_ORIGINS: 'https://a.example' }]
   ])) {
-    const failed = startServer(t, [...args], { env })
-    await assert.rejects(failed, /--allowed-domains/)
+    const server = await startIn(t, emptyFolder(t), [...args], env)
+    const { text } = await server.call('browser_navigate', { url: site.url('/form') })
+    assert.match(text, /net::ERR_BLOCKED_BY_CLIENT/)
   }
 })
 

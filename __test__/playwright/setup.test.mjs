@@ -1,6 +1,6 @@
 // What a client of @playwright/mcp sets up: its roots, options and a configuration file.
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -189,4 +189,25 @@ test('a variable without a value in the file of secrets is ignored', async (t) =
   await server.call('browser_navigate', { url: site.url('/') })
   const { text } = await server.call('browser_snapshot')
   assert.match(text, /hello <secret>TOKEN<\/secret>/)
+})
+
+test('--output-max-size deletes the oldest files, but none that the result names', async (t) => {
+  const cwd = emptyFolder(t)
+  const output = join(cwd, '.playwright-mcp')
+  mkdirSync(output)
+  writeFileSync(join(output, 'old.txt'), 'x'.repeat(5000))
+  utimesSync(join(output, 'old.txt'), 1, 1)
+  const server = await startIn(t, cwd, ['--output-max-size', '100'])
+  const { text } = await server.call('browser_take_screenshot')
+  const named = /\(\.playwright-mcp\/(page-.*\.png)\)/.exec(text)?.[1]
+  assert.deepEqual(readdirSync(output), [named])
+})
+
+test('an executable that does not exist is named', async (t) => {
+  const cwd = emptyFolder(t)
+  const args = ['--tools', 'playwright', '--headless', '--executable-path', join(cwd, 'missing')]
+  const server = await startServer(t, args, { cwd, browser: false })
+  const { text, isError } = await server.call('browser_navigate', { url: 'about:blank' })
+  assert.ok(isError)
+  assert.match(text, /Failed to launch the browser: .*missing/)
 })

@@ -143,6 +143,8 @@ pub struct Config {
     pub console_level: ConsoleThreshold,
     pub file_paths: FilePaths,
     pub image_responses: ImageResponses,
+    /// Bytes of the output folder beyond which the Playwright set deletes its oldest files.
+    pub output_max_size: Option<u64>,
     pub snapshot_mode: SnapshotMode,
     pub snapshot_boxes: bool,
     /// The attribute that locators of the Playwright set use as test id.
@@ -399,6 +401,7 @@ impl Default for Config {
             console_level: ConsoleThreshold::Info,
             file_paths: FilePaths::Relative,
             image_responses: ImageResponses::Allow,
+            output_max_size: None,
             snapshot_mode: SnapshotMode::Full,
             snapshot_boxes: false,
             test_id_attribute: None,

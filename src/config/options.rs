@@ -744,6 +744,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     .scope(Scope::Playwright),
     row(
         TOOLS,
+        "output-max-size",
+        "outputMaxSize",
+        Kind::Bytes,
+        "Size at which old files of the output folder are deleted",
+    )
+    .scope(Scope::Playwright),
+    row(
+        TOOLS,
         "snapshot-mode",
         "snapshotMode",
         Kind::Choice(SnapshotMode::NAMES),
@@ -935,11 +943,6 @@ pub static OPTIONS: &[ConfigOption] = &[
         "init-page",
         Kind::Text,
         "it needs a Playwright process: pass a script for pages in `--init-script`",
-    ),
-    ConfigOption::refused(
-        "output-max-size",
-        Kind::Text,
-        "files in the output directory are not deleted",
     ),
     ConfigOption::refused("profile-dir-name", Kind::Text, "it belongs to `--extension`"),
     ConfigOption::refused(

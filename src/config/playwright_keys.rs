@@ -72,6 +72,7 @@ const SAME_NAMES: &[&str] = &[
     "filePaths",
     "imageResponses",
     "outputDir",
+    "outputMaxSize",
     "testIdAttribute",
 ];
 

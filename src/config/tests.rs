@@ -413,15 +413,15 @@ fn every_name_and_key_is_written_once() {
     }
 }
 
-/// Values of a device that have no option.
-const OF_THE_DEVICE: [&str; 3] =
-    ["context.deviceScaleFactor", "context.isMobile", "context.hasTouch"];
+/// Settings that follow from other options.
+const WITHOUT_OPTION: [&str; 3] =
+    ["context.isMobile", "context.hasTouch", "security.requestOrigins"];
 
 #[test]
 fn the_table_and_the_struct_have_the_same_settings() {
     let mut in_struct = BTreeSet::new();
     leaves("", &serde_json::to_value(Config::default()).unwrap(), &mut in_struct);
-    for path in OF_THE_DEVICE {
+    for path in WITHOUT_OPTION {
         assert!(in_struct.remove(path), "{path}");
     }
     let in_table: BTreeSet<_> = OPTIONS
@@ -460,6 +460,9 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
             (min..=3_155_760_000_000).prop_map(|number| number.to_string()).boxed()
         }
         Kind::Bytes => (1..u64::MAX).prop_map(|number| number.to_string()).boxed(),
+        Kind::Factor => {
+            (1..=100).prop_map(|tenths: u8| (f64::from(tenths) / 10.0).to_string()).boxed()
+        }
         Kind::Size => {
             (1..=16_384, 1..=16_384).prop_map(|(width, height)| format!("{width}x{height}")).boxed()
         }

@@ -4,6 +4,7 @@
 use std::{
     path::Path,
     sync::{Arc, LazyLock, OnceLock},
+    time::SystemTime,
 };
 
 use parking_lot::Mutex;
@@ -668,6 +669,7 @@ impl Registry {
             config: self.config_in(workspace),
             server,
             entered: entered.clone(),
+            begun: SystemTime::now(),
         };
         let _change = mark_change(tool, &session);
         let result = if tool.properties.lifecycle == Some(LifecycleEffect::Close) {

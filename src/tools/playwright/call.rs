@@ -1,6 +1,9 @@
 //! A call of a tool of the set, and what every handler shares.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::SystemTime,
+};
 
 use futures_util::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
@@ -28,6 +31,7 @@ pub(in crate::tools) struct PlaywrightCall {
     pub server: ServerCall,
     /// Set by calls that enter text: for each field, whether it is for a password.
     pub entered: Arc<OnceLock<Entered>>,
+    pub begun: SystemTime,
 }
 
 /// The dialog or file chooser in which a tool works.

@@ -4,6 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use super::call::{PlaywrightCall, error};
@@ -120,6 +121,52 @@ fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
         ErrorCode::BrowserError,
         format!("`{}` cannot be written: {error}", path.display()),
     )
+}
+
+/// Deletes the oldest files of the output folder until they have at most `limit` bytes. Keeps files
+/// that were changed since `begun`: a result may name them.
+pub(super) async fn evict(config: &Config, limit: u64, begun: SystemTime) {
+    let folder = files::output_folder(config);
+    let evicted = aside(move || {
+        let mut found = files_below(&folder);
+        found.sort_by_key(|file| file.changed);
+        let mut total: u64 = found.iter().map(|file| file.size).sum();
+        for OutputFile { path, size, changed } in found {
+            if total <= limit {
+                break;
+            }
+            if changed < begun && fs::remove_file(&path).is_ok() {
+                total -= size;
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = evicted.await {
+        tracing::warn!(%error, "old files of the output folder could not be deleted");
+    }
+}
+
+struct OutputFile {
+    path: PathBuf,
+    size: u64,
+    changed: SystemTime,
+}
+
+/// Returns the files of a folder and of the folders in it. Does not follow symbolic links.
+fn files_below(folder: &Path) -> Vec<OutputFile> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(properties) = entry.metadata() else { continue };
+            if properties.is_dir() {
+                folders.push(entry.path());
+            } else if let (true, Ok(changed)) = (properties.is_file(), properties.modified()) {
+                found.push(OutputFile { path: entry.path(), size: properties.len(), changed });
+            }
+        }
+    }
+    found
 }
 
 /// Returns the name in results of a file that exists.

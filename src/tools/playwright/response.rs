@@ -123,6 +123,9 @@ impl Response {
         if !self.closed {
             add_page(call, &self.shown, &mut sections).await?;
         }
+        if let Some(limit) = call.config.output_max_size {
+            output::evict(&call.config, limit, call.begun).await;
+        }
         let is_error = !self.errors.is_empty();
         Ok(content(call, &sections.text, self.pictures, is_error))
     }
@@ -367,6 +370,9 @@ pub(in crate::tools) fn failure(message: &str) -> Value {
 
 /// Returns the text of an error as JavaScript prints it.
 pub(in crate::tools) fn error_text(error: &TroupeError) -> String {
+    if let Some(reason) = error.message.strip_prefix("the browser could not be started: ") {
+        return format!("Error: async initializeServer: Failed to launch the browser: {reason}");
+    }
     match error.details.get("class").and_then(Value::as_str).unwrap_or("Error") {
         // The message of the validator has no class.
         "" => error.message.clone(),
