@@ -96,7 +96,7 @@ struct ReportedLine {
 }
 
 /// The difference between two texts.
-pub(in crate::page) struct Difference<'a> {
+pub(in crate::page) struct TextDifference<'a> {
     /// The added (`+`), removed (`-`) and changed lines (`~`, as they are now), within the budget.
     pub text: String,
     /// All removed lines, without indentation.
@@ -108,10 +108,10 @@ pub(in crate::page) fn difference<'a>(
     before: &'a str,
     after: &'a str,
     hidden: &HiddenLines,
-) -> Difference<'a> {
+) -> TextDifference<'a> {
     let entries = changed_lines(before, after);
     let removed = entries.iter().filter(|entry| entry.sign == '-');
-    Difference {
+    TextDifference {
         text: written(reported_lines(&entries, before, after, hidden)),
         removed: removed.map(|entry| entry.content).collect(),
     }
