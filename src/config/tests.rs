@@ -461,7 +461,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
         }
         Kind::Bytes => (1..u64::MAX).prop_map(|number| number.to_string()).boxed(),
         Kind::Factor => {
-            (1..=100).prop_map(|tenths: u8| (f64::from(tenths) / 10.0).to_string()).boxed()
+            (1..=100_u8).prop_map(|tenths| (f64::from(tenths) / 10.0).to_string()).boxed()
         }
         Kind::Size => {
             (1..=16_384, 1..=16_384).prop_map(|(width, height)| format!("{width}x{height}")).boxed()
