@@ -10,9 +10,6 @@ use super::sessions::RecordAction;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
-/// The subcommands, as messages list them.
-pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "sessions", "config"];
-
 /// Options that take several values one after the other, as in @playwright/mcp.
 const VARIADIC: &[&str] = &["grant-permissions", "init-script"];
 /// Options whose value may begin with a hyphen.

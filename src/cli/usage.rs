@@ -2,8 +2,10 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::arguments::COMMANDS;
 use crate::config::{self, ConfigError, OPTIONS, Setting};
+
+/// The subcommands, as messages list them.
+pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "sessions", "config"];
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Usage {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
-use super::layer::Origin;
+use super::origin::Origin;
 use super::{ContextConfig, Viewport};
 
 const DEVICES: &str = include_str!("devices.json");

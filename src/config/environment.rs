@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 use super::error::{ConfigError, hint, one_line};
-use super::layer::{Origin, Setting};
+use super::layer::Setting;
 use super::options::{self, ConfigOption};
+use super::origin::Origin;
 use super::value::Medium;
 
 const PREFIX: &str = "TROUPE_";

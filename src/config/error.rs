@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::layer::Origin;
+use super::origin::Origin;
 
 /// An error in the configuration, which prevents the start.
 #[derive(Debug, thiserror::Error)]

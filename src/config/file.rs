@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
-use super::layer::{Origin, Setting};
+use super::layer::Setting;
 use super::options::{self, ConfigOption};
+use super::origin::Origin;
 use super::playwright_keys::{self, PlaywrightKey};
 use super::value::Medium;
 

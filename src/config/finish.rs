@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::environment::PLAYWRIGHT_PREFIX;
 use super::error::ConfigError;
-use super::layer::{Origin, Setting, joined};
+use super::layer::{Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
+use super::origin::Origin;
 use super::{
     AfterAction, BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy,
 };

@@ -174,7 +174,7 @@ impl Retention {
                 Some((number, unit)) => {
                     retention.age = number.parse::<u64>().ok()?.checked_mul(unit)?
                 }
-                None => retention.bytes = super::value::bytes(part)?,
+                None => retention.bytes = bytes(part)?,
             }
         }
         Some(retention)
@@ -197,6 +197,20 @@ impl TryFrom<String> for Retention {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         Self::parse(&text).ok_or("this is no retention")
     }
+}
+
+/// `10MiB`, `512 KiB`, `1GiB` or a plain number.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// A text that is not logged: `Debug` masks it.

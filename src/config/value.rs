@@ -6,7 +6,7 @@ use std::{ops::RangeInclusive, path::Path};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::types::Retention;
+use super::types::{Retention, bytes};
 
 /// A hundred years in milliseconds: the largest accepted duration.
 const LONGEST: u64 = 3_155_760_000_000;
@@ -292,20 +292,6 @@ fn whole(value: &Value) -> Option<u64> {
         (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number))
             .then_some(number as u64)
     })
-}
-
-/// `10MiB`, `512 KiB`, `1GiB` or a plain number.
-pub(super) fn bytes(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor: u64 = match unit.trim() {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 fn size(value: &Value) -> Option<Value> {

@@ -85,6 +85,11 @@ impl BrowserShutdown {
             let _ = ended.await;
         }
     }
+
+    /// Ends a process that handles SIGTERM, and waits until it has ended.
+    pub async fn terminate(&self, pid: Option<u32>) {
+        self.close(|| pid.into_iter().for_each(terminate), async {}).await;
+    }
 }
 
 impl RunningBrowser {

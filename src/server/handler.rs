@@ -136,6 +136,18 @@ pub struct Handler {
     over: CancellationToken,
 }
 
+impl Server {
+    /// Creates the handler for the client of `connection`, which serves it until `over` is
+    /// canceled.
+    pub fn handler(
+        self: &Arc<Self>,
+        connection: Arc<Connection>,
+        over: CancellationToken,
+    ) -> Handler {
+        Handler::new(self.clone(), connection, over)
+    }
+}
+
 impl Handler {
     pub(super) fn new(
         server: Arc<Server>,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use rmcp::model::Tool;
-use tokio_util::sync::CancellationToken;
 
-use super::{handler::Handler, prompts::Prompts, render};
-use crate::{config::Config, error::Result, session::Connection, tools::Registry};
+use super::{prompts::Prompts, render};
+use crate::{config::Config, error::Result, tools::Registry};
 
 /// A server, independent of its transports.
 pub struct Server {
@@ -41,15 +40,5 @@ impl Server {
 
     pub fn registry(&self) -> &Registry {
         &self.registry
-    }
-
-    /// Creates the handler for the client of `connection`, which serves it until `over` is
-    /// canceled.
-    pub fn handler(
-        self: &Arc<Self>,
-        connection: Arc<Connection>,
-        over: CancellationToken,
-    ) -> Handler {
-        Handler::new(self.clone(), connection, over)
     }
 }

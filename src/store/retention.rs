@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 
-use super::{sessions::store_states_left_behind, time::now};
+use super::{servers::store_states_left_behind, time::now};
 use crate::config::Retention;
 
 /// The pause between two checks if the last one deleted nothing, as a time or as a number of

@@ -10,7 +10,10 @@ use std::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::{schema::Fault, sessions::store_states_left_behind, time::now};
+use super::{schema::Fault, time::now};
+
+/// A saved state older than this is stale. It can be resumed, but web sites may have changed.
+pub(super) const FRESH: u64 = 24 * 3_600_000;
 
 /// The registration of this server in the file.
 pub(super) struct ServerRegistration {
@@ -124,5 +127,18 @@ fn close(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<(
         params![server, why, now()],
     )?;
     connection.execute("DELETE FROM servers WHERE server_id = ?1", [server])?;
+    Ok(())
+}
+
+/// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of
+/// its saved state, or `closed` if it has none.
+pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute(
+        "UPDATE sessions SET state = (
+             SELECT iif(max(saved_at) IS NULL, 'closed', iif(max(saved_at) >= ?1, 'recoverable', 'stale'))
+             FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id)
+         WHERE state IN ('active', 'recoverable') AND server_id NOT IN (SELECT server_id FROM servers)",
+        [now().saturating_sub(FRESH)],
+    )?;
     Ok(())
 }

@@ -12,9 +12,6 @@ use serde_json::Value;
 use super::{Store, servers, time::now};
 use crate::error::Result;
 
-/// A saved state older than this is stale. It can be resumed, but web sites may have changed.
-const FRESH: u64 = 24 * 3_600_000;
-
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
@@ -359,24 +356,11 @@ pub(super) fn write_origins(
     Ok(())
 }
 
-/// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of
-/// its saved state, or `closed` if it has none.
-pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute(
-        "UPDATE sessions SET state = (
-             SELECT iif(max(saved_at) IS NULL, 'closed', iif(max(saved_at) >= ?1, 'recoverable', 'stale'))
-             FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id)
-         WHERE state IN ('active', 'recoverable') AND server_id NOT IN (SELECT server_id FROM servers)",
-        [now().saturating_sub(FRESH)],
-    )?;
-    Ok(())
-}
-
 /// Returns the state of a session whose server has ended.
 fn left_behind(saved_at: Option<u64>) -> SessionState {
     match saved_at {
         None => SessionState::Closed,
-        Some(at) if now().saturating_sub(at) <= FRESH => SessionState::Recoverable,
+        Some(at) if now().saturating_sub(at) <= servers::FRESH => SessionState::Recoverable,
         Some(_) => SessionState::Stale,
     }
 }

@@ -220,7 +220,7 @@ async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_befo
         store.save_state("released", saved("state", &[]));
         store.session_ended("released", SessionState::Recoverable);
         let stored = store.ask_writer(|connection| {
-            super::sessions::store_states_left_behind(connection)?;
+            super::servers::store_states_left_behind(connection)?;
             let mut rows =
                 connection.prepare("SELECT session_id, state FROM sessions ORDER BY session_id")?;
             rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?

@@ -47,7 +47,7 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
         Answer::Passed(result) => {
-            return Answer::Passed(passed::fit(result, ref_id, budget, results));
+            return Answer::Passed(fit_passed(result, ref_id, budget, results));
         }
         Answer::Json(value) => match over(&value, budget) {
             Some(text) => text,
@@ -56,6 +56,33 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
         other => return other,
     };
     Answer::Text(part(&results.keep(ref_id, text), 0, budget))
+}
+
+/// Cuts the text of a result to the budget. A result with the same text as structured content is
+/// not cut, because half of it would violate the tool's own schema.
+pub(super) fn fit_passed(
+    mut result: Value,
+    ref_id: &str,
+    budget: usize,
+    results: &StoredTexts,
+) -> Value {
+    let text = passed::text_of(&result);
+    if !result["structuredContent"].is_null() || text.chars().count() <= budget {
+        return result;
+    }
+    let mut cut = Some(part(&results.keep(ref_id, text), 0, budget));
+    if let Some(content) = result["content"].as_array_mut() {
+        content.retain_mut(|part| {
+            if !part["text"].is_string() {
+                return true;
+            }
+            cut.take().is_some_and(|cut| {
+                part["text"] = cut.into();
+                true
+            })
+        });
+    }
+    result
 }
 
 /// Cuts an error to `budget` characters: a page can throw a text of any length.

@@ -1,15 +1,13 @@
-//! Calls that are passed on to the upstream server, and their results: without pictures and typed
-//! text for the record, within the budget for the client.
+//! Calls that are passed on to the upstream server, and their results, which are recorded without
+//! pictures and typed text.
 
 use serde_json::{Map, Value};
 
 use super::{
-    budget,
     progress::{Progress, Stage},
     typed::TypedPath,
 };
 use crate::{
-    session::StoredTexts,
     store,
     upstream::{OnProgress, Told},
 };
@@ -73,28 +71,6 @@ pub(super) fn text_of(result: &Value) -> String {
     parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Cuts the text of a result to the budget. A result with the same text as structured content is
-/// not cut, because half of it would violate the tool's own schema.
-pub(super) fn fit(mut result: Value, ref_id: &str, budget: usize, results: &StoredTexts) -> Value {
-    let text = text_of(&result);
-    if !result["structuredContent"].is_null() || text.chars().count() <= budget {
-        return result;
-    }
-    let mut cut = Some(budget::part(&results.keep(ref_id, text), 0, budget));
-    if let Some(content) = result["content"].as_array_mut() {
-        content.retain_mut(|part| {
-            if !part["text"].is_string() {
-                return true;
-            }
-            cut.take().is_some_and(|cut| {
-                part["text"] = cut.into();
-                true
-            })
-        });
-    }
-    result
-}
-
 /// Replaces typed text by `mask` in every text of the result, because a server repeats it in code.
 pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
     match result {
@@ -132,6 +108,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{session::StoredTexts, tools::budget::fit_passed};
 
     #[test]
     fn text_over_the_budget_is_cut_and_pictures_are_kept() {
@@ -139,7 +116,7 @@ mod tests {
         let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         let text = |text: String| json!({"type": "text", "text": text});
         let long = json!({"content": [text("a".repeat(900)), picture, text("b".repeat(900))]});
-        let fitted = fit(long.clone(), "r", 1000, &results);
+        let fitted = fit_passed(long.clone(), "r", 1000, &results);
         let content = fitted["content"].as_array().unwrap();
         assert_eq!(content.len(), 2);
         assert!(content[0]["text"].as_str().unwrap().contains("get_content"));
@@ -147,7 +124,7 @@ mod tests {
         assert_eq!(results.get(Some("r")).unwrap().text.len(), 1801);
         let mut structured = long;
         structured["structuredContent"] = json!({"a": 1});
-        assert_eq!(fit(structured.clone(), "r", 1000, &results), structured);
+        assert_eq!(fit_passed(structured.clone(), "r", 1000, &results), structured);
     }
 
     #[test]

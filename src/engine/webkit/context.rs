@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CAPABILITIES,
     downloads::DownloadFolder,
-    launch::{self, DriverProcess},
+    launch::DriverProcess,
     unsupported,
     windows::{SessionWindows, watch},
 };
@@ -105,7 +105,7 @@ impl Context for WebkitContext {
         for page in pages {
             page.gone();
         }
-        launch::close(&self.ending, self.pid).await;
+        self.ending.terminate(self.pid).await;
         Ok(())
     }
 }

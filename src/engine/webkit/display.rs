@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-use super::launch;
 use crate::{
     config::{Config, display_present},
     engine::{
@@ -97,7 +96,7 @@ impl Display {
 
     pub async fn close(&self) {
         match &self.ending {
-            Some(ending) => launch::close(ending, self.pid).await,
+            Some(ending) => ending.terminate(self.pid).await,
             None => self.gone.cancel(),
         }
     }

@@ -132,7 +132,7 @@ pub(super) async fn launch(
     match opened {
         Ok(driver) => Ok(DriverProcess { driver, pid, ending, downloads }),
         Err(error) => {
-            close(&ending, pid).await;
+            ending.terminate(pid).await;
             Err(error)
         }
     }
@@ -170,9 +170,4 @@ fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()
 /// Returns a free port. The driver does not report the port if it chooses one itself.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-/// Ends a process that handles SIGTERM, and waits until it has ended.
-pub(super) async fn close(ending: &BrowserShutdown, pid: Option<u32>) {
-    ending.close(|| pid.into_iter().for_each(process::terminate), async {}).await;
 }

@@ -26,6 +26,7 @@ mod page;
 mod pool;
 mod press_history;
 mod reasons;
+mod session_cookies;
 mod windows;
 
 use std::{

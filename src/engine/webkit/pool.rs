@@ -133,7 +133,7 @@ impl Pool {
         self.tasks.close();
         self.tasks.wait().await;
         let left: Vec<DriverProcess> = self.ready().drain(..).collect();
-        let ends = left.iter().map(|process| launch::close(&process.ending, process.pid));
+        let ends = left.iter().map(|process| process.ending.terminate(process.pid));
         futures_util::future::join_all(ends).await;
         self.display.close().await;
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, join_all};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -44,6 +45,10 @@ pub(super) enum ModalState {
     Dialog,
     FileChooser,
 }
+
+/// The arguments of a tool without parameters.
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
 
 type ToolFunction = Box<
     dyn Fn(PlaywrightCall, Value) -> Result<BoxFuture<'static, Result<Response>>> + Send + Sync,

@@ -7,10 +7,9 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    call::{API, PlaywrightCall, error, with_log},
+    call::{API, Nothing, PlaywrightCall, error, with_log},
     code,
     response::Response,
-    tabs::Nothing,
 };
 use crate::{
     config::{Config, Viewport},

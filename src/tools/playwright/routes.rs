@@ -4,10 +4,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    call::{PlaywrightCall, error},
+    call::{Nothing, PlaywrightCall, error},
     code,
     response::Response,
-    tabs::Nothing,
 };
 use crate::{
     engine::{

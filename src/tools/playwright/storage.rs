@@ -5,11 +5,10 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    call::{PlaywrightCall, error},
+    call::{Nothing, PlaywrightCall, error},
     code,
     output::{self, FileName},
     response::Response,
-    tabs::Nothing,
 };
 use crate::{
     engine::network::Cookie,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    call::{PlaywrightCall, error},
+    call::{Nothing, PlaywrightCall, error},
     navigation,
     response::{self, Response},
 };
@@ -12,9 +12,6 @@ use crate::{
     config::{Config, redacted_proxy, with_playwright_keys},
     error::Result,
 };
-
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,0 +1,80 @@
+//! Reads and sets the cookies of a session through its windows. WebDriver reads and writes only the
+//! cookies of the current document. So the cookies of a page are stored when the page navigates, and
+//! to change a host-only cookie, a separate window visits its host.
+
+use std::time::Duration;
+
+use thirtyfour::common::command::Command;
+use tokio::time::Instant;
+use url::Url;
+
+use super::{
+    cookies,
+    driver::{CommandGuard, into_engine_result},
+    page::WebkitPage,
+    windows::SessionWindows,
+};
+use crate::engine::{EngineResult, network::Cookie};
+
+/// A window begins to navigate within this time.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+/// Polling interval while the window starts to navigate.
+const PAUSE: Duration = Duration::from_millis(2);
+
+impl SessionWindows {
+    /// Returns the cookies of all pages at their last read.
+    pub async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
+        let mut commands = self.commands_without_dialog().await;
+        for page in self.pages() {
+            self.note_cookies(&mut commands, &page).await;
+        }
+        Ok(self.jar.all())
+    }
+
+    /// Reads and stores the cookies of the document that `page` shows.
+    pub async fn note_cookies(&self, commands: &mut CommandGuard<'_>, page: &WebkitPage) {
+        let Some(url) = page.url().filter(|url| matches!(url.scheme(), "http" | "https")) else {
+            return;
+        };
+        if page.select_main_frame(commands).await.is_err() {
+            return;
+        }
+        // Fails while a dialog is open.
+        if let Ok(answer) = commands.send(Command::GetAllCookies).await {
+            self.jar.read(&url, cookies::read(answer));
+        }
+    }
+
+    pub async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
+        let mut commands = self.commands_without_dialog().await;
+        for cookie in cookies {
+            let place = self.jar.place(cookie);
+            let mut stored = cookies::write(cookie);
+            match &place {
+                Some(url) => self.visit(&mut commands, url).await?,
+                None => {
+                    stored.domain = Some(cookie.domain.clone());
+                    let window = self.any_window(&mut commands).await?;
+                    into_engine_result(commands.select_frame(&window, &[]).await)?;
+                }
+            }
+            into_engine_result(commands.send(Command::AddCookie(stored)).await)?;
+            self.jar.put(cookie);
+        }
+        Ok(())
+    }
+
+    /// Navigates the separate window to `url`, so that the cookie commands apply to its host.
+    async fn visit(&self, commands: &mut CommandGuard<'_>, url: &Url) -> EngineResult<()> {
+        let probe = self.probe(commands).await?;
+        into_engine_result(commands.select_window(&probe).await)?;
+        let deadline = Instant::now() + LEAVES_WITHIN;
+        into_engine_result(commands.send(Command::NavigateTo(url.as_str().into())).await)?;
+        while into_engine_result(commands.send(Command::GetCurrentUrl).await)? != url.as_str()
+            && Instant::now() < deadline
+        {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+}
