@@ -19,11 +19,16 @@ import { startSite } from '../support/site.mjs'
 const native = createRequire(import.meta.url)('../../lib/addon.js')
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
+const NO_DOCKER = 'needs Docker'
+
 /** Commands that the tests do not run, each with the reason. */
 const NOT_RUN = {
   'npx -y troupe install chromium': 'downloads a browser',
   'claude mcp add troupe -- npx -y troupe': 'a program of another project',
   'codex mcp add troupe -- npx -y troupe': 'a program of another project',
+  'docker build --tag troupe .': NO_DOCKER,
+  'docker run --rm --init --publish 127.0.0.1:4000:4000    --security-opt seccomp=deploy/docker/seccomp.json --env TROUPE_AUTH_TOKEN troupe':
+    NO_DOCKER,
   'npm run demo': 'runs for minutes in a fresh clone; CI runs `npm test`, whose set-up is the same',
   'npm test': 'is what runs this test'
 }
@@ -41,7 +46,7 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
   test('are all run here, or are listed with the reason why not', () => {
     for (const command of Object.keys(NOT_RUN)) assert.ok(commands.has(command), command)
     for (const command of commands)
-      assert.match(command, /^(TROUPE_\w+=\S+ )?(npx -y )?troupe\b|^(npm|claude|codex) /)
+      assert.match(command, /^(TROUPE_\w+=\S+ )?(npx -y )?troupe\b|^(npm|claude|codex|docker) /)
     for (const [, script] of [...commands].join('\n').matchAll(/^npm run (\S+)/gm))
       assert.ok(script in MANIFEST.scripts, script)
   })

@@ -35,6 +35,8 @@ pub(super) struct TestId {
     /// The ref of a container in which it is the only element with this test id, if it is not
     /// unique in the page.
     within: Option<String>,
+    /// The role of the innermost item of a list or table in which it is the only one, too.
+    item: Option<String>,
 }
 
 /// The targets that find an element of a recorded page.
@@ -208,29 +210,32 @@ impl Replay {
 
     /// Returns a target by the test id, which usually stays when the role and the name change.
     fn by_test_id(&self, reference: &str, test_id: &TestId) -> Option<String> {
-        let TestId { attribute, value, within } = test_id;
+        let TestId { attribute, value, within, item } = test_id;
         let unusable = ["\"", "\n", ">>", MASK, SECRET];
         let is_usable = !unusable.iter().any(|part| value.contains(part));
         let engine = if attribute == "data-testid" { "testid" } else { attribute };
         let own = format!("{engine}=\"{value}\"");
-        let target = match within {
-            _ if !is_usable => return None,
-            None => own,
-            Some(outermost) => format!("{} >> {own}", self.scope(reference, outermost)?),
+        if !is_usable {
+            return None;
+        }
+        let target = if within.is_none() && item.is_none() {
+            own
+        } else {
+            let outermost = |line: &SnapshotLine| within.is_some() && line.reference == *within;
+            let item = |line: &SnapshotLine| item.as_deref() == Some(&*line.role);
+            let scope = self.scope(reference, outermost).or_else(|| self.scope(reference, item))?;
+            format!("{scope} >> {own}")
         };
         self.in_frame(reference, target)
     }
 
     /// Returns a target for a container of the element of `reference`, up to and including the
-    /// element of `outermost`.
-    fn scope(&self, reference: &str, outermost: &str) -> Option<String> {
-        let position = |reference: &str| {
-            self.page.iter().position(|line| line.reference.as_deref() == Some(reference))
-        };
-        let (at, outermost) = (position(reference)?, position(outermost)?);
+    /// first one that `is_last` accepts.
+    fn scope(&self, reference: &str, is_last: impl Fn(&SnapshotLine) -> bool) -> Option<String> {
+        let at = self.page.iter().position(|line| line.reference.as_deref() == Some(reference))?;
         let tree = Tree::of(&self.page);
         let above: Vec<usize> = tree.above(at).collect();
-        let last = above.iter().position(|container| *container == outermost)?;
+        let last = above.iter().position(|container| is_last(&self.page[*container]))?;
         above[..=last].iter().find_map(|container| tree.scope(*container, at))
     }
 

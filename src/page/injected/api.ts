@@ -186,6 +186,8 @@ export interface TestId {
    * If it is not unique in the document: the ref of the outermost element in which it is unique.
    */
   within?: string
+  /** The same: the role of the innermost item of a list or table, if it is unique in the item. */
+  item?: 'listitem' | 'row'
 }
 
 /** The change counts are those before the element was focused. */

@@ -14,9 +14,15 @@ export function queryAllDeep(selector: string, scope: Root | Element): Element[]
   return found
 }
 
+/** Returns the role of an item of a list or table. Snapshots show most of them without a ref. */
+function itemRole(element: Element): TestId['item'] {
+  if (element.matches('li, [role=listitem]')) return 'listitem'
+  return element.matches('tr, [role=row]') ? 'row' : undefined
+}
+
 /**
- * Returns the test id of an element if it is unique in the document or in an ancestor that has a
- * ref.
+ * Returns the test id of an element if it is unique in the document, in an ancestor that has a ref
+ * or in an item of a list or table.
  */
 export function testIdOf(element: Element): TestId | undefined {
   for (const attribute of attributes) {
@@ -25,13 +31,16 @@ export function testIdOf(element: Element): TestId | undefined {
     const selector = `[${attribute}="${CSS.escape(value)}"]`
     if (queryAllDeep(selector, document).length === 1) return { attribute, value }
     let within: string | undefined
+    let item: TestId['item']
     for (
       let node = composedParent(element);
       node && queryAllDeep(selector, node).length <= 1;
       node = composedParent(node)
-    )
+    ) {
       within = existingRef(node) ?? within
-    if (within !== undefined) return { attribute, value, within }
+      item ??= itemRole(node)
+    }
+    if (within !== undefined || item) return { attribute, value, within, item }
   }
   return undefined
 }
