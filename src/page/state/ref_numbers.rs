@@ -56,6 +56,14 @@ struct FrameNumber {
     next: u64,
 }
 
+impl FrameNumber {
+    /// Whether the number is that of `document`. The initial empty document of a frame has no id, and
+    /// shares its number with the next document: scripts can run in that one before it is reported.
+    fn is_of(&self, document: Option<&DocumentId>) -> bool {
+        self.document.is_none() || self.document.as_ref() == document
+    }
+}
+
 impl FrameNumbers {
     fn lock(&self) -> MutexGuard<'_, HashMap<FrameId, FrameNumber>> {
         self.by_frame.lock()
@@ -86,14 +94,21 @@ impl Page {
             .state
             .read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
         let mut numbers = self.frame_numbers.lock();
-        let known = numbers.get(frame).filter(|known| known.document == document).cloned();
-        let numbered = known.unwrap_or_else(|| {
-            let number = self.refs.frames.fetch_add(1, Ordering::AcqRel);
-            let numbered = FrameNumber { number, document, next: 1 };
-            self.state
-                .read(|facts| keep_number(&mut numbers, frame, numbered.clone(), &facts.frames));
-            numbered
-        });
+        let known = numbers.get_mut(frame).filter(|known| known.is_of(document.as_ref()));
+        let numbered = match known {
+            Some(known) => {
+                known.document = document;
+                known.clone()
+            }
+            None => {
+                let number = self.refs.frames.fetch_add(1, Ordering::AcqRel);
+                let numbered = FrameNumber { number, document, next: 1 };
+                self.state.read(|facts| {
+                    keep_number(&mut numbers, frame, numbered.clone(), &facts.frames);
+                });
+                numbered
+            }
+        };
         json!({"prefix": format!("f{}e", numbered.number), "next": numbered.next})
     }
 
@@ -113,7 +128,7 @@ impl Page {
             .state
             .read(|facts| facts.frames.get(frame).and_then(|frame| frame.document.clone()));
         let numbers = self.frame_numbers.lock();
-        let known = numbers.get(frame).filter(|known| known.document == document);
+        let known = numbers.get(frame).filter(|known| known.is_of(document.as_ref()));
         known.map_or((0, 0), |known| (known.number, known.next))
     }
 
@@ -133,22 +148,32 @@ impl Page {
     }
 
     pub(in crate::page) fn frame_of_number(&self, number: u64) -> Option<FrameId> {
-        let (frame, document) = self
+        let (frame, numbered) = self
             .frame_numbers
             .lock()
             .iter()
             .find(|(_, numbered)| numbered.number == number)
-            .map(|(frame, numbered)| (frame.clone(), numbered.document.clone()))?;
+            .map(|(frame, numbered)| (frame.clone(), numbered.clone()))?;
         let present = self
             .state
             .read(|facts| facts.frames.get(&frame).map(|frame| frame.document.clone()))?;
-        (present == document).then_some(frame)
+        numbered.is_of(present.as_ref()).then_some(frame)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_initial_empty_document_shares_its_number_with_the_next_document() {
+        let (first, second) = (DocumentId::from("first"), DocumentId::from("second"));
+        let initial = FrameNumber { number: 2, document: None, next: 1 };
+        assert!(initial.is_of(None) && initial.is_of(Some(&first)));
+        let numbered = FrameNumber { document: Some(first.clone()), ..initial };
+        assert!(numbered.is_of(Some(&first)));
+        assert!(!numbered.is_of(Some(&second)) && !numbered.is_of(None));
+    }
 
     #[test]
     fn numbers_of_frames_that_no_longer_exist_are_dropped() {
