@@ -14,7 +14,7 @@ import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
-import { CHECKED_TARGETS, QUICK_TARGETS } from './platforms.mjs'
+import { CHECKED_TARGETS, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
 import { ALL_STEPS, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
@@ -166,6 +166,12 @@ async function checkTargets() {
     total.skipped++
     return
   }
+  await lintFor(targets, [])
+  if (only) await lintFor([TARGET_WITHOUT_NODE], ['--no-default-features'])
+}
+
+/** @param {string[]} targets @param {string[]} options */
+async function lintFor(targets, options) {
   const added = await exitCode('rustup', ['target', 'add', ...targets], { stdio: 'inherit' })
   if (added !== 0) throw new StepFailed(`rustup could not add the targets ${targets.join(', ')}`)
   const substitute = join(ROOT, 'scripts/no-c-compiler.sh')
@@ -175,7 +181,7 @@ async function checkTargets() {
       programs.map((program) => [`${program}_${target.replaceAll('-', '_')}`, substitute])
     )
   )
-  const selected = targets.flatMap((target) => ['--target', target])
+  const selected = [...targets.flatMap((target) => ['--target', target]), ...options]
   await check(
     'cargo',
     ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'],

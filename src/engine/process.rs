@@ -87,6 +87,7 @@ impl BrowserShutdown {
     }
 
     /// Ends a process that handles SIGTERM, and waits until it has ended.
+    #[cfg(target_os = "linux")]
     pub async fn terminate(&self, pid: Option<u32>) {
         self.close(|| pid.into_iter().for_each(terminate), async {}).await;
     }
