@@ -1,4 +1,4 @@
-// Writes what a GitHub release contains: the tarballs of all packages, and an MCP bundle (`.mcpb`)
+// Writes the files of a GitHub release: the tarballs of all packages, and an MCP bundle (`.mcpb`)
 // for each platform.
 //   node scripts/bundle.mjs --packages DIR --out DIR
 // DIR of `--packages` is written by scripts/package.mjs.
