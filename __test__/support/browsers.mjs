@@ -425,6 +425,8 @@ export const FULL_ONLY = [
   'apps/',
   'clients/',
   'miniwob/',
+  'page/oracle.test.mjs',
+  'playwright/applications.test.mjs',
   'playwright/locators.test.mjs',
   'playwright/snapshot.test.mjs',
   'transports/openapi.test.mjs'
