@@ -45,6 +45,9 @@ const EVIDENCE = {
   types: 'type-checked with Clippy, not run'
 }
 
+/** Platforms whose addon is started in emulation. */
+export const EMULATED = PLATFORMS.filter(({ evidence }) => evidence === 'emulated')
+
 /** Targets whose Rust code is linted: those on which no test runs. */
 export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence !== 'tests').map(
   ({ target }) => target

@@ -14,8 +14,8 @@ import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
-import { CHECKED_TARGETS, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
-import { ALL_STEPS, runScript, setup, venvPrograms } from './setup.mjs'
+import { CHECKED_TARGETS, EMULATED, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
+import { ALL_STEPS, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
@@ -105,13 +105,20 @@ const PARTS = {
   },
   package: {
     title: 'Packages from a registry',
-    run: () => nodeTestsIn(['__test__/registry/registry.test.mjs']),
+    run: async () => {
+      // A test file has less time than the build.
+      await releaseAddon()
+      await nodeTestsIn(['__test__/registry/registry.test.mjs'])
+    },
     needs: ['packages', 'registry', 'programs', 'browser'],
     isFull: true
   },
   cross: {
     title: 'The addon for arm64, in emulation',
-    run: () => nodeTestsIn(['__test__/registry/cross.test.mjs']),
+    run: async () => {
+      for (const platform of EMULATED) await crossAddon(platform)
+      await nodeTestsIn(['__test__/registry/cross.test.mjs'])
+    },
     needs: ['packages', 'emulators'],
     isAlone: true
   }

@@ -4,16 +4,13 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { PLATFORMS } from '../../scripts/platforms.mjs'
+import { EMULATED } from '../../scripts/platforms.mjs'
 import { CACHE, crossAddon } from '../../scripts/setup.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 
-/** @param {string} name */
-const platform = (name) => PLATFORMS.find((one) => one.name === name)
-
 describe('addons for other platforms', { timeout: 1_800_000 }, () => {
   test('on Linux arm64, the server answers `initialize` and `tools/list`', async (t) => {
-    const addon = await crossAddon(platform('linux-arm64-gnu'))
+    const addon = await crossAddon(EMULATED[0])
     const emulated = [
       ...['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'],
       join(CACHE, 'node-arm64/package/bin/node')

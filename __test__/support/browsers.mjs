@@ -314,6 +314,7 @@ export const BROWSERS = {
         'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
       },
       'navigation/overview.test.mjs': {
+        'reports that an empty page is still loading': NO_REQUESTS,
         'waits for content that the page loads by script':
           'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
       },
