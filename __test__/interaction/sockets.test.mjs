@@ -1,4 +1,4 @@
-// Pages that get their content over a WebSocket: results contain what the server sends in response.
+// Pages that get their content over a WebSocket: results contain the server's responses.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// What a client of @playwright/mcp sets up: its roots, options and a configuration file.
+// The setup of a client of @playwright/mcp: its roots, options and configuration file.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What `npm publish` uploads, installed from a registry by users with an empty home.
+// The published packages, installed from a registry by users with an empty home folder.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {

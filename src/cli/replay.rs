@@ -68,7 +68,7 @@ pub(super) struct Replay {
     pub has_secrets: bool,
 }
 
-/// What the result of a call says about the element that the call acted on.
+/// The parts of a call's result that describe the element on which the call acted.
 struct ActedOn<'a> {
     answer: &'a str,
     test_ids: &'a HashMap<String, TestId>,

@@ -243,7 +243,7 @@ pub enum PageEvent {
     Closed,
 }
 
-/// What a WebSocket has done.
+/// An event of a WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketActivity {
     /// It has sent the request for a connection, or a message.

@@ -21,8 +21,8 @@ const NOTHING_YET: &str =
 impl Page {
     /// Waits until the requests of the present document's scripts have finished and their responses
     /// have been handled, and while the page shows that its content is still to come, for at most
-    /// 1,500 ms. Returns false if there was nothing to wait for. `is_loading`: what the page has
-    /// shown just now.
+    /// 1,500 ms. Returns false if there was nothing to wait for. `is_loading`: whether the
+    /// page has shown that it is loading.
     pub async fn content_loaded(&self, is_loading: bool) -> bool {
         let start = self.state.read(|facts| facts.main_frame().committed);
         let deadline = Instant::now() + CONTENT;

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(in crate::page) struct SnapshotCache(Mutex<CacheEntries>);
 
-/// What the client was last shown: by the changes of an action, or after a navigation.
+/// The snapshot that the client has seen last, in the changes of an action or after a navigation.
 #[derive(Debug, Clone, Default)]
 pub struct ShownSnapshot {
     /// The document and its text.
