@@ -15,7 +15,7 @@ import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
 import { CHECKED_TARGETS, EMULATED, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
-import { ALL_STEPS, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
+import { END_TO_END, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
 const NOTES_FOLDER = join(ROOT, '.cache', 'notes')
@@ -83,7 +83,7 @@ const PARTS = {
   node: {
     title: 'End-to-end tests',
     run: nodeTests,
-    needs: full || words.length > 0 ? ALL_STEPS : ['packages', 'addon', 'programs', 'browser']
+    needs: full || words.length > 0 ? END_TO_END : ['packages', 'addon', 'programs', 'browser']
   },
   targets: {
     title: 'Rust lints for other platforms',
