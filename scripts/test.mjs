@@ -7,7 +7,7 @@
 //   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { delimiter, join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { inspect, parseArgs } from 'node:util'
@@ -181,13 +181,18 @@ async function checkTargets() {
 async function lintFor(targets, options) {
   const added = await exitCode('rustup', ['target', 'add', ...targets], { stdio: 'inherit' })
   if (added !== 0) throw new StepFailed(`rustup could not add the targets ${targets.join(', ')}`)
-  const substitute = join(ROOT, 'scripts/no-c-compiler.sh')
+  const substitutes = join(ROOT, 'scripts/no-c-compiler')
   const programs = ['CC', 'CXX', 'AR', 'RANLIB']
   const env = Object.fromEntries(
     targets.flatMap((target) =>
-      programs.map((program) => [`${program}_${target.replaceAll('-', '_')}`, substitute])
+      programs.map((program) => [
+        `${program}_${target.replaceAll('-', '_')}`,
+        join(substitutes, 'clang')
+      ])
     )
   )
+  // ring calls `clang` for Windows on arm64 whatever the variables are.
+  env.PATH = substitutes + delimiter + process.env.PATH
   const selected = [...targets.flatMap((target) => ['--target', target]), ...options]
   await check(
     'cargo',
