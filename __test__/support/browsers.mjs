@@ -81,6 +81,7 @@ const ABOUT_CHROMIUM = {
   'record/replay.test.mjs': { '*': SERVER_ALONE },
   'safety/boundaries.test.mjs': { '*': SERVER_ALONE },
   'safety/files.test.mjs': { '*': SERVER_ALONE },
+  'safety/sandbox.test.mjs': { '*': IS_CHROMIUM },
   'state/events.test.mjs': { '*': SERVER_ALONE },
   'tools/sessions.test.mjs': { '*': SERVER_ALONE },
   'transports/': { '*': SERVER_ALONE },
