@@ -35,6 +35,31 @@ const fetching = (path) => `<title>Loading</title><p>Please wait</p><script>
   })
 </script>`
 
+/**
+ * A page that renders as React does: its frame some time after the load event, the request in a
+ * later task, and the response up to 300 ms after it arrives.
+ */
+const SINGLE_PAGE_APP = `<title>App</title><div id="root"></div><script>
+  addEventListener("load", () => setTimeout(() => {
+    root.innerHTML = '<div><a href="/">Home</a></div>'
+    setTimeout(async () => {
+      const text = await (await fetch("/content")).text()
+      setTimeout(() => { root.innerHTML += '<button>' + text + '</button>' }, 300)
+    }, 10)
+  }, 60))
+</script>`
+
+/** A page that shows a part of its program later than something else, as React's `Suspense` does. */
+const LAZY_APP = `<title>App</title><div id="root"></div><script>
+  addEventListener("load", () => setTimeout(() => {
+    root.innerHTML = '<a href="/">Home</a>'
+    const part = document.createElement("script")
+    part.src = "/part.js"
+    part.onload = () => setTimeout(() => { root.innerHTML += '<p>Footer</p>' }, 20)
+    document.head.append(part)
+  }, 60))
+</script>`
+
 describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50', '--timeout-navigation', '5000'],
@@ -44,6 +69,12 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       '/long': LONG,
       '/fetching': fetching('/content'),
       '/content': (_request, response) => setTimeout(() => response.end('Loaded'), 300),
+      '/app': SINGLE_PAGE_APP,
+      '/lazy-app': LAZY_APP,
+      '/part.js': (_request, response) => {
+        response.setHeader('content-type', 'text/javascript')
+        response.end("setTimeout(() => { root.innerHTML += '<button>Lazy</button>' }, 300)")
+      },
       '/waiting': fetching('/hang'),
       '/blank': '<title>Blank</title><script>fetch("/hang")</script>',
       '/rendering': `<title>Rendering</title><main id="content"></main><script>
@@ -140,6 +171,20 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       JSON.stringify(await server.ok('get_content', { sessionId, resetCursor: true })),
       /Loaded/
     )
+  })
+
+  test('waits until the page shows what it has requested after its load event', async () => {
+    const sessionId = await server.createSession()
+    const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/app') })
+    assert.match(snapshot, /link "Home"/)
+    assert.match(snapshot, /button "Loaded"/)
+  })
+
+  test('waits until the page shows a part of its program that it loads later', async () => {
+    const sessionId = await server.createSession()
+    const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/lazy-app') })
+    assert.match(snapshot, /paragraph: Footer/)
+    assert.match(snapshot, /button "Lazy"/)
   })
 
   test('waits for content of an empty main element', async () => {

@@ -46,8 +46,8 @@ pub struct Navigation {
     pub timing: Map<String, Value>,
     pub dialog: Option<OpenDialog>,
     pub download: Option<DownloadStart>,
-    /// Whether the page shows that its content is still to come.
-    pub is_loading: bool,
+    /// Whether the scripts of the page may still render content.
+    pub may_load: bool,
 }
 
 /// Parses a URL. A host without a scheme gets `https://`, or `http://` if it is a host of this
@@ -233,7 +233,7 @@ impl Page {
             timing: Map::new(),
             dialog,
             download,
-            is_loading: false,
+            may_load: false,
         };
         // The same answer has the snapshot for the record.
         let look = self.config.records().then(whole_page);
@@ -252,7 +252,7 @@ impl Page {
                 self.while_responsive(self.config.timeout_settle, told).await
         {
             navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
-            navigation.is_loading = told["loading"] == true;
+            navigation.may_load = told["loading"] == true;
             if let Value::Object(timing) = told["timing"].take() {
                 navigation.timing = timing;
             }

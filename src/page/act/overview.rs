@@ -20,21 +20,20 @@ const NOTHING_YET: &str =
 
 impl Page {
     /// Waits until the requests of the present document's scripts have finished and their responses
-    /// have been handled, and while the page shows that its content is still to come, for at most
-    /// 1,500 ms. Returns false if there was nothing to wait for. `is_loading`: whether the
-    /// page has shown that it is loading.
-    pub async fn content_loaded(&self, is_loading: bool) -> bool {
+    /// have been rendered, and while the page shows that its content is still to come, for at most
+    /// 1,500 ms. Returns false if there was nothing to wait for. `may_load`: whether scripts may
+    /// render content without a request in flight.
+    pub async fn content_loaded(&self, may_load: bool) -> bool {
         let start = self.state.read(|facts| facts.main_frame().committed);
+        let is_busy = || self.state.read(|facts| facts.busy_since(start));
         let deadline = Instant::now() + CONTENT;
+        let mut is_pending = may_load;
         let mut has_waited = false;
-        loop {
-            if self.state.read(|facts| facts.busy_since(start)) {
+        while is_pending || is_busy() {
+            if is_busy() {
                 has_waited = true;
                 let settled = Box::pin(self.settle(start, self.main_frame(), None, None));
                 let _ = tokio::time::timeout_at(deadline, settled).await;
-            }
-            if !has_waited && !is_loading {
-                break;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || self.dialog().is_some() || !self.is_open() {
@@ -42,9 +41,10 @@ impl Page {
             }
             let content = self.inject("awaitContent", json!({"timeout": millis(left)}));
             match tokio::time::timeout_at(deadline, content).await {
-                Ok(Ok(content)) if content["waited"] == true => has_waited = true,
+                Ok(Ok(content)) => is_pending = content["waited"] == true,
                 _ => break,
             }
+            has_waited |= is_pending;
         }
         if has_waited {
             // The record took its snapshot before that.

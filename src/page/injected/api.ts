@@ -765,7 +765,7 @@ export interface ContentArgument extends RefContext {
 }
 
 export interface ContentResult {
-  /** Whether the page showed that its content was still to come. */
+  /** Whether the page rendered content during the call. */
   waited: boolean
 }
 
@@ -778,7 +778,7 @@ export interface ArrivalResult {
   title: string
   /** ms since the start of the navigation. Future events are missing. */
   timing: { responseStart?: number; domContentLoaded?: number; load?: number }
-  /** Whether the page shows that its content is still to come. */
+  /** Whether the scripts of the page may still render content. */
   loading?: true
   /** The requested snapshot. Missing if the caller has to check possible shadow hosts first. */
   snapshot?: SnapshotResult
@@ -912,7 +912,7 @@ export interface Troupe {
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
   /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
   arrival: Call<ArrivalArgument, Promise<ArrivalResult>>
-  /** Waits until the page shows its main content. */
+  /** Waits until the page has rendered what its scripts have loaded. */
   awaitContent: Call<ContentArgument, Promise<ContentResult>>
   /**
    * Resolves after one event loop tick. Includes a snapshot of the changed page, which saves a

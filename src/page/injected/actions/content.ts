@@ -1,15 +1,24 @@
-/** The `awaitContent` call: waits for content that a page loads after its `load` event. */
+/** The `awaitContent` call: waits for content that a page renders after its `load` event. */
 import type { ContentArgument, ContentResult } from '../api'
-import { isLoading } from '../snapshot/loading'
+import { idle } from '../dom/event-loop'
+import { lastAdditionTime } from '../dom/mutation-observer'
+import { contentDeadline } from '../snapshot/loading'
 import { nextChange } from './actionability'
 
-/** Waits until the main content is not empty and nothing is marked as busy. */
+/** A page that has rendered something may request more within this time (ms). */
+const quiet = 50
+
+/** Waits until the page has rendered its content, and then until it adds nothing for a moment. */
 export async function awaitContent({ timeout }: ContentArgument): Promise<ContentResult> {
-  const until = performance.now() + timeout
+  const start = performance.now()
+  const until = start + timeout
+  await idle()
   let waited = false
-  while (isLoading() && performance.now() < until) {
+  for (;;) {
+    const added = lastAdditionTime()
+    const end = Math.max(contentDeadline(), waited || added > start ? added + quiet : 0)
+    if (performance.now() >= Math.min(until, end)) return { waited }
     waited = true
-    await nextChange(false, until)
+    await nextChange(false, Math.min(until, end))
   }
-  return { waited }
 }

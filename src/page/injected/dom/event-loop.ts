@@ -12,6 +12,18 @@ export function nextTask(): Promise<void> {
   })
 }
 
+/** Maximum ms to wait for a pause. */
+const maxIdleWait = 100
+
+/** Resolves when no tasks are queued, so that frameworks have run the tasks that they queued. */
+export function idle(): Promise<void> {
+  // WebKit does not have this function.
+  if (typeof requestIdleCallback !== 'function') return nextTask()
+  return new Promise((resolve) => {
+    requestIdleCallback(() => resolve(), { timeout: maxIdleWait })
+  })
+}
+
 function openPort(): MessagePort {
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = () => resolvers.shift()?.()

@@ -9,6 +9,8 @@ export type ChangedNodes = Map<Node, boolean> | null
 
 /** The number of changes so far. */
 export let count = 0
+/** When nodes or text were last added (ms since the start of the document), as far as known. */
+let lastAddition = 0
 /** With more changed nodes, the whole document counts as changed. */
 const maxChangedNodes = 200
 /** The nodes that have changed since the last `takeChangedNodes`. */
@@ -35,6 +37,7 @@ function processRecords(records: MutationRecord[]): void {
   if (records.length === 0) return
   recordHandler?.(records)
   for (const { type, target, addedNodes } of records) {
+    if (addedNodes.length > 0 || type === 'characterData') lastAddition = performance.now()
     if (changedNodes === null || type !== 'childList') continue
     if (changedNodes.size + addedNodes.length > maxChangedNodes) changedNodes = null
     else {
@@ -56,6 +59,12 @@ export const countUnobservedChange = (): void => void count++
 /** Processes the pending mutation records. */
 export const processPendingRecords = (): void => processRecords(observer.takeRecords())
 
+/** Returns when nodes or text were last added (ms since the start of the document). */
+export function lastAdditionTime(): number {
+  processPendingRecords()
+  return lastAddition
+}
+
 /** Returns the nodes that have changed since the last call. */
 export function takeChangedNodes(): ChangedNodes {
   processPendingRecords()
@@ -68,6 +77,7 @@ export function takeChangedNodes(): ChangedNodes {
 export function addShadowRoot(root: Node): void {
   observeRoot(root)
   changedNodes?.set(root, true)
+  lastAddition = performance.now()
   countChanges(1)
 }
 
@@ -109,6 +119,7 @@ const countedEvents = [
 export function startObserving(): void {
   observed = new WeakSet()
   changedNodes = null
+  lastAddition = performance.now()
   observeRoot(document)
   addWindowListener(countedEvents, countEvent, true)
 }

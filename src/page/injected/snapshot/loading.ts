@@ -1,5 +1,6 @@
 /** Recognizes pages that are still loading their content. */
-import { normalize, queryAll, textContent } from '../dom/composed-tree'
+import { byTag, elementMatches, normalize, queryAll, textContent } from '../dom/composed-tree'
+import { lastAdditionTime } from '../dom/mutation-observer'
 import { Rendering, renderingOf } from '../dom/styles'
 
 const otherContent = 'img, svg, canvas, video, iframe, object, input, select, textarea, button'
@@ -10,7 +11,50 @@ const isEmpty = (element: Element): boolean =>
   normalize(textContent(element)) === '' && element.querySelector(otherContent) === null
 
 /** Returns whether the main element is empty, or an element is marked as busy. */
-export const isLoading = (): boolean =>
+const isMarked = (): boolean =>
   Array.from(queryAll(document, 'main, [role=main]')).some(
     (main) => isRendered(main) && isEmpty(main)
   ) || Array.from(queryAll(document, '[aria-busy=true]')).some(isRendered)
+
+/** Returns whether the document has scripts but shows nothing. */
+function isBlank(): boolean {
+  const [body] = queryAll(document, 'body')
+  if (!body || byTag('script').length === 0) return false
+  const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode())
+    if (/\S/.test(texts.currentNode.nodeValue ?? '') && isText(texts.currentNode)) return false
+  return !Array.from(queryAll(body, '*')).some(
+    (element) => elementMatches(element, otherContent) || element.shadowRoot !== null
+  )
+}
+
+const isText = ({ parentElement }: Node): boolean =>
+  parentElement !== null && !elementMatches(parentElement, 'script, style, template, noscript')
+
+/** Returns whether the scripts of the document may still render content. */
+export const mayLoad = (): boolean =>
+  isMarked() || queryAll(document, 'script[src]').length > 0 || isBlank()
+
+/** Maximum ms between the load event and the first rendering. */
+const firstRendering = 500
+/** Maximum ms between a response and its rendering. */
+const rendering = 400
+
+/**
+ * Returns until when to wait for content (ms since the start of the document): after the load event
+ * if nothing is shown, after a response if nothing has been added since, and after a part of the
+ * program was loaded, since React shows it up to 300 ms later.
+ */
+export function contentDeadline(): number {
+  if (isMarked()) return Infinity
+  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+  const loaded = navigation?.loadEventEnd || performance.now()
+  let deadline = isBlank() ? loaded + firstRendering : 0
+  for (const entry of performance.getEntriesByType('resource') as PerformanceResourceTiming[]) {
+    const isPart = entry.initiatorType === 'script' && entry.startTime > loaded
+    const isResponse = ['fetch', 'xmlhttprequest'].includes(entry.initiatorType)
+    if (isPart || (isResponse && entry.responseEnd > lastAdditionTime()))
+      deadline = Math.max(deadline, entry.responseEnd + rendering)
+  }
+  return deadline
+}

@@ -2,7 +2,7 @@
 import type { ArrivalArgument, ArrivalResult } from '../api'
 import { documentTitle } from '../dom/composed-tree'
 import { nextTask } from '../dom/event-loop'
-import { isLoading } from './loading'
+import { mayLoad } from './loading'
 import { snapshotWithCounts } from './snapshot'
 
 /** Names in the result, and properties of the navigation timing entry. */
@@ -26,6 +26,6 @@ export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<A
   ][]) {
     if (entry && entry[property] > 0) result.timing[name] = round(entry[property])
   }
-  if (isLoading()) result.loading = true
+  if (mayLoad()) result.loading = true
   return look ? { ...result, ...snapshotWithCounts(look, { refs, hosts }) } : result
 }
