@@ -24,6 +24,24 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
         )}<button id="open" onclick="dialog.showModal()">Open</button><p role="status" id="count">0 times</p>
         <dialog id="dialog"><button id="done" onclick="dialog.close(); count.textContent = parseInt(count.textContent) + 1 + ' times'">Done</button></dialog>`,
       '/focus': `<title>Focus</title><input aria-label="First" autofocus><button id="go">Go</button>`,
+      '/slow': `<title>Slow</title><button onclick="show('/next')">Show</button><p id="out"></p><script>
+        async function show(path) {
+          await fetch(path)
+          setTimeout(() => { out.textContent = "Shown" }, 300)
+        }
+      </script>`,
+      '/part': `<title>Part</title><button id="tab" aria-pressed="false" onclick="open_()">Versions</button><script>
+        function open_() {
+          tab.setAttribute("aria-pressed", "true")
+          const part = document.createElement("script")
+          part.src = "/part.js"
+          document.head.append(part)
+        }
+      </script>`,
+      '/part.js': (_request, response) => {
+        response.setHeader('content-type', 'text/javascript')
+        response.end("setTimeout(() => document.body.append('Version 1'), 300)")
+      },
       '/next': '<title>Next</title><p>Next</p>'
     }
   })
@@ -78,6 +96,19 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     const { changes, earlierChanges } = await server.ok('click', { sessionId, selector: '#other' })
     assert.equal(earlierChanges, undefined)
     assert.doesNotMatch(changes, /Import/)
+  })
+
+  test('contains what the page shows some time after a response', async () => {
+    const sessionId = await sessionAt('/slow')
+    const { changes } = await server.ok('click', { sessionId, selector: 'text=Show' })
+    assert.match(changes, /Shown/)
+  })
+
+  test('contains what a part of the program shows after it was loaded', async () => {
+    const sessionId = await sessionAt('/part')
+    const { changes } = await server.ok('click', { sessionId, selector: '#tab' })
+    assert.match(changes, /button "Versions" .*\[pressed\]/)
+    assert.match(changes, /Version 1/)
   })
 
   test('contains nothing of the previous document', async () => {

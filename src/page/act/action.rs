@@ -105,8 +105,14 @@ impl Page {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
                 AfterAction::Changes => {
+                    let again = before.clone().filter(|_| done.settled.requested);
                     let Changes { earlier, made } = self.changes_since(before, seen).await;
                     (done.changes, done.earlier_changes) = (made, earlier);
+                    if let Some(before) = again
+                        && self.renders_later(before.read_at, done.changes.is_some()).await
+                    {
+                        done.changes = self.changes_since(Some(before), None).await.made;
+                    }
                 }
                 AfterAction::Snapshot => {
                     done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()

@@ -53,6 +53,16 @@ impl Page {
         has_waited
     }
 
+    /// Waits until the page has rendered the responses to requests since `begun`. Returns whether it
+    /// had to wait. `is_changed`: whether the page has changed visibly since then.
+    pub(in crate::page) async fn renders_later(&self, begun: Instant, is_changed: bool) -> bool {
+        let action = json!({"ago": millis(begun.elapsed()), "isChanged": is_changed});
+        let content =
+            self.inject("awaitContent", json!({"timeout": millis(CONTENT), "action": action}));
+        let content = tokio::time::timeout(CONTENT, content).await;
+        matches!(content, Ok(Ok(content)) if content["waited"] == true)
+    }
+
     /// Returns the overview of the page. `None` if the page shows nothing and loads nothing, or does
     /// not respond in time.
     pub async fn overview(&self) -> Option<String> {

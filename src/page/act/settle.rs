@@ -41,6 +41,8 @@ pub struct Settled {
     pub windows: Vec<String>,
     /// The action closed the page.
     pub closed: bool,
+    /// The page made requests.
+    pub(in crate::page) requested: bool,
     /// A link with `download` was clicked: the download starts when its server answers.
     asked_for_download: bool,
     /// A password field has the focus, or a field that cannot be read; with its value, if known.
@@ -211,6 +213,7 @@ impl Page {
                 return Ok(settled);
             }
             waited = look.busy || answered;
+            settled.requested |= waited;
             // Responses may start more requests, so wait for another tick and check again.
             if tokio::time::timeout_at(deadline, self.await_requests(mark)).await.is_err() {
                 settled.timed_out = true;

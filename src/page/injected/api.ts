@@ -762,6 +762,13 @@ export interface TurnResult extends Done, ChangeCounts {
 export interface ContentArgument extends RefContext {
   /** Maximum ms to wait. */
   timeout: number
+  /** The action whose content is awaited, if it is not that of a new document. */
+  action?: {
+    /** ms since the action. */
+    ago: number
+    /** Whether the page has changed visibly since the action. */
+    isChanged: boolean
+  }
 }
 
 export interface ContentResult {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::{
     engine::{DocumentId, FrameId},
@@ -30,6 +31,8 @@ pub(in crate::page) struct Before {
     /// The text that the client was last shown, if the page has changed since then.
     shown: Option<Arc<str>>,
     at: EventSequence,
+    /// When it was read.
+    pub read_at: Instant,
 }
 
 impl Before {
@@ -150,7 +153,7 @@ impl Page {
         }
         let look = Box::pin(self.look(None)).await.ok()?;
         let shown = self.snapshot_cache.lock().shown_before(&look);
-        Some(Before { look, shown, at: self.state.mark() })
+        Some(Before { look, shown, at: self.state.mark(), read_at: Instant::now() })
     }
 
     /// Returns the text that the client was last shown, with its document.
@@ -197,7 +200,7 @@ impl Page {
         known.after_action = false;
         known.heard.clear();
         let shown = known.shown_before(&look);
-        Some(Before { look, shown, at: self.state.mark() })
+        Some(Before { look, shown, at: self.state.mark(), read_at: Instant::now() })
     }
 
     /// Returns the changes since `before`; none if there is another document. `seen` is a new

@@ -1,22 +1,29 @@
-/** The `awaitContent` call: waits for content that a page renders after its `load` event. */
+/**
+ * The `awaitContent` call: waits for content that a page renders after its `load` event, or after an
+ * action.
+ */
 import type { ContentArgument, ContentResult } from '../api'
 import { idle } from '../dom/event-loop'
 import { lastAdditionTime } from '../dom/mutation-observer'
-import { contentDeadline } from '../snapshot/loading'
+import { documentDeadline, responseDeadline } from '../snapshot/loading'
 import { nextChange } from './actionability'
 
 /** A page that has rendered something may request more within this time (ms). */
 const quiet = 50
 
 /** Waits until the page has rendered its content, and then until it adds nothing for a moment. */
-export async function awaitContent({ timeout }: ContentArgument): Promise<ContentResult> {
+export async function awaitContent({ timeout, action }: ContentArgument): Promise<ContentResult> {
   const start = performance.now()
   const until = start + timeout
-  await idle()
+  const begun = start - (action?.ago ?? 0)
+  const deadline = action
+    ? () => responseDeadline(begun, begun, action.isChanged)
+    : documentDeadline
+  if (!action) await idle()
   let waited = false
   for (;;) {
     const added = lastAdditionTime()
-    const end = Math.max(contentDeadline(), waited || added > start ? added + quiet : 0)
+    const end = Math.max(deadline(), waited || added > start ? added + quiet : 0)
     if (performance.now() >= Math.min(until, end)) return { waited }
     waited = true
     await nextChange(false, Math.min(until, end))

@@ -40,21 +40,28 @@ const firstRendering = 500
 /** Maximum ms between a response and its rendering. */
 const rendering = 400
 
-/**
- * Returns until when to wait for content (ms since the start of the document): after the load event
- * if nothing is shown, after a response if nothing has been added since, and after a part of the
- * program was loaded, since React shows it up to 300 ms later.
- */
-export function contentDeadline(): number {
+/** Returns until when to wait for the content of a new document (ms since its start). */
+export function documentDeadline(): number {
   if (isMarked()) return Infinity
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
   const loaded = navigation?.loadEventEnd || performance.now()
-  let deadline = isBlank() ? loaded + firstRendering : 0
+  return Math.max(isBlank() ? loaded + firstRendering : 0, responseDeadline(loaded, 0, false))
+}
+
+/**
+ * Returns until when a page may render what its scripts have loaded (ms since its start): parts of
+ * the program that were requested after `partsSince`, which React shows up to 300 ms later, and,
+ * unless the page `isChanged`, responses since `since` after which nothing has been added.
+ */
+export function responseDeadline(partsSince: number, since: number, isChanged: boolean): number {
+  const added = lastAdditionTime()
+  let deadline = 0
   for (const entry of performance.getEntriesByType('resource') as PerformanceResourceTiming[]) {
-    const isPart = entry.initiatorType === 'script' && entry.startTime > loaded
-    const isResponse = ['fetch', 'xmlhttprequest'].includes(entry.initiatorType)
-    if (isPart || (isResponse && entry.responseEnd > lastAdditionTime()))
-      deadline = Math.max(deadline, entry.responseEnd + rendering)
+    const { initiatorType, startTime, responseEnd } = entry
+    const isPart = initiatorType === 'script' && startTime > partsSince
+    const isResponse = initiatorType === 'fetch' || initiatorType === 'xmlhttprequest'
+    if (isPart || (isResponse && !isChanged && startTime > since && responseEnd > added))
+      deadline = Math.max(deadline, responseEnd + rendering)
   }
   return deadline
 }
