@@ -32,6 +32,8 @@ const NO_SOCKETS = 'BiDi does not report WebSocket requests as such'
 /** What WebKit's driver does not support. */
 const NO_CONSOLE = 'WebDriver does not report console messages'
 const NO_REQUESTS = 'WebDriver does not report requests and cannot mock them'
+const POLLED_REQUESTS =
+  'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
 const NO_DIALOG_KIND = 'WebDriver does not report the type of a dialog'
 const POPUP_DIALOG =
   'the driver reports dialogs of its current window only, and cannot switch to a window with an open dialog'
@@ -286,6 +288,10 @@ export const BROWSERS = {
         'is returned with levels and locations, with --store none': NO_CONSOLE,
         'returns the metadata of seed 002, and the content on demand': NO_CONSOLE
       },
+      'interaction/changes.test.mjs': {
+        'contains what the page shows some time after a response': NO_REQUESTS,
+        'contains what a part of the program shows after it was loaded': NO_REQUESTS
+      },
       'interaction/forms.test.mjs': {
         'all of them work in closed shadow roots': 'WebDriver hands over no closed shadow roots'
       },
@@ -316,8 +322,8 @@ export const BROWSERS = {
       },
       'navigation/overview.test.mjs': {
         'reports that an empty page is still loading': NO_REQUESTS,
-        'waits for content that the page loads by script':
-          'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
+        'waits for content that the page loads by script': POLLED_REQUESTS,
+        'waits until the page shows what it has requested after its load event': POLLED_REQUESTS
       },
       'navigation/navigation.test.mjs': {
         'each navigation reports the dialog of a popup that opens during the load, with its page':

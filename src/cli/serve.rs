@@ -95,7 +95,7 @@ impl Console<'_> {
 fn access(token: Option<&Token>) -> String {
     match token.map(Token::file) {
         None => {
-            "troupe: no token is required(--no-auth): every user of this machine can use the server"
+            "troupe: no token is required (--no-auth): every user of this machine can use the server"
                 .to_owned()
         }
         Some(None) => "troupe: clients must send the configured token".to_owned(),
