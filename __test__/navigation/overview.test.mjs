@@ -82,6 +82,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       </script>`,
       '/modal': `${LONG}<dialog id="dialog"><h2>Delete it?</h2><button>Delete</button></dialog><script>dialog.showModal()</script>`,
       '/framed': '<title>Framed</title><p>Around</p><iframe src="/short"></iframe>',
+      '/logo': '<title>Logo</title><a href="/"><svg width="9" height="9"></svg></a>',
       '/empty': '<title>Empty</title>'
     }
   })
@@ -94,6 +95,12 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       snapshot,
       /^- heading "Welcome" \[level=1\] \[ref=e\d+\]\n- paragraph: Only a few words\.\n- link "On" \[ref=e\d+\]$/
     )
+  })
+
+  test('has the URL of a link that has no text', async () => {
+    const sessionId = await server.createSession()
+    const { snapshot } = await server.ok('navigate', { sessionId, url: site.url('/logo') })
+    assert.match(snapshot, /^- link \[ref=e\d+\]:\n {2}- \/url: \/$/)
   })
 
   test('has the controls, headings and messages of a long page, and reports omissions', async () => {

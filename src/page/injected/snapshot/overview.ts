@@ -61,12 +61,13 @@ function written(refs: RefAllocator, budget: number, children: TreeChild[]): Wri
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text
 
-/** Copies a node with other children and without its URL. */
+/** Copies a node with other children and without its URL, unless nothing else describes it. */
 function copy(node: TreeNode, children: TreeChild[]): TreeNode {
+  const isDescribed = node.name !== '' || children.length > 0
   return {
     ...node,
     children,
-    properties: node.properties.filter((property) => !property.startsWith('/url')),
+    properties: node.properties.filter((property) => !isDescribed || !property.startsWith('/url')),
     cached: false,
     lines: null
   }
