@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lie_where_the_registries_say() {
+    fn addresses_are_classified_by_the_registries_of_iana() {
         let cases: &[(Space, &[&str])] = &[
             (
                 Space::Loopback,

@@ -53,7 +53,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         let mode = if shared { 0o700 } else { 0o777 };
         fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
         if shared && fs::symlink_metadata(folder)?.uid() != nix::unistd::getuid().as_raw() {
-            return Err(io::Error::other("it belongs to somebody else"));
+            return Err(io::Error::other("it belongs to another user"));
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ pub fn resolve_in_workspace(config: &Config, name: &str) -> Result<PathBuf> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         return Ok(path);
     }
-    // Existing files are replaced, so that a link would lead to another file.
+    // An existing file is overwritten. Through a link, this would overwrite the link's target.
     let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
     if is_link || !below(&path, &roots(config)) {
         return Err(denied(&path, config));
@@ -159,7 +159,7 @@ pub fn in_workspace(config: &Config, name: &str) -> PathBuf {
 /// directory.
 pub fn resolve_workspace_input(config: &Config, name: &str) -> Result<PathBuf> {
     let path = in_workspace(config, name);
-    // As Node words it.
+    // The same message as Node's.
     let missing = || {
         let message = format!("ENOENT: no such file or directory, stat '{}'", path.display());
         TroupeError::new(ErrorCode::InvalidParameters, message)
@@ -173,7 +173,8 @@ pub fn resolve_workspace_input(config: &Config, name: &str) -> Result<PathBuf> {
     })
 }
 
-/// The error for a path outside of the accessible directories, as @playwright/mcp words it.
+/// Returns the error for a path outside of the accessible directories, with the message of
+/// @playwright/mcp.
 fn denied(path: &Path, config: &Config) -> TroupeError {
     let roots = match config.shares_working_directory() {
         true => {
@@ -209,7 +210,7 @@ pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
         match path.canonicalize() {
             Ok(real) if below(&real, &roots) => return Ok(real),
             Ok(_) => return Err(refused(name, config)),
-            // The same holds for the target of a link.
+            // Nor is the target of a link that leads outside.
             Err(_) if !leads_inside(path, &roots) => return Err(refused(name, config)),
             Err(_) if Path::new(name).is_absolute() => {
                 return Err(missing(name, std::slice::from_ref(path)));
@@ -229,8 +230,8 @@ fn leads_inside(path: &Path, roots: &[PathBuf]) -> bool {
     existing.is_some_and(|existing| below(&existing, roots))
 }
 
-/// The working directory, unless it is the root directory, where some clients start their servers,
-/// or does not exist, which a root of a client may not.
+/// Returns the working directory. Returns `None` for the root directory, where some clients start
+/// their servers, and for a directory that does not exist: a client can declare such a root.
 fn usable_working_directory(config: &Config) -> Option<&Path> {
     let folder = Some(config.working_directory.as_path());
     folder.filter(|folder| folder.parent().is_some() && folder.is_dir())
@@ -331,7 +332,7 @@ mod tests {
         Config::default().working_directory
     }
 
-    /// A folder of its own for a test, gone after it.
+    /// A folder for one test, which is removed after the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn downloads_and_files_of_tools_go_to_one_folder_unless_told_otherwise() {
+    fn downloads_and_files_of_tools_go_to_one_folder_by_default() {
         let here = Config::default();
         assert_eq!(output_folder(&here), working_directory().join(DEFAULT_FOLDER));
         assert_eq!(download_folder(&here), output_folder(&here));
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_numbered_rather_than_written_over() {
+    fn new_files_get_a_number_and_overwrite_nothing() {
         let folder = Folder::new();
         let names: Vec<_> = (0..3)
             .map(|_| create_output(&folder.config(), "a/report.pdf").unwrap().0)
@@ -406,7 +407,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_does_not_lead_out() {
+    fn a_link_to_an_outside_path_is_rejected() {
         let folder = Folder::new();
         let config = folder.config();
         fs::write(folder.0.join("secret.txt"), "secret").unwrap();
@@ -414,12 +415,12 @@ mod tests {
         std::os::unix::fs::symlink(folder.0.join("secret.txt"), folder.0.join("output/file"))
             .unwrap();
         assert_eq!(code(create_output(&config, "link/new/beside.txt")), ErrorCode::BlockedByPolicy);
-        assert!(!folder.0.join("new").exists(), "no folder is made on a way that leads out");
+        assert!(!folder.0.join("new").exists(), "a rejected path creates no folder");
         assert_eq!(code(resolve_input(&config, "link/secret.txt")), ErrorCode::BlockedByPolicy);
         assert_eq!(code(resolve_input(&config, "file")), ErrorCode::BlockedByPolicy);
     }
 
-    /// Ways out that have been tried elsewhere; `OUT` is a folder beside the output folder.
+    /// Paths of known traversal attacks. `OUT` is a folder next to the output folder.
     #[cfg(unix)]
     const WAYS_OUT: &[&str] = &[
         "..",
@@ -464,7 +465,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_name_leads_out_for_writing_or_reading() {
+    fn no_name_gives_access_to_outside_files() {
         let folder = Folder::new();
         let config = folder.config();
         let out = folder.0.join("out");
@@ -488,10 +489,10 @@ mod tests {
             refused(create_output(&config, &name).map(|(path, _)| path));
             refused(resolve_input(&config, &name));
         }
-        assert_eq!(listing(&folder.0), before, "nothing was made on the way");
+        assert_eq!(listing(&folder.0), before, "a rejected path creates nothing");
     }
 
-    /// Everything below `folder`, links not followed.
+    /// Returns everything below `folder`. Does not follow links.
     #[cfg(unix)]
     fn listing(folder: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
@@ -510,7 +511,7 @@ mod tests {
         /// For every name, the created file is below the folder, also through symbolic links.
         #[cfg(unix)]
         #[test]
-        fn what_is_written_is_below(parts in proptest::collection::vec(
+        fn created_files_are_inside_the_output_folder(parts in proptest::collection::vec(
             proptest::sample::select(vec!["..", ".", "a", "link", "", "%2e%2e", "..%2f", "~", "...", "..\\", "\u{ff0e}\u{ff0e}", "a\0b", "x.txt"]),
             1..6,
         )) {
@@ -524,14 +525,17 @@ mod tests {
     }
 
     #[test]
-    fn only_files_in_reach_are_read() {
+    fn only_accessible_files_are_read() {
         let folder = Folder::new();
         let config = folder.config();
         let inside = folder.0.join("output/in.txt");
         fs::write(&inside, "x").unwrap();
         assert_eq!(resolve_input(&config, "in.txt").unwrap(), inside);
         assert_eq!(resolve_input(&config, inside.to_str().unwrap()).unwrap(), inside);
-        assert!(resolve_input(&config, "Cargo.toml").is_ok(), "the working folder is in reach");
+        assert!(
+            resolve_input(&config, "Cargo.toml").is_ok(),
+            "files in the working directory are accessible"
+        );
         assert_eq!(code(resolve_input(&config, "nothing.txt")), ErrorCode::InvalidParameters);
         for name in ["/etc/passwd", "../../../../../../../etc/passwd", "/nothing/there"] {
             assert_eq!(code(resolve_input(&config, name)), ErrorCode::BlockedByPolicy, "{name}");
@@ -539,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn over_http_only_the_output_directory_is_in_reach() {
+    fn over_http_only_the_output_directory_is_accessible() {
         let folder = Folder::new();
         let inside = folder.0.join("output/in.txt");
         fs::create_dir(folder.0.join("downloads")).unwrap();
@@ -568,7 +572,7 @@ mod tests {
                     "{name}"
                 );
             }
-            // A name that exists only in the working directory is one that does not exist.
+            // A file in the working directory counts as missing.
             assert_eq!(code(resolve_input(&config, "secret.txt")), ErrorCode::InvalidParameters);
         }
         let stdio = Config { working_directory: folder.0.clone(), ..folder.config() };

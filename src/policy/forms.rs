@@ -24,7 +24,7 @@ const FORM: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b' ');
 /// Escapes a text like browsers do in a fragment.
 const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
-/// And in a query.
+/// Escapes a text like browsers do in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 
 /// An encoding of a text.
@@ -34,7 +34,7 @@ pub(super) struct Form {
     pub text: String,
 }
 
-/// The forms of a text: the plain one first, then of those that are alike the first.
+/// Returns the encodings of a text, the plain text first. Omits duplicates.
 pub(super) fn forms_of(value: &str) -> Vec<Form> {
     let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
     let lower = |text: &str| {
@@ -79,10 +79,10 @@ pub(super) fn forms_of(value: &str) -> Vec<Form> {
         forms.push((format!("{name}-lower"), lower(&text)));
         forms.push((name.to_owned(), text));
     }
-    // The bytes before it in the encoded text shift it by none, one or two bytes.
+    // The encoding depends on the position of the secret in the encoded text, modulo three.
     for shift in 0..3 {
         let bytes = [vec![0; shift], value.as_bytes().to_vec()].concat();
-        // Characters that hold nothing but bits of the secret.
+        // The characters that encode only bits of the secret.
         let (begin, end) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
         for (name, text) in [
             ("base64", STANDARD_NO_PAD.encode(&bytes)),

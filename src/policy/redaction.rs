@@ -78,7 +78,7 @@ impl Masks {
 }
 
 impl Secrets {
-    /// The initial secrets of a session: those of the vault.
+    /// Creates the secrets of a new session, which are those of the vault.
     pub fn new(vault: Arc<Vault>) -> Self {
         Self { texts: Mutex::default(), vault, revision: AtomicU64::new(0) }
     }
@@ -90,7 +90,7 @@ impl Secrets {
 
     /// Remembers a secret text, unless it was also typed into an unprotected field.
     pub fn add(&self, text: &str) {
-        // A name is none, and the secret that it names is masked already.
+        // The name of a vault secret is not secret, and its value is masked already.
         if self.vault.typed(text).is_ok_and(|typed| typed.is_secret) {
             return;
         }
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_secret_is_masked_only_where_it_stands_for_itself() {
+    fn a_short_secret_is_masked_only_as_a_whole_word_or_value() {
         let secrets = Secrets::default();
         secrets.add("abc");
         secrets.add("é1");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_as_it_is_sent() {
+    fn the_encoded_form_of_a_secret_is_masked() {
         let secrets = Secrets::default();
         secrets.add("p@ss w/rd!9");
         let sent = "a?p=p%40ss+w%2Frd%219&q=p%40ss%20w%2Frd%219 p@ss w/rd!9";
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_in_the_open_is_no_secret() {
+    fn a_text_that_was_typed_into_an_unprotected_field_is_not_masked() {
         let secrets = Secrets::default();
         secrets.add("said twice");
         secrets.add_open("said twice");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_and_credentials_are_masked_wherever_they_stand() {
+    fn cookies_and_credentials_are_masked_in_every_field() {
         let mut value = json!({
             "response": {"headers": {"Set-Cookie": "a=1", "content-type": "text/html"}},
             "headers": [{"name": "Authorization", "value": "Bearer x"}, {"name": "Accept", "value": "*/*"}],

@@ -32,8 +32,8 @@ impl Rule {
         }
     }
 
-    /// Returns the suggestion how to allow it.
-    fn way_out(&self) -> &'static str {
+    /// Returns the suggestion for the error of a call.
+    fn suggestion(&self) -> &'static str {
         match self {
             Self::Scheme(scheme) => match scheme.as_str() {
                 "file" => "start the server with --allow-file-access, or serve the file over HTTP",
@@ -58,7 +58,7 @@ impl Rule {
         TroupeError::new(ErrorCode::BlockedByPolicy, format!("`{url}` is blocked: {self}"))
             .detail("rule", self.name())
             .detail("url", url)
-            .suggestion(self.way_out())
+            .suggestion(self.suggestion())
     }
 }
 
@@ -196,8 +196,8 @@ impl UrlRules {
         if allowed { Ok(()) } else { Err(Rule::AllowedDomains) }
     }
 
-    /// Whether a page may connect to `address`, which is a host or the address of one. `asked`:
-    /// whether the client itself requested it.
+    /// Checks whether a page may connect to `address`, which is in a URL or which a name resolves
+    /// to. `asked` is whether the client itself requested it.
     pub fn address(&self, address: IpAddr, asked: bool) -> Result<(), Rule> {
         let as_host = plain(match address {
             IpAddr::V4(address) => Host::Ipv4(address),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_that_reach_into_the_machine_are_refused() {
+    fn schemes_that_access_the_machine_are_rejected() {
         let rules = rules(&[], &[]);
         for url in [
             "file:///etc/passwd",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_itself_and_a_star_everything_below_too() {
+    fn a_name_matches_itself_and_a_star_also_matches_subdomains() {
         let rules = rules(&["example.com", "*.wild.example", "10.0.0.1"], &[]);
         for url in [
             "http://example.com/",
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_is_blocked_also_where_it_is_allowed() {
+    fn a_blocked_host_stays_blocked_if_it_is_also_allowed() {
         let rules = rules(&["*.example.com"], &["secret.example.com", "bücher.example"]);
         assert!(goes(&rules, "http://a.example.com/"));
         assert_eq!(
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_domains_is_taken_for_one() {
+    fn only_domains_are_accepted_as_domains() {
         for text in [
             "https://example.com",
             "example.com/x",
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_address_is_reached_by_whoever_asked_for_it() {
+    fn a_private_address_is_reachable_for_the_client_that_requested_it() {
         let rules = rules(&[], &["192.168.0.9"]);
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         assert_eq!(
@@ -345,12 +345,12 @@ mod tests {
         );
         assert_eq!(rules.address(address("192.168.0.1"), true), Ok(()));
         assert_eq!(rules.address(address("8.8.8.8"), false), Ok(()));
-        // A name that leads to a blocked address leads to it.
+        // A blocked address stays blocked in IPv4-mapped form.
         assert!(rules.address(address("::ffff:192.168.0.9"), true).is_err());
     }
 
     #[test]
-    fn errors_say_the_rule_and_the_way_out() {
+    fn errors_contain_the_rule_and_a_suggestion() {
         let rules = [
             Rule::Scheme("file".into()),
             Rule::AllowedDomains,
@@ -360,7 +360,7 @@ mod tests {
         insta::assert_json_snapshot!(rules.map(|rule| rule.error("http://x.example/")));
     }
 
-    /// A part of an IPv4 address in one of the spellings that browsers take.
+    /// Writes a part of an IPv4 address in one of the notations that browsers accept.
     fn spelled(value: u64, base: u8) -> String {
         match base {
             0 => value.to_string(),
@@ -372,10 +372,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the spelling: one, two, three or four parts, each decimal, hexadecimal or
-        /// octal.
+        /// Notations of IPv4 addresses have one to four parts, each decimal, hexadecimal or octal.
         #[test]
-        fn an_address_is_known_in_every_spelling(
+        fn an_address_is_recognized_in_every_notation(
             address in any::<u32>(),
             parts in 1_usize..=4,
             bases in prop::array::uniform4(0_u8..5),
@@ -395,16 +394,16 @@ mod tests {
         }
 
         #[test]
-        fn an_address_of_ipv4_in_ipv6_lies_where_it_leads(address in any::<u32>()) {
+        fn an_ipv4_mapped_address_is_classified_by_its_ipv4_address(address in any::<u32>()) {
             let address = Ipv4Addr::from(address);
             let url = Url::parse(&format!("http://[::ffff:{address}]/")).unwrap();
             let found = host_of(&url).as_ref().and_then(literal).unwrap();
             prop_assert_eq!(space(found), space(address.into()));
         }
 
-        /// Against a second reader of domains: labels compared one by one from the end.
+        /// Compares with a second implementation, which compares the labels from the end.
         #[test]
-        fn a_star_fits_what_lies_below(host in "[ab]{1,2}(\\.[ab]{1,2}){0,3}", domain in "[ab]{1,2}(\\.[ab]{1,2}){0,2}") {
+        fn a_star_matches_subdomains(host in "[ab]{1,2}(\\.[ab]{1,2}){0,3}", domain in "[ab]{1,2}(\\.[ab]{1,2}){0,2}") {
             let rules = rules(&[], &[&format!("*.{domain}")]);
             let below = host.split('.').rev().zip(domain.split('.').rev()).filter(|(a, b)| a == b).count()
                 == domain.split('.').count()

@@ -123,8 +123,8 @@ impl Vault {
         }
     }
 
-    /// Whether a text that is no secret's name is written like one: as an environment variable of
-    /// several words, or almost as a name that there is.
+    /// Returns whether `text`, which names no secret, is probably meant as a name: it looks like an
+    /// environment variable of several words, or it resembles an existing name.
     fn is_meant_as_name(&self, text: &str) -> bool {
         let has_letter = text.chars().any(char::is_alphabetic);
         let is_name = has_letter && text.chars().all(is_name_character);
@@ -145,7 +145,7 @@ impl Vault {
         let names: Vec<&str> = self.names().collect();
         let suggestion = match names.as_slice() {
             [] => {
-                "this server has no secrets: --secrets FILE names the file that has them".to_owned()
+                "this server has no secrets; start it with --secrets FILE to define some".to_owned()
             }
             names => format!(
                 "pass one of the names {}; the file of --secrets can define others",
@@ -215,8 +215,8 @@ fn named_in_placeholder(text: &str) -> Option<&str> {
     None
 }
 
-/// Name and value of a line `NAME=value`. Nothing in the value is expanded or escaped; quotes
-/// around all of it are left out.
+/// Parses a line `NAME=value`. Quotes around the whole value are removed. Nothing in the value is
+/// expanded or unescaped.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_a_part_of_another_does_not_give_it_away() {
+    fn a_secret_that_is_a_part_of_another_does_not_reveal_it() {
         let vault = named(&[("A", "tiger"), ("B", "paper tiger")]);
         assert_eq!(
             vault.mask("a paper tiger, a tiger").unwrap(),
@@ -411,11 +411,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_used_is_told_without_what_is_in_it() {
+    fn the_error_of_an_invalid_file_does_not_contain_the_files_text() {
         let path = std::env::temp_dir().join(format!("troupe-secrets-{}", uuid::Uuid::new_v4()));
         for (text, ok) in [
             ("A=long-enough\n# note\nB='quoted value'\n", true),
-            // No hexadecimal digits: the name of the file is full of them.
+            // Not hexadecimal digits, because the file name contains those.
             ("A=xyz\n", false),
             ("hunter2 is no entry\n", false),
             ("hunter 2=is no entry\n", false),
@@ -435,7 +435,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_masked_can_be_brought_back(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
+        fn masking_can_be_reversed(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
             let vault = vault(&value);
             for Form { text: form, .. } in forms_of(&value) {
                 let text = format!("{before}{form}{after}");
