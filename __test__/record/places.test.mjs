@@ -158,7 +158,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       )
     }
     await until(recorded, 'the record to be written again')
-    await server.told(/is written again/)
+    await server.told(/can be written again/)
   })
 
   test(

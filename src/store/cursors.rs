@@ -30,8 +30,9 @@ struct Cursor {
 }
 
 impl Store {
-    /// Reads what is new in `record`, and moves the cursor to its end. Returns the whole content if
-    /// the changes would be longer, or if the content of the last read is no longer known.
+    /// Returns the changes in `record` since the last read, and moves the cursor to its end.
+    /// Returns the whole content if the changes would be longer, or if the content of the last read
+    /// is no longer known.
     pub async fn read_on(
         &self,
         record: &Record,
@@ -97,7 +98,7 @@ impl Store {
     }
 }
 
-/// With the end of its last line, which is else another line once one follows.
+/// Ends the last line with a line break. Without one, the line would differ when another follows.
 fn ended(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, TextDiff};
 
-/// The lines that went (`-`) and came (`+`), in hunks that say where
-/// (`@@ -from,count +from,count @@`); empty where nothing changed.
+/// Returns the removed (`-`) and added (`+`) lines, in hunks with their positions
+/// (`@@ -from,count +from,count @@`). Returns an empty text if nothing changed.
 pub fn delta(before: &str, after: &str) -> String {
     if before == after {
         return String::new();
@@ -18,7 +18,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes the second text from the first and the delta alone.
+    /// Applies `delta` to the text `before`, and returns the resulting text.
     fn patch(before: &str, delta: &str) -> String {
         const NO_LINE_END: &str = "\\ No newline at end of file";
         let old: Vec<&str> = before.split_inclusive('\n').collect();
@@ -66,7 +66,7 @@ mod tests {
         }
 
         #[test]
-        fn the_delta_alone_makes_the_later_text_from_the_former(
+        fn the_delta_applied_to_the_first_text_yields_the_second(
             before in "([a-dä ]{0,3}\n){0,12}[a-d]{0,3}",
             after in "([a-dä ]{0,3}\n){0,12}[a-d]{0,3}",
         ) {

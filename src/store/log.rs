@@ -16,25 +16,26 @@ const PAGES: i32 = 1_000;
 const MOST_PAGES: i32 = 16 * PAGES;
 
 /// Starts a thread that checkpoints the log of `writer`, until that is closed.
-pub(super) fn empty_beside(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
+pub(super) fn start_checkpoints(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mover = Connection::open_with_flags(path, flags)?;
-    mover.pragma_update(None, "synchronous", "NORMAL")?;
-    let (nudge, nudges) = sync_channel(1);
-    let started =
-        thread::Builder::new().name("troupe-log".to_owned()).spawn(move || empty(&mover, &nudges));
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let (request, requests) = sync_channel(1);
+    let started = thread::Builder::new()
+        .name("troupe-log".to_owned())
+        .spawn(move || run_checkpoints(&connection, &requests));
     match started {
-        Ok(_) => watch(writer, nudge),
-        // SQLite does it by itself, if not as smoothly.
+        Ok(_) => request_checkpoints(writer, request),
+        // SQLite then runs the checkpoints as a part of writes.
         Err(error) => {
-            tracing::debug!(%error, "no thread for the record's log");
+            tracing::debug!(%error, "the thread for checkpoints of the record could not be started");
             Ok(())
         }
     }
 }
 
 /// Requests a checkpoint after every `PAGES` pages, in place of SQLite's automatic checkpoint.
-fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()> {
+fn request_checkpoints(writer: &mut Connection, request: SyncSender<()>) -> rusqlite::Result<()> {
     let mut next = PAGES;
     writer.wal_hook(Some(move |log: &mut Wal, pages| {
         // SQLite has restarted the log.
@@ -47,20 +48,20 @@ fn watch(writer: &mut Connection, nudge: SyncSender<()>) -> rusqlite::Result<()>
         } else if pages >= next {
             next = pages + PAGES;
             // If the channel is full, a checkpoint is pending.
-            let _: Result<(), TrySendError<()>> = nudge.try_send(());
+            let _: Result<(), TrySendError<()>> = request.try_send(());
         }
         Ok(())
     }))
 }
 
 /// Runs the checkpoints. Ends when the connection of the writer is closed, which drops the sender.
-fn empty(mover: &Connection, nudges: &Receiver<()>) {
-    while nudges.recv().is_ok() {
+fn run_checkpoints(connection: &Connection, requests: &Receiver<()>) {
+    while requests.recv().is_ok() {
         // A passive checkpoint does not block and is not blocked: pages in use stay for the next
         // one.
-        let moved = mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        if let Err(error) = moved {
-            tracing::debug!(%error, "the record's log could not be emptied");
+        let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = result {
+            tracing::debug!(%error, "a checkpoint of the record has failed");
         }
     }
 }

@@ -115,7 +115,7 @@ impl Store {
                 path.display()
             );
         }
-        log::empty_beside(&mut opened.connection, path)
+        log::start_checkpoints(&mut opened.connection, path)
             .map_err(|error| Fault::unavailable(path, error))?;
         let server = ServerRegistration::enter(path)?;
         let reader = schema::open_for_reading(path)?;

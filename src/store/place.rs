@@ -29,7 +29,7 @@ impl RecordLocation {
             Some(url) if url.contains("://") => {
                 return Err(TroupeError::new(
                     ErrorCode::InvalidParameters,
-                    format!("`--store {url}` is not built yet in this version"),
+                    format!("`--store {url}` is not supported by this version"),
                 )
                 .detail("reason", "notBuilt")
                 .suggestion("use none, memory, or the path of an SQLite file"));

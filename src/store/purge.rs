@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use super::{Store, not_changed, retention::give_room_back, unreadable};
+use super::{Store, not_changed, retention::free_slice, unreadable};
 use crate::error::Result;
 
 /// Maximum number of calls that one transaction deletes, which limits how long servers wait to
@@ -58,9 +58,8 @@ impl Store {
     async fn shrink(&self) -> Result<()> {
         let mut free = self.change(free_pages).await?;
         while free > 0 {
-            let left = self.change(|connection| {
-                give_room_back(connection).and_then(|()| free_pages(connection))
-            });
+            let left = self
+                .change(|connection| free_slice(connection).and_then(|()| free_pages(connection)));
             let left = left.await?;
             // The file may have been created without incremental vacuum.
             if left >= free {

@@ -37,7 +37,7 @@ pub struct NewAnswer {
     pub error_message: Option<String>,
     /// The console messages of pages since the last result.
     pub console: Vec<Message>,
-    /// Messages in the result that an earlier result of the session had, too.
+    /// Messages of the result that were also in an earlier result of the session.
     pub repeated_console: Vec<Message>,
     pub pictures: Vec<Picture>,
 }
@@ -301,7 +301,7 @@ impl Store {
         .await
     }
 
-    /// The call `ref_id` without its content, and its error message.
+    /// Returns the call `ref_id` without its content, and its error message.
     pub async fn summary(&self, ref_id: &str) -> Result<Option<(Summary, Option<String>)>> {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
@@ -453,7 +453,7 @@ fn write_answer(
             .execute(params![ref_id, number, picture.mime_type, picture.data])?;
     }
     if let Some(session) = &request.session_id {
-        // To the second: it is a page more to write.
+        // At most once a second, because the update writes a further page of the file.
         connection
             .prepare_cached(
                 "UPDATE sessions SET last_activity = ?2 WHERE session_id = ?1 AND last_activity < ?2 - 1000",
@@ -514,7 +514,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-/// The source of a message, in the terms of seed 002.
+/// Returns the source of a message, in the terms of seed 002.
 fn location(message: &Message) -> Option<Value> {
     message
         .url

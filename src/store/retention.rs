@@ -120,7 +120,7 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
         [],
     )?;
     transaction.commit()?;
-    give_room_back(connection)?;
+    free_slice(connection)?;
     Ok(true)
 }
 
@@ -147,7 +147,7 @@ fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::R
 }
 
 /// Shrinks the file by a slice of its free pages.
-pub(super) fn give_room_back(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn free_slice(connection: &Connection) -> rusqlite::Result<()> {
     // The pragma returns an empty row for each page.
     let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_SLICE})"))?;
     let mut rows = vacuum.query([])?;

@@ -128,7 +128,7 @@ ALTER TABLE responses ADD COLUMN test_ids JSON;
 pub enum Fault {
     #[error("the record {path} was made by a newer version of Troupe (its tables are version {found}, this one knows {known})", path = .path.display())]
     Newer { path: PathBuf, found: i64, known: usize },
-    #[error("the record {path} is damaged or is no record of Troupe ({why})", path = .path.display())]
+    #[error("the record {path} is damaged or is not a record of Troupe ({why})", path = .path.display())]
     Damaged { path: PathBuf, why: String },
     #[error("the record {path} cannot be written ({why})", path = .path.display())]
     Unavailable { path: PathBuf, why: String },
@@ -149,7 +149,7 @@ impl Fault {
         }
     }
 
-    /// The suggestion for the user.
+    /// Returns the suggestion for the user.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Newer { .. } => "use that version, or another file (--store PATH)",
@@ -170,14 +170,14 @@ impl From<Fault> for TroupeError {
 }
 
 /// An open file with the tables of this version.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     pub connection: Connection,
     pub is_new: bool,
 }
 
 /// Opens the file at `path` for writing. Creates it if it does not exist, and applies missing
 /// migrations.
-pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
+pub(super) fn open(path: &Path) -> Result<OpenedFile, Fault> {
     let is_new = !path.exists();
     make_private(path).map_err(|error| Fault::unavailable(path, error))?;
     let fault = |error: &rusqlite::Error| Fault::of(path, error);
@@ -190,7 +190,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Fault> {
     }
     prepare(&connection, version).map_err(|error| fault(&error))?;
     connection.busy_timeout(BUSY).map_err(|error| fault(&error))?;
-    Ok(Opened { connection, is_new })
+    Ok(OpenedFile { connection, is_new })
 }
 
 /// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for
@@ -224,7 +224,7 @@ fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
             found: found as i64,
             known: MIGRATIONS.len(),
         }),
-        Ok(0) if tables > 0 => Err(damaged("it has the tables of something else")),
+        Ok(0) if tables > 0 => Err(damaged("it has the tables of another program")),
         Ok(found) => Ok(found),
     }
 }
@@ -271,7 +271,7 @@ pub(super) fn open_in_memory() -> Result<Connection> {
     open().map_err(|error: rusqlite::Error| {
         TroupeError::new(
             ErrorCode::InternalError,
-            format!("the record could not be made in memory: {error}"),
+            format!("the record could not be created in memory: {error}"),
         )
     })
 }

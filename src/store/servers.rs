@@ -67,7 +67,7 @@ impl Drop for ServerRegistration {
     }
 }
 
-/// An empty id marks a released session.
+/// Returns whether the server `id` is running. An empty id marks a released session.
 fn lives(folder: Option<&Path>, id: &str) -> bool {
     let Some(folder) = folder.filter(|_| !id.is_empty()) else { return false };
     let Ok(file) = File::open(folder.join(id)) else { return false };

@@ -84,7 +84,7 @@ pub struct NewState {
 }
 
 impl NewState {
-    /// The approximate number of bytes in the record.
+    /// Returns the approximate number of bytes in the record.
     fn bytes(&self) -> usize {
         self.state.len() + self.origins.iter().map(|origin| origin.bytes).sum::<usize>()
     }

@@ -84,7 +84,7 @@ fn kill(store: &Store) {
 }
 
 #[tokio::test]
-async fn the_file_is_its_users_alone_and_made_once() {
+async fn only_the_user_can_access_the_file_and_it_is_created_once() {
     let folder = Folder::new();
     let store = folder.open();
     record(&store, "r", None, page("a")).await;
@@ -99,7 +99,7 @@ async fn the_file_is_its_users_alone_and_made_once() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_and_left_as_it_is() {
+async fn a_newer_file_is_rejected_and_not_changed() {
     let folder = Folder::new();
     drop(folder.open());
     let raw = Connection::open(folder.file()).unwrap();
@@ -113,7 +113,7 @@ async fn a_newer_file_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_is_refused_and_moved_aside_only_when_that_is_asked_for() {
+async fn a_file_that_is_not_a_record_is_rejected_and_moved_only_on_request() {
     let folder = Folder::new();
     for content in [vec![b'x'; 5000], b"SQLite format 3\0 and then nonsense".repeat(200)] {
         std::fs::write(folder.file(), &content).unwrap();
@@ -126,11 +126,11 @@ async fn what_is_no_record_is_refused_and_moved_aside_only_when_that_is_asked_fo
     }
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("CREATE TABLE recipes (name)").unwrap();
-    assert!(Store::open(&folder.config()).err().unwrap().message.contains("something else"));
+    assert!(Store::open(&folder.config()).err().unwrap().message.contains("another program"));
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_written_costs_the_file_not_the_record() {
+async fn without_a_writable_file_the_record_is_kept_in_memory() {
     let config = Config { store: Some("/proc/no/such/place.db".to_owned()), ..Config::default() };
     let store = Store::open(&config).unwrap();
     assert_eq!(store.path(), None);
@@ -139,7 +139,7 @@ async fn a_place_that_cannot_be_written_costs_the_file_not_the_record() {
 }
 
 #[tokio::test]
-async fn a_locked_file_holds_up_nobody_and_is_written_once_it_is_free() {
+async fn a_locked_file_delays_no_call_and_is_written_when_it_is_unlocked() {
     let folder = Folder::new();
     let store = folder.open();
     store.flush().await;
@@ -156,7 +156,7 @@ async fn a_locked_file_holds_up_nobody_and_is_written_once_it_is_free() {
 }
 
 #[tokio::test]
-async fn what_was_under_way_when_a_server_died_is_marked_and_nothing_else_is() {
+async fn only_calls_that_ran_when_their_server_died_get_an_error() {
     let folder = Folder::new();
     let (dead, living) = (folder.open(), folder.open());
     dead.request(request("dead", None)).await;
@@ -271,7 +271,7 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
     assert_eq!(answer.error_message.unwrap(), "the server died during the call");
 }
 
-/// A state with the storage of these origins: its hash and its text.
+/// Returns a state with the storage of these origins: its hash and its text.
 fn saved(state: &str, origins: &[(&str, &'static str, &'static str)]) -> NewState {
     let origins = origins.iter().map(|(origin, hash, text)| {
         let text = *text;
@@ -280,7 +280,7 @@ fn saved(state: &str, origins: &[(&str, &'static str, &'static str)]) -> NewStat
             hash: (*hash).to_owned(),
             bytes: text.len(),
             text: Arc::new(LazyLock::new(Box::new(move || {
-                assert!(!text.is_empty(), "the text of an origin with a known hash was made");
+                assert!(!text.is_empty(), "the text of an origin with a known hash was created");
                 text.to_owned()
             }))),
         }
@@ -298,7 +298,7 @@ async fn only_origins_with_another_hash_are_written() {
         saved("1", &[("a", "1", "a one"), ("b", "1", "b one"), ("c", "1", "c one")]),
     );
     store.flush().await;
-    // Making the text of `b` again would panic the writer.
+    // Creating the text of `b` again would panic in the writer.
     store.save_state("s", saved("2", &[("a", "2", "a two"), ("b", "1", "")]));
     assert_eq!(store.saved_origins("s").await.unwrap(), ["a two", "b one"]);
     assert_eq!(store.saved_state("s").await.unwrap().unwrap().state, "2");
@@ -318,7 +318,7 @@ async fn of_several_states_of_a_session_the_newest_is_kept() {
 }
 
 #[tokio::test]
-async fn the_oldest_calls_go_when_there_is_too_much() {
+async fn the_oldest_calls_are_deleted_when_the_record_is_too_large() {
     let folder = Folder::new();
     let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
     let store = Store::open(&Config { retention, ..folder.config() }).unwrap();
@@ -326,7 +326,7 @@ async fn the_oldest_calls_go_when_there_is_too_much() {
     for number in 0..100 {
         record(&store, &number.to_string(), Some("s"), page(&"x".repeat(50_000))).await;
     }
-    // Each check for the limits comes after a write.
+    // The limits are checked after each write.
     for _ in 0..10 {
         store.flush().await;
     }
@@ -344,7 +344,7 @@ fn size(path: &Path) -> u64 {
 }
 
 #[tokio::test]
-async fn what_is_too_old_goes_with_its_session() {
+async fn calls_that_are_too_old_are_deleted_with_their_session() {
     let folder = Folder::new();
     let store = folder.open();
     store.session_begun(session("s"));
@@ -356,12 +356,12 @@ async fn what_is_too_old_goes_with_its_session() {
         ..folder.config()
     })
     .unwrap();
-    // Each look is one after a write; the first ones may come in the call's own millisecond.
-    let mut looks = 0;
+    // Each check follows a write. The first checks may run in the same millisecond as the call.
+    let mut checks = 0;
     while later.record("r").await.unwrap().is_some() {
         later.flush().await;
-        looks += 1;
-        assert!(looks < 10_000, "it is still there");
+        checks += 1;
+        assert!(checks < 10_000, "the call is still in the record");
     }
     assert_eq!(state(&later, "s").await, None);
 }
@@ -415,7 +415,7 @@ async fn a_purge_of_everything_keeps_the_sessions_in_use_and_their_calls() {
     assert!(pages < 50, "{pages}");
 }
 
-/// Makes a table whose references to calls are checked at the commit, then runs `more`.
+/// Creates a table whose references to calls are checked at the commit, then runs `more`.
 async fn check_references_at_commit(store: &Store, more: &'static str) {
     let changed = store.ask_writer(move |connection| {
         connection.execute_batch(
@@ -464,8 +464,7 @@ async fn allow_pages(store: &Store, more: i64) {
 }
 
 #[tokio::test]
-async fn a_session_that_begins_and_is_saved_while_the_disk_is_full_is_recorded_once_there_is_room()
-{
+async fn a_session_that_begins_while_the_disk_is_full_is_recorded_when_there_is_space() {
     let folder = Folder::new();
     let store = folder.open();
     store.flush().await;
@@ -493,11 +492,11 @@ async fn a_session_that_begins_and_is_saved_while_the_disk_is_full_is_recorded_o
 }
 
 #[tokio::test]
-async fn a_state_that_finds_no_room_in_the_queue_does_not_stop_later_ones() {
+async fn a_state_that_does_not_fit_into_the_queue_does_not_block_later_states() {
     let folder = Folder::new();
     let store = folder.open();
     store.session_begun(session("s"));
-    // More than may wait to be written.
+    // More bytes than the queue of writes can hold.
     store.save_state("s", saved(&"x".repeat(129 * 1024 * 1024), &[]));
     store.save_state("s", saved("small", &[]));
     store.flush().await;
@@ -555,12 +554,12 @@ async fn a_released_session_is_recoverable_while_its_server_runs_and_is_deleted_
         state(&store, "unsaved").await.unwrap_or(SessionState::Closed),
         SessionState::Closed
     );
-    let mut looks = 0;
+    let mut checks = 0;
     while let Some(state) = state(&store, "released").await {
         assert_eq!(state, SessionState::Recoverable);
-        store.request(request(&looks.to_string(), None)).await;
-        looks += 1;
-        assert!(looks < 10_000, "it is still there");
+        store.request(request(&checks.to_string(), None)).await;
+        checks += 1;
+        assert!(checks < 10_000, "the session is still in the record");
     }
     assert_eq!(state(&store, "open").await, Some(SessionState::Active));
 }
@@ -581,7 +580,7 @@ async fn a_record_in_memory_is_small() {
 }
 
 #[tokio::test]
-async fn the_thousand_writes_of_a_moment_are_few_transactions() {
+async fn a_thousand_concurrent_writes_become_few_transactions() {
     let folder = Folder::new();
     let store = folder.open();
     let begun = std::time::Instant::now();
@@ -613,7 +612,7 @@ mod reading {
         assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Whole("a\nb\n".into()));
         assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
         store.close().await;
-        // The next server goes on where this one was.
+        // The next server continues at the cursor of this one.
         let store = folder.open();
         assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
         let record = store.record("r").await.unwrap().unwrap();
@@ -622,7 +621,7 @@ mod reading {
     }
 
     #[tokio::test]
-    async fn a_session_is_read_on_from_record_to_record() {
+    async fn the_cursor_of_a_session_advances_from_record_to_record() {
         let folder = Folder::new();
         let of = || CursorOf::Session("s".into());
         let long = "the same line\n".repeat(20);

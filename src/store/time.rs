@@ -22,8 +22,8 @@ pub fn iso8601(millis: u64) -> String {
     )
 }
 
-/// The date of a day counted from 1970, in the calendar that counts years from March, so that the
-/// day that leap years add comes last.
+/// Returns the date of a day, counted from 1970. Computes with years that begin in March, so that
+/// the leap day is the last day of a year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_written_as_sqlite_writes_it(millis in 0_u64..253_402_300_799_999) {
+        fn a_time_is_formatted_as_in_sqlite(millis in 0_u64..253_402_300_799_999) {
             let connection = rusqlite::Connection::open_in_memory().unwrap();
             let seconds = i64::try_from(millis / 1000).unwrap();
             let sqlite: String = connection

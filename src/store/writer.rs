@@ -29,7 +29,7 @@ const QUEUED_BYTES: usize = 128 * 1024 * 1024;
 /// Maximum number of writes in a transaction.
 const BATCH: usize = 512;
 /// How long a call waits for its write.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause between two attempts if another process has locked the file.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -88,15 +88,21 @@ impl Writer {
         let loop_state = Arc::downgrade(&state);
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
         let trimmer = Trimmer::new(retention);
-        let desk =
-            Desk { connection, state: loop_state, trimmer, name, failing: false, broken: false };
+        let thread = WriterThread {
+            connection,
+            state: loop_state,
+            trimmer,
+            name,
+            failing: false,
+            broken: false,
+        };
         thread::Builder::new()
             .name("troupe-record".to_owned())
-            .spawn(move || run(desk, &queue))
+            .spawn(move || run(thread, &queue))
             .map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InternalError,
-                    format!("no thread for the record: {error}"),
+                    format!("the thread that writes the record could not be started: {error}"),
                 )
             })?;
         Ok(Self { jobs, state })
@@ -132,7 +138,7 @@ impl Writer {
         self.send(QueuedWrite { done: waits.then_some(done), ..QueuedWrite::new(bytes, work) });
         async move {
             if waits {
-                let _ = tokio::time::timeout(PATIENCE, written).await;
+                let _ = tokio::time::timeout(CALL_TIMEOUT, written).await;
             }
         }
     }
@@ -173,8 +179,8 @@ impl Writer {
     }
 }
 
-/// The state of the writer thread.
-struct Desk {
+/// The writer thread and its state.
+struct WriterThread {
     connection: Connection,
     /// Dropped with the owner of the writer.
     state: Weak<WriterState>,
@@ -187,14 +193,14 @@ struct Desk {
 }
 
 /// Runs the writer thread.
-fn run(mut desk: Desk, queue: &Receiver<QueuedWrite>) {
+fn run(mut thread: WriterThread, queue: &Receiver<QueuedWrite>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(BATCH - 1));
         let bytes = batch.iter().map(|job| job.bytes).sum();
-        let is_committed = desk.commit(&mut batch);
+        let is_committed = thread.commit(&mut batch);
         for job in batch {
-            desk.release(&job);
+            thread.release(&job);
             if let Some(settle) = job.settle {
                 settle(is_committed);
             }
@@ -202,12 +208,12 @@ fn run(mut desk: Desk, queue: &Receiver<QueuedWrite>) {
                 let _ = done.send(());
             }
         }
-        desk.tell_lost();
-        desk.trim(bytes);
+        thread.tell_lost();
+        thread.trim(bytes);
     }
 }
 
-impl Desk {
+impl WriterThread {
     fn trim(&mut self, bytes: usize) {
         if !self.broken
             && !self.failing
@@ -230,7 +236,7 @@ impl Desk {
             match self.attempt(batch) {
                 Ok(()) => {
                     if self.failing {
-                        tracing::warn!("the record {} is written again", self.name);
+                        tracing::warn!("the record {} can be written again", self.name);
                     }
                     self.set_failing(false);
                     return true;
@@ -266,7 +272,7 @@ impl Desk {
             match (job.work)(&transaction) {
                 // A write that violates a constraint must not fail the others.
                 Err(error) if error.sqlite_error_code() == Some(Sqlite::ConstraintViolation) => {
-                    tracing::warn!(%error, "an entry does not fit into the record");
+                    tracing::warn!(%error, "an entry of the record violates a constraint and is not written");
                 }
                 other => other?,
             }
@@ -293,9 +299,7 @@ impl Desk {
     fn tell_lost(&self) {
         let lost = self.state.upgrade().map_or(0, |state| state.lost.swap(0, Ordering::AcqRel));
         if lost > 0 {
-            tracing::warn!(
-                "{lost} entries of the record are lost: more came than could be written"
-            );
+            tracing::warn!("{lost} entries of the record are lost: the queue of writes was full");
         }
     }
 }
