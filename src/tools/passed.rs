@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     store,
-    upstream::{OnProgress, Told},
+    upstream::{OnProgress, ProgressReport},
 };
 
 /// A field whose description contains one of these words counts as secret, because the server does
@@ -37,7 +37,7 @@ pub(super) fn typed_by(tool: &str) -> Vec<TypedPath> {
 
 /// Returns a callback that passes the upstream server's progress on.
 pub(super) fn progress_callback(progress: Progress) -> OnProgress {
-    Box::new(move |Told { progress: done, total, message }| {
+    Box::new(move |ProgressReport { progress: done, total, message }| {
         progress.reach(Stage { done, total, now: message });
     })
 }

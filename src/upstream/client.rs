@@ -30,14 +30,14 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Told {
+pub struct ProgressReport {
     pub progress: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
 }
 
 /// Receives the progress of a call.
-pub type OnProgress = Box<dyn Fn(Told) + Send + Sync>;
+pub type OnProgress = Box<dyn Fn(ProgressReport) + Send + Sync>;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -46,7 +46,7 @@ pub(super) enum Failure {
     Gone,
     #[error("there was no answer within {0:?}")]
     TimedOut(Duration),
-    #[error("it was refused: {message} ({code})")]
+    #[error("the server responded with an error: {message} ({code})")]
     Refused { code: i64, message: String, data: Option<Value> },
 }
 
@@ -86,7 +86,7 @@ struct Pending {
     answer: oneshot::Sender<Result<Box<RawValue>, Failure>>,
     on_progress: Option<OnProgress>,
     /// Changes with each progress notification.
-    heard: watch::Sender<()>,
+    progressed: watch::Sender<()>,
 }
 
 #[derive(Deserialize)]
@@ -158,10 +158,10 @@ impl Client {
     }
 
     /// Performs the handshake, in the protocol version that the server supports.
-    pub async fn handshake(&self, patience: Duration) -> Result<(), Failure> {
+    pub async fn handshake(&self, timeout: Duration) -> Result<(), Failure> {
         let params =
             json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
-        match self.request("initialize", params, patience, None).await {
+        match self.request("initialize", params, timeout, None).await {
             Ok(answer) => {
                 let revision = value_of(&answer);
                 let revision = revision["protocolVersion"].as_str().unwrap_or(REVISION);
@@ -171,7 +171,7 @@ impl Client {
             }
             Err(refused @ Failure::Refused { .. }) => {
                 let _ = self.revision.set(MODERN.to_owned());
-                let discovered = self.request("server/discover", json!({}), patience, None).await;
+                let discovered = self.request("server/discover", json!({}), timeout, None).await;
                 // If it supports neither version, report the error of the first.
                 discovered.map(drop).map_err(|_| refused)
             }
@@ -180,19 +180,19 @@ impl Client {
     }
 
     /// Sends a ping, and returns whether the server answers. An error response counts as an answer.
-    pub async fn ping(&self, patience: Duration) -> bool {
+    pub async fn ping(&self, timeout: Duration) -> bool {
         let method = if self.is_modern() { "server/discover" } else { "ping" };
-        let answered = self.request(method, json!({}), patience, None).await;
+        let answered = self.request(method, json!({}), timeout, None).await;
         matches!(answered, Ok(_) | Err(Failure::Refused { .. }))
     }
 
     /// Lists all tools.
-    pub async fn list_tools(&self, patience: Duration) -> Result<Vec<Value>, Failure> {
+    pub async fn list_tools(&self, timeout: Duration) -> Result<Vec<Value>, Failure> {
         let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
         for _ in 0..MAX_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let mut page = value_of(&self.request("tools/list", params, patience, None).await?);
+            let mut page = value_of(&self.request("tools/list", params, timeout, None).await?);
             if let Value::Array(listed) = page["tools"].take() {
                 tools.extend(listed);
             }
@@ -204,17 +204,17 @@ impl Client {
         Ok(tools)
     }
 
-    /// Calls a tool. If the future is dropped, or nothing arrives within `patience`, the call is
+    /// Calls a tool. If the future is dropped, or nothing arrives within `timeout`, the call is
     /// canceled on the server. Each progress notification restarts the timeout.
     pub async fn call_tool(
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        patience: Duration,
+        timeout: Duration,
         on_progress: Option<OnProgress>,
     ) -> Result<ToolResult, Failure> {
         let params = json!({"name": name, "arguments": arguments});
-        let result = self.request("tools/call", params, patience, on_progress).await?;
+        let result = self.request("tools/call", params, timeout, on_progress).await?;
         let value = offload::in_place(result.get().len(), || value_of(&result));
         Ok(ToolResult { value, text: result.into() })
     }
@@ -224,7 +224,7 @@ impl Client {
         &self,
         method: &str,
         mut params: Value,
-        patience: Duration,
+        timeout: Duration,
         on_progress: Option<OnProgress>,
     ) -> Result<Box<RawValue>, Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -232,17 +232,17 @@ impl Client {
             params["_meta"]["progressToken"] = id.into();
         }
         let (answer, mut answered) = oneshot::channel();
-        let (heard, mut progress) = watch::channel(());
-        self.pending().insert(id, Pending { answer, on_progress, heard });
-        let asked = Asked { client: self, id, method };
+        let (progressed, mut progress) = watch::channel(());
+        self.pending().insert(id, Pending { answer, on_progress, progressed });
+        let in_flight = InFlightRequest { client: self, id, method };
         let message = self.message(method, params, Some(id));
         let work = async {
             self.outgoing.send(message).await.map_err(|_| Failure::Gone)?;
             (&mut answered).await.unwrap_or(Err(Failure::Gone))
         };
         let late = async {
-            while let Ok(heard) = tokio::time::timeout(patience, progress.changed()).await {
-                if heard.is_err() {
+            while let Ok(changed) = tokio::time::timeout(timeout, progress.changed()).await {
+                if changed.is_err() {
                     // No longer pending: the result is about to arrive.
                     std::future::pending::<()>().await;
                 }
@@ -252,9 +252,9 @@ impl Client {
             biased;
             outcome = work => outcome,
             () = self.gone.cancelled() => Err(Failure::Gone),
-            () = late => Err(Failure::TimedOut(patience)),
+            () = late => Err(Failure::TimedOut(timeout)),
         };
-        drop(asked);
+        drop(in_flight);
         outcome
     }
 
@@ -331,8 +331,8 @@ impl Client {
             "notifications/progress" => {
                 let Some(id) = params["progressToken"].as_u64() else { return };
                 let Ok(told) = serde_json::from_value(params) else { return };
-                if let Some(Pending { on_progress, heard, .. }) = self.pending().get(&id) {
-                    heard.send_replace(());
+                if let Some(Pending { on_progress, progressed, .. }) = self.pending().get(&id) {
+                    progressed.send_replace(());
                     if let Some(tell) = on_progress {
                         tell(told);
                     }
@@ -353,13 +353,13 @@ fn value_of(raw: &RawValue) -> Value {
 }
 
 /// A request in flight. Dropping it cancels the call on the server.
-struct Asked<'a> {
+struct InFlightRequest<'a> {
     client: &'a Client,
     id: u64,
     method: &'a str,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for InFlightRequest<'_> {
     fn drop(&mut self) {
         let waited = self.client.pending().remove(&self.id).is_some();
         // The protocol does not allow canceling a handshake.
@@ -433,7 +433,7 @@ mod tests {
             let ping = sent(&mut queue).await;
             assert_eq!(
                 ping["method"], "server/discover",
-                "a cheap request replaces the ping, which this version does not have"
+                "this version has no ping; a cheap request replaces it"
             );
             client.receive(json!({"id": ping["id"], "result": {}}).to_string().as_bytes());
         };

@@ -1,4 +1,5 @@
-//! The command of `--upstream`: its words, and the placeholders that are replaced for each session.
+//! The command of `--upstream`: its arguments, and the placeholders that are replaced for each
+//! session.
 
 use std::{ffi::OsString, path::Path};
 
@@ -9,7 +10,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// The placeholders in words.
+/// The placeholders in the arguments.
 const PORT: &str = "{port}";
 const OUTPUT_FOLDER: &str = "{outputDir}";
 const SESSION_ID: &str = "{sessionId}";
@@ -54,8 +55,8 @@ impl Command {
         &self.words[0]
     }
 
-    /// Returns the words for a session. With HTTP and without the placeholder `{port}`, adds
-    /// `--port`, which @playwright/mcp expects.
+    /// Returns the program and its arguments for a session. With HTTP and without the placeholder
+    /// `{port}`, adds `--port`, which @playwright/mcp expects.
     fn words_for(&self, place: &CommandValues<'_>) -> Vec<OsString> {
         let port = place.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self

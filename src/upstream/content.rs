@@ -2,8 +2,8 @@
 //! messages, and the URLs of the pages. Reads the text of the result, and the files in the
 //! session's folder that the result links.
 //!
-//! This module and `state` know the formats of @playwright/mcp and chrome-devtools-mcp. Nothing is
-//! extracted from other formats; their results are forwarded like all others.
+//! This module and `state` support the formats of @playwright/mcp and chrome-devtools-mcp. Nothing
+//! is extracted from other formats. Their results are forwarded unchanged.
 
 use std::{
     collections::HashMap,
@@ -34,22 +34,22 @@ pub struct PageObservations {
 
 /// The number of console messages in the results of a server so far, by their hash.
 #[derive(Debug, Default)]
-pub(super) struct Heard(HashMap<u64, usize>);
+pub(super) struct SeenMessages(HashMap<u64, usize>);
 
 /// Maximum number of different messages that are remembered.
-const MAX_HEARD: usize = 10_000;
+const MAX_SEEN: usize = 10_000;
 
-impl Heard {
+impl SeenMessages {
     /// Moves the new messages of `found.listed` to `found.console`, and the others to
     /// `found.repeated`. If the list has more equal messages than earlier results had, the
     /// additional ones are new.
     pub fn sort_out(&mut self, found: &mut PageObservations) {
-        let mut heard_before: HashMap<u64, usize> = HashMap::new();
+        let mut seen_before: HashMap<u64, usize> = HashMap::new();
         let mut new = Vec::new();
         for message in std::mem::take(&mut found.listed) {
             let hash = hash(&message);
             let before = self.0.get(&hash).copied().unwrap_or_default();
-            let left = heard_before.entry(hash).or_insert(before);
+            let left = seen_before.entry(hash).or_insert(before);
             if *left > 0 {
                 *left -= 1;
                 found.repeated.push(message);
@@ -59,7 +59,7 @@ impl Heard {
         }
         found.console.splice(0..0, new);
         for message in &found.console {
-            if self.0.len() == MAX_HEARD {
+            if self.0.len() == MAX_SEEN {
                 self.0.clear();
             }
             *self.0.entry(hash(message)).or_default() += 1;
@@ -598,7 +598,7 @@ mod tests {
         let texts = |messages: &[ConsoleMessage]| {
             messages.iter().map(|message| message.text.clone()).collect::<Vec<_>>().join(" ")
         };
-        let mut heard = Heard::default();
+        let mut seen_messages = SeenMessages::default();
         let mut sort = |events: &[&str], listed: &[&str]| {
             let all = |texts: &[&str]| texts.iter().map(|text| log(text)).collect::<Vec<_>>();
             let mut found = PageObservations {
@@ -606,7 +606,7 @@ mod tests {
                 listed: all(listed),
                 ..PageObservations::default()
             };
-            heard.sort_out(&mut found);
+            seen_messages.sort_out(&mut found);
             (texts(&found.repeated), texts(&found.console))
         };
         assert_eq!(sort(&["a", "b"], &[]), (String::new(), "a b".into()));

@@ -122,7 +122,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
     mod tests {
         use super::*;
 
-        /// A process group that ignores SIGTERM.
+        /// Starts a process group that ignores SIGTERM.
         fn stubborn() -> Child {
             let script = "trap '' TERM HUP; echo ready; while :; do sleep 1; done";
             let mut child = Command::new("/bin/sh")

@@ -30,7 +30,7 @@ const LONGEST: usize = 64 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(250);
 /// Timeout for ending the session.
-const GOODBYE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until a process listens on `port`.
 pub(super) async fn listens(port: u16) {
@@ -190,7 +190,7 @@ impl HttpUpstream {
     /// Ends the session.
     async fn leave(&self) {
         let Ok(request) = self.request(Method::DELETE, String::new()) else { return };
-        let _ = tokio::time::timeout(GOODBYE, self.web.request(request)).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.web.request(request)).await;
     }
 }
 

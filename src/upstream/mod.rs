@@ -22,8 +22,8 @@ mod stdio;
 mod supervisor;
 mod upstreams;
 
-pub use client::{OnProgress, Told};
+pub use client::{OnProgress, ProgressReport};
 pub use content::PageObservations;
-pub use state::{Kept, Replayed};
-pub use supervisor::{Passed, Upstream, Vitals};
+pub use state::{Replayed, UpstreamState};
+pub use supervisor::{Passed, Upstream, UpstreamHealth};
 pub use upstreams::{Offered, Upstreams};

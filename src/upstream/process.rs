@@ -133,7 +133,7 @@ impl Process {
     }
 
     /// Returns its exit status and last output, for a message.
-    pub async fn last_words(&self) -> String {
+    pub async fn last_output(&self) -> String {
         if self.status.get().is_some() {
             let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
         }
@@ -147,10 +147,10 @@ impl Process {
         }
     }
 
-    /// Ends the process group. It can end normally while `asked` runs, for at most `patience`. Then
-    /// it gets SIGTERM, and after `term` SIGKILL. `asked` returns true if it asked the server
-    /// itself to end, not only its child processes.
-    pub async fn end(&self, asked: impl Future<Output = bool>, patience: Duration, term: Duration) {
+    /// Ends the process group. Waits at most `timeout` while `asked` runs, so that the group can
+    /// end normally. Then sends SIGTERM, and after `term` SIGKILL. `asked` returns true if it has
+    /// requested the end of the server itself, not only of its child processes.
+    pub async fn end(&self, asked: impl Future<Output = bool>, timeout: Duration, term: Duration) {
         let by_itself = async {
             if asked.await || !self.has_group() {
                 self.all_gone().await;
@@ -158,7 +158,7 @@ impl Process {
             }
             false
         };
-        if !tokio::time::timeout(patience, by_itself).await.unwrap_or(false) {
+        if !tokio::time::timeout(timeout, by_itself).await.unwrap_or(false) {
             self.signal(Signal::Term);
             if tokio::time::timeout(term, self.all_gone()).await.is_err() {
                 tracing::warn!(pid = self.pid, "the upstream server did not end after SIGTERM");

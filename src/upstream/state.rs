@@ -13,13 +13,13 @@ use super::{
 use crate::offload;
 
 /// The timeout of a call that Troupe makes itself.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The temporary file that transfers a storage state between Troupe and a server.
 const STATE_FILE: &str = "troupe-storage-state.json";
 
 /// The state of a session that can be restored in another server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Kept {
+pub struct UpstreamState {
     /// The URLs of its pages, in order.
     pub urls: Vec<String>,
     /// The index of the current page.
@@ -28,7 +28,7 @@ pub struct Kept {
     pub storage: Option<Value>,
 }
 
-impl Kept {
+impl UpstreamState {
     pub(super) fn take_in(&mut self, places: Vec<PageUrls>) {
         for place in places {
             match place {
@@ -104,20 +104,20 @@ fn lists(tools: &[impl AsRef<str>], name: &str) -> bool {
 }
 
 /// A server and its tools.
-pub(super) struct Talk<'a, T> {
+pub(super) struct ServerTools<'a, T> {
     pub client: &'a Client,
     pub tools: &'a [T],
     /// A folder where the server can write files.
     pub folder: &'a Path,
 }
 
-impl<T: AsRef<str>> Talk<'_, T> {
+impl<T: AsRef<str>> ServerTools<'_, T> {
     async fn call(&self, (tool, arguments): Call) -> Result<(), String> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        match self.client.call_tool(tool, arguments, PATIENCE, None).await {
+        match self.client.call_tool(tool, arguments, CALL_TIMEOUT, None).await {
             Ok(ToolResult { value, .. }) if value["isError"] == true => {
                 let said = value["content"][0]["text"].as_str().unwrap_or_default();
                 let line =
@@ -146,8 +146,8 @@ impl<T: AsRef<str>> Talk<'_, T> {
         offload::in_place(text.len(), || serde_json::from_slice(&text).ok())
     }
 
-    /// Restores the saved state: first the storage, so that the pages find it.
-    pub async fn replay(&self, kept: &Kept) -> Replayed {
+    /// Restores the saved state. Restores the storage first, so that pages can read it.
+    pub async fn replay(&self, kept: &UpstreamState) -> Replayed {
         let mut replayed = Replayed::default();
         if kept.is_empty() {
             return replayed;
@@ -203,7 +203,7 @@ impl<T: AsRef<str>> Talk<'_, T> {
     pub async fn close_browser(&self) -> Result<(), Failure> {
         let close = Dialect::of(self.tools).and_then(|dialect| dialect.close);
         if let Some(tool) = close.filter(|tool| lists(self.tools, tool)) {
-            self.client.call_tool(tool, Map::new(), PATIENCE, None).await?;
+            self.client.call_tool(tool, Map::new(), CALL_TIMEOUT, None).await?;
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_latest_urls_of_pages_are_kept() {
-        let mut kept = Kept::default();
+        let mut kept = UpstreamState::default();
         kept.take_in(vec![PageUrls::Current("a".into()), PageUrls::Current("b".into())]);
         assert_eq!(kept.urls, ["b"]);
         let urls = vec!["b".to_owned(), "c".to_owned()];

@@ -14,9 +14,9 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     client::{Client, Failure, OnProgress, ToolResult},
-    content::{self, Files, Heard, PageObservations},
+    content::{self, Files, PageObservations, SeenMessages},
     health::{Event, Health, HealthState, Policy},
-    state::{Kept, Replayed, Talk},
+    state::{Replayed, ServerTools, UpstreamState},
     upstreams::{Running, Upstreams},
 };
 use crate::{
@@ -34,7 +34,7 @@ pub struct Passed {
 
 /// The state of a server, for monitoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vitals {
+pub enum UpstreamHealth {
     Asleep,
     Starting,
     Healthy,
@@ -43,7 +43,7 @@ pub enum Vitals {
     Degraded,
 }
 
-impl Vitals {
+impl UpstreamHealth {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Asleep => "asleep",
@@ -84,12 +84,12 @@ pub struct Upstream {
 /// The last known pages and state of a server.
 #[derive(Default)]
 struct Memory {
-    kept: Kept,
+    kept: UpstreamState,
     /// Whether the storage may have changed since it was last read.
     changed: bool,
     /// The number of the last console message.
     seen: u64,
-    heard: Heard,
+    seen_messages: SeenMessages,
     replayed: Option<Replayed>,
 }
 
@@ -120,7 +120,7 @@ impl Upstream {
     }
 
     /// Sets the state to restore when it starts.
-    pub fn restore(&self, kept: Kept) {
+    pub fn restore(&self, kept: UpstreamState) {
         self.memory().kept = kept;
     }
 
@@ -144,7 +144,7 @@ impl Upstream {
             self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
         let mut memory = self.memory();
         memory.seen = seen;
-        memory.heard.sort_out(&mut found);
+        memory.seen_messages.sort_out(&mut found);
         memory.kept.take_in(std::mem::take(&mut found.places));
         memory.changed |= !reads;
         drop(memory);
@@ -178,12 +178,12 @@ impl Upstream {
     }
 
     /// Returns the last known state of the pages, without a query.
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> UpstreamState {
         self.memory().kept.clone()
     }
 
     /// Returns the state of the pages. Reads the storage if it may have changed.
-    pub async fn look(&self) -> Kept {
+    pub async fn read_state(&self) -> UpstreamState {
         let up = match &*self.status.borrow() {
             ServerStatus::Up(client) => Some(client.clone()),
             _ => None,
@@ -197,25 +197,25 @@ impl Upstream {
         };
         if let Some(client) = up.filter(|_| due)
             && let Some(storage) =
-                self.talk(&client, &self.shared.known_tools()).read_storage().await
+                self.server_tools(&client, &self.shared.known_tools()).read_storage().await
         {
             self.memory().kept.storage = Some(storage);
         }
         self.kept()
     }
 
-    fn talk<'a, T>(&'a self, client: &'a Client, tools: &'a [T]) -> Talk<'a, T> {
-        Talk { client, tools, folder: &self.folder }
+    fn server_tools<'a, T>(&'a self, client: &'a Client, tools: &'a [T]) -> ServerTools<'a, T> {
+        ServerTools { client, tools, folder: &self.folder }
     }
 
-    pub fn vitals(&self) -> Vitals {
+    pub fn health(&self) -> UpstreamHealth {
         match &*self.status.borrow() {
-            ServerStatus::Asleep | ServerStatus::Ended => Vitals::Asleep,
-            ServerStatus::Starting => Vitals::Starting,
-            ServerStatus::Up(_) => Vitals::Healthy,
-            ServerStatus::Unhealthy => Vitals::Unhealthy,
-            ServerStatus::Restarting => Vitals::Restarting,
-            ServerStatus::Degraded(_) => Vitals::Degraded,
+            ServerStatus::Asleep | ServerStatus::Ended => UpstreamHealth::Asleep,
+            ServerStatus::Starting => UpstreamHealth::Starting,
+            ServerStatus::Up(_) => UpstreamHealth::Healthy,
+            ServerStatus::Unhealthy => UpstreamHealth::Unhealthy,
+            ServerStatus::Restarting => UpstreamHealth::Restarting,
+            ServerStatus::Degraded(_) => UpstreamHealth::Degraded,
         }
     }
 
@@ -298,10 +298,10 @@ impl Upstream {
         let client = running.client.clone();
         *self.running.lock().await = Some(running);
         let kept = self.kept();
-        let replayed = self.talk(&client, &self.shared.known_tools()).replay(&kept).await;
+        let replayed = self.server_tools(&client, &self.shared.known_tools()).replay(&kept).await;
         let mut memory = self.memory();
         memory.seen = 0;
-        memory.heard = Heard::default();
+        memory.seen_messages = SeenMessages::default();
         memory.replayed = Some(replayed);
         Ok(client)
     }
@@ -340,26 +340,26 @@ impl Upstream {
         }
     }
 
-    /// Ends what is left of a server that died, and returns the error for its calls.
+    /// Ends the remaining processes of a server that died, and returns the error for its calls.
     async fn clean_up(&self) -> TroupeError {
         self.status.send_replace(ServerStatus::Restarting);
         let Some(running) = self.running.lock().await.take() else {
             return unavailable("the upstream server has ended");
         };
         running.end(async {}, Duration::ZERO, self.shared.config().term_timeout).await;
-        unavailable(running.last_words().await)
+        unavailable(running.last_output().await)
     }
 
-    async fn end_running(&self, patience: Duration) {
+    async fn end_running(&self, timeout: Duration) {
         let Some(running) = self.running.lock().await.take() else { return };
         let client = running.client.clone();
         let tools = self.shared.known_tools();
         let asked = async {
-            if let Err(failure) = self.talk(&client, &tools).close_browser().await {
+            if let Err(failure) = self.server_tools(&client, &tools).close_browser().await {
                 tracing::debug!(%failure, "the browser of the upstream server was not closed");
             }
         };
-        running.end(asked, patience, self.shared.config().term_timeout).await;
+        running.end(asked, timeout, self.shared.config().term_timeout).await;
     }
 
     /// Ends the server normally: its browser, the server itself, and its child processes.

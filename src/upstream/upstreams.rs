@@ -1,4 +1,5 @@
-//! What the upstream servers of all sessions share: the command, the tools, the ports in use.
+//! The state that the upstream servers of all sessions share: the command, the list of tools, and
+//! the ports in use.
 
 use std::{
     future::Future,
@@ -21,7 +22,7 @@ use super::{
     ports::{Port, Ports},
     process::{self, Process},
     stdio,
-    supervisor::{Upstream, Vitals, degraded, unavailable},
+    supervisor::{Upstream, UpstreamHealth, degraded, unavailable},
 };
 use crate::{
     config::{Config, UpstreamConfig, UpstreamTransport},
@@ -59,20 +60,20 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub async fn last_words(&self) -> String {
-        self.process.last_words().await
+    pub async fn last_output(&self) -> String {
+        self.process.last_output().await
     }
 
     /// Ends the server and its child processes. It can clean up while `asked` runs. Then the
     /// connection is closed, which ends a server over stdio.
-    pub async fn end(&self, asked: impl Future<Output = ()>, patience: Duration, term: Duration) {
+    pub async fn end(&self, asked: impl Future<Output = ()>, timeout: Duration, term: Duration) {
         let asked = async {
             asked.await;
             self.client.shut().cancel();
             self.client.gone().cancelled().await;
             self.port.is_none()
         };
-        self.process.end(asked, patience, term).await;
+        self.process.end(asked, timeout, term).await;
         self.client.gone().cancel();
     }
 }
@@ -96,7 +97,7 @@ enum Trial {
     Degraded(TroupeError),
 }
 
-/// What all upstream servers share.
+/// The state that all upstream servers share.
 pub struct Upstreams {
     config: UpstreamConfig,
     command: Command,
@@ -161,7 +162,7 @@ impl Upstreams {
     }
 
     /// Creates the server of the session `id`. The first call starts it.
-    pub fn attend(self: &Arc<Self>, id: Arc<str>) -> Arc<Upstream> {
+    pub fn add_server(self: &Arc<Self>, id: Arc<str>) -> Arc<Upstream> {
         let upstream = Arc::new(Upstream::new(self.clone(), id));
         let mut all = self.all.lock();
         all.retain(|known| known.strong_count() > 0);
@@ -170,9 +171,9 @@ impl Upstreams {
     }
 
     /// Returns the states of the servers of all sessions.
-    pub fn vitals(&self) -> Vec<Vitals> {
+    pub fn health_states(&self) -> Vec<UpstreamHealth> {
         let all = self.all.lock();
-        all.iter().filter_map(Weak::upgrade).map(|upstream| upstream.vitals()).collect()
+        all.iter().filter_map(Weak::upgrade).map(|upstream| upstream.health()).collect()
     }
 
     /// Returns why the last start failed; `None` if it succeeded.
@@ -348,9 +349,9 @@ impl Upstreams {
     pub(super) async fn launch(&self, id: &str) -> Result<Running> {
         let started = tokio::time::timeout(self.config.start_timeout, self.start(id)).await;
         let started = started.unwrap_or_else(|_| {
-            let patience = self.config.start_timeout;
+            let timeout = self.config.start_timeout;
             Err(unavailable(format!(
-                "`{}` was not ready within {patience:?}",
+                "`{}` was not ready within {timeout:?}",
                 self.command.program()
             ))
             .suggestion("if it is downloaded first, raise --upstream-start-timeout"))
@@ -390,7 +391,7 @@ impl Upstreams {
             let program = self.command.program();
             return Err(unavailable(format!(
                 "the handshake with `{program}` failed: {failure}; {}",
-                process.last_words().await
+                process.last_output().await
             )));
         }
         let port_number = port.as_ref().map(|port| port.number);
@@ -430,7 +431,7 @@ impl Upstreams {
         id: &str,
         folder: &Path,
     ) -> Result<(Process, Arc<Client>, Option<Port>)> {
-        let mut last_words = String::new();
+        let mut last_output = String::new();
         for _ in 0..PORT_ATTEMPTS {
             let none = || unavailable("no port from 20000 to 39999 is free");
             let port = self.ports.take(id).ok_or_else(none)?;
@@ -444,14 +445,14 @@ impl Upstreams {
                 () = process.exited().cancelled() => {}
             }
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
-            last_words = process.last_words().await;
+            last_output = process.last_output().await;
             // If its port is still free, it ended for another reason.
             if port.is_free() {
                 break;
             }
         }
         let program = self.command.program();
-        Err(unavailable(format!("`{program}` ended before it listened on its port: {last_words}")))
+        Err(unavailable(format!("`{program}` ended before it listened on its port: {last_output}")))
     }
 
     fn take_tools(&self, listed: Vec<Value>) {

@@ -14,7 +14,7 @@ use crate::{
         lifecycle::{AttachedWorker, Backend, PageInfo, Readiness, Session, SessionWorker},
         persistence::{SavedPage, SavedSession, SessionOrigin, StorageState},
     },
-    upstream::{Kept, OnProgress, Passed, Replayed, Upstream, Upstreams},
+    upstream::{OnProgress, Passed, Replayed, Upstream, UpstreamState, Upstreams},
 };
 
 #[async_trait]
@@ -29,7 +29,7 @@ impl Backend for Upstreams {
         _: &ContextConfig,
         _: &SessionOrigin,
     ) -> AttachedWorker {
-        AttachedWorker { worker: Upstreams::attend(&self, id.clone()), pages: None }
+        AttachedWorker { worker: Upstreams::add_server(&self, id.clone()), pages: None }
     }
 
     /// Does nothing: the first calls start the servers.
@@ -61,7 +61,10 @@ impl SessionWorker for Upstream {
             SessionOrigin::New(None) => {}
             SessionOrigin::New(Some(state)) => {
                 let state = state.unmasked(session.secrets.vault());
-                self.restore(Kept { storage: serde_json::to_value(state).ok(), ..Kept::default() });
+                self.restore(UpstreamState {
+                    storage: serde_json::to_value(state).ok(),
+                    ..UpstreamState::default()
+                });
             }
             SessionOrigin::Resumed(saved) => self.restore(kept(&saved)),
         }
@@ -75,7 +78,7 @@ impl SessionWorker for Upstream {
     }
 
     async fn save_state(&self, session: &Session, _thorough: bool) -> bool {
-        let Kept { urls, current, storage } = Self::look(self).await;
+        let UpstreamState { urls, current, storage } = Self::read_state(self).await;
         let storage = storage.and_then(|state| serde_json::from_value::<StorageState>(state).ok());
         let StorageState { cookies, origins } = storage.unwrap_or_default();
         session.record_state(SavedSession {
@@ -116,12 +119,12 @@ fn page_id(place: usize) -> String {
 }
 
 /// Returns the state to restore in a server.
-fn kept(saved: &SavedSession) -> Kept {
+fn kept(saved: &SavedSession) -> UpstreamState {
     let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
     let is_current =
         |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));
     let state = StorageState { cookies: saved.cookies.clone(), origins: saved.origins.clone() };
-    Kept {
+    UpstreamState {
         current: pages.iter().position(is_current).unwrap_or_default(),
         urls: pages.into_iter().map(|page| page.url.clone()).collect(),
         storage: (state != StorageState::default())

@@ -2,7 +2,8 @@
 //! and the endpoints for monitoring, all behind one guard.
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
-//! `streamable` and `websocket` speak MCP, `api` serves programs without an MCP client.
+//! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP
+//! client.
 
 mod api;
 mod batch;
@@ -48,7 +49,7 @@ use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
     server::Server,
-    upstream::Vitals,
+    upstream::UpstreamHealth,
 };
 
 /// How long pending responses may take when the server stops.
@@ -200,8 +201,8 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         .with_state(state)
 }
 
-/// Whether the server can serve a session. A client that asks by a foreign `Host` learns nothing
-/// else: it may be a web page.
+/// Responds whether the server can serve a session. A request with a foreign `Host` gets no further
+/// information, because a web page may have sent it.
 async fn health(
     State(state): State<ServerState>,
     foreign: Option<Extension<ForeignHost>>,
@@ -216,13 +217,13 @@ async fn health(
     let mut body =
         json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
     if let Some(upstreams) = state.server.registry().upstreams() {
-        let vitals = upstreams.vitals();
-        for name in &vitals {
-            let count = body["upstreams"][name.as_str()].as_u64().unwrap_or_default();
-            body["upstreams"][name.as_str()] = (count + 1).into();
+        let states = upstreams.health_states();
+        for state in &states {
+            let count = body["upstreams"][state.as_str()].as_u64().unwrap_or_default();
+            body["upstreams"][state.as_str()] = (count + 1).into();
         }
-        // Others are served.
-        if vitals.contains(&Vitals::Degraded) {
+        // Some sessions can still be served.
+        if states.contains(&UpstreamHealth::Degraded) {
             body["status"] = "degraded".into();
         }
     }
