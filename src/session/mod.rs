@@ -4,8 +4,8 @@
 //! The folders, in the order of their imports (each uses only the ones before it):
 //! - `persistence` has the saved form of a session, and the cache of its last known state.
 //! - `lifecycle` has [`Session`], [`SessionManager`] (creates, finds, expires and ends sessions)
-//!   and [`Connection`] (an
-//!   attached client and its sessions). It also saves and restores the state of sessions.
+//!   and [`Connection`] (an attached client and its sessions). It also saves and restores the
+//!   state of sessions.
 //! - `backends` implements what a session does: in Troupe's own browsers, or in an upstream server
 //!   for each session.
 //!

@@ -51,18 +51,18 @@ impl<B: ?Sized> CrashHistory<B> {
     /// `is_dedicated`, each counts. After too many crashes, returns when the next start may be
     /// tried.
     fn record(&self, browser: &Arc<B>, is_dedicated: bool, now: Millis) -> Option<Millis> {
-        let mut deaths = self.0.lock();
+        let mut crashes = self.0.lock();
         if is_dedicated
-            || !deaths
+            || !crashes
                 .iter()
                 .any(|(known, _)| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(browser)))
         {
-            deaths.push_back((Arc::downgrade(browser), now));
+            crashes.push_back((Arc::downgrade(browser), now));
         }
-        while deaths.front().is_some_and(|(_, at)| at + CRASH_WINDOW <= now) {
-            deaths.pop_front();
+        while crashes.front().is_some_and(|(_, at)| at + CRASH_WINDOW <= now) {
+            crashes.pop_front();
         }
-        let (_, first) = *deaths.get(deaths.len().checked_sub(MAX_CRASHES)?)?;
+        let (_, first) = *crashes.get(crashes.len().checked_sub(MAX_CRASHES)?)?;
         Some(first + CRASH_WINDOW)
     }
 }
@@ -72,7 +72,7 @@ pub struct Browsers {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     pool: Arc<BrowserPool>,
-    deaths: CrashHistory<dyn Browser>,
+    crashes: CrashHistory<dyn Browser>,
     warm: Mutex<VecDeque<WarmContext>>,
     /// Held while contexts are created in advance.
     warming: tokio::sync::Mutex<()>,
@@ -107,7 +107,7 @@ impl Browsers {
             pool: BrowserPool::new(engine, pool_of(&config)),
             config,
             clock,
-            deaths: CrashHistory::default(),
+            crashes: CrashHistory::default(),
             warm: Mutex::default(),
             warming: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
@@ -332,7 +332,7 @@ impl SessionWorker for BrowserWorker {
             let died =
                 self.browser().filter(|browser| is_dedicated || browser.gone().is_cancelled());
             let too_many = died.as_ref().and_then(|browser| {
-                self.browsers.deaths.record(browser, is_dedicated, session.clock.now())
+                self.browsers.crashes.record(browser, is_dedicated, session.clock.now())
             });
             match (lost, too_many) {
                 (Some(error), _) if !was_made => return error,
@@ -432,13 +432,13 @@ mod tests {
 
     #[test]
     fn the_third_crash_within_a_minute_pauses_restarts() {
-        let deaths = CrashHistory::default();
+        let crashes = CrashHistory::default();
         let browsers: Vec<Arc<u8>> = (0..5).map(Arc::new).collect();
-        assert_eq!(deaths.record(&browsers[0], false, 0), None);
-        assert_eq!(deaths.record(&browsers[0], false, 1), None, "each session reports it");
-        assert_eq!(deaths.record(&browsers[1], false, 30_000), None);
-        assert_eq!(deaths.record(&browsers[2], false, 59_999), Some(60_000));
-        assert_eq!(deaths.record(&browsers[3], false, 60_001), Some(90_000));
-        assert_eq!(deaths.record(&browsers[4], false, 200_000), None);
+        assert_eq!(crashes.record(&browsers[0], false, 0), None);
+        assert_eq!(crashes.record(&browsers[0], false, 1), None, "each session reports it");
+        assert_eq!(crashes.record(&browsers[1], false, 30_000), None);
+        assert_eq!(crashes.record(&browsers[2], false, 59_999), Some(60_000));
+        assert_eq!(crashes.record(&browsers[3], false, 60_001), Some(90_000));
+        assert_eq!(crashes.record(&browsers[4], false, 200_000), None);
     }
 }

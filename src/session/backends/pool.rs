@@ -261,7 +261,7 @@ mod tests {
         let pool = BrowserPool::new(Arc::new(Starting), config);
         let mut taking = pin!(pool.lease());
         assert!(taking.as_mut().now_or_never().is_none());
-        assert!(pool.running.try_lock().is_err(), "the lock is leases during the start");
+        assert!(pool.running.try_lock().is_err(), "the lock is held during the start");
         assert_eq!(pool.counts().running, 0);
     }
 }

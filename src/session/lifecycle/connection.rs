@@ -205,8 +205,7 @@ impl Connection {
         let (open, last) = self.created(manager);
         match (&*open, last.map(|last| manager.get(&last))) {
             ([only], _) => self.session(manager, only).await,
-            // The client should learn that its session has expired, and not continue in an empty
-            // one.
+            // Report that the session has expired, instead of continuing in an empty one.
             ([], Some(Err(expired))) if expired.code == ErrorCode::SessionExpired => Err(expired),
             ([], _) => self.implicit_session(manager).await,
             (several, _) => Err(TroupeError::new(

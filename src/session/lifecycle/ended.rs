@@ -104,7 +104,7 @@ impl EndedSessions {
         match self.last(id).map(|ended| ended.reason) {
             Some(EndReason::Expired) => expired(id),
             Some(EndReason::Closed) => missing(id, format!("session `{id}` was closed"), "closed"),
-            // The store knows whether it can be resumed.
+            // `add_resume_hint` adds whether it can be resumed.
             Some(EndReason::Released) | None => unknown(id),
         }
     }

@@ -247,7 +247,7 @@ impl SessionManager {
         self.backend.clone().admit().await?;
         let slot = self.acquire_slot().await?;
         let session = self.new_session(slot, true, options);
-        // If the creation is canceled, nobody knows the id: the session is ended.
+        // If the creation is canceled, no client has the id, so the session is ended.
         let unused = scopeguard::guard((), |()| self.release_unused(&session));
         session.wait_created().await?;
         ScopeGuard::into_inner(unused);
@@ -271,7 +271,7 @@ impl SessionManager {
         }
     }
 
-    /// Creates the implicit session of a connection in `place`. Calls to it wait for the browser.
+    /// Creates the implicit session of a connection in `slot`. Calls to it wait for the browser.
     pub(super) fn create_implicit(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Arc<Session> {
         self.new_session(slot, false, CreateOptions::default())
     }
@@ -387,12 +387,12 @@ impl SessionManager {
                 () = living.ended.cancelled() => {}
             }
         });
-        let tended = session.clone();
+        let supervised = session.clone();
         self.tasks.spawn(async move {
             tokio::select! {
-                () = tended.save_after_calls() => {}
-                () = tended.ended.cancelled() => {}
-                () = tended.wait_failed() => {}
+                () = supervised.save_after_calls() => {}
+                () = supervised.ended.cancelled() => {}
+                () = supervised.wait_failed() => {}
             }
         });
         if session.expires_at().is_some() {

@@ -35,7 +35,7 @@ impl Session {
         {
             tracing::warn!(session = &*self.id, %error, "the cookies were not restored");
         }
-        let written = self.write_storage(writings(&pages, &saved.origins), false).await;
+        let written = self.write_storage(writes(&pages, &saved.origins), false).await;
         if let Err(error) = written {
             if self.open_context()?.cookies().await.is_err() {
                 return Err(error);
@@ -68,8 +68,8 @@ static BLANK: SavedPage =
 
 /// Returns the storage to write from each page: sessionStorage from its page, everything else from
 /// the first page.
-fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<StorageWrite> {
-    let mut writings = Vec::with_capacity(pages.len());
+fn writes(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<StorageWrite> {
+    let mut writes = Vec::with_capacity(pages.len());
     for (at, (page, saved)) in pages.iter().enumerate() {
         let mut writing = StorageWrite {
             page: page.clone(),
@@ -87,7 +87,7 @@ fn writings(pages: &[(Arc<Page>, &SavedPage)], origins: &[OriginState]) -> Vec<S
         }
         // Storage of files cannot be written: they have no origin.
         writing.origins.retain(|state| EmptyPage::of(&state.origin).is_ok());
-        writings.push(writing);
+        writes.push(writing);
     }
-    writings
+    writes
 }

@@ -278,7 +278,7 @@ impl SessionManager {
         let Some(id) = error.session_id.clone().filter(|_| unknown) else { return error };
         let filter = SessionFilter { id: Some(id.clone()), ..SessionFilter::default() };
         let row = self.store.sessions(filter).await.ok().and_then(|rows| rows.into_iter().next());
-        // For all but its owner, a suspended implicit session does not exist.
+        // A suspended implicit session is visible only to its owner.
         match row.filter(|row| !self.owners.has_owner(&row.id)) {
             Some(row) if row.used_by.is_some() => self.in_use_error(&row),
             None => error,

@@ -189,7 +189,7 @@ pub struct Session {
     screenshots: StoredScreenshots,
     /// Texts that were typed into password fields, which are never written to disk or logs.
     pub secrets: Arc<Secrets>,
-    /// What a set of tools remembers of the session.
+    /// The state that a set of tools keeps for the session.
     tool_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// A notice to add to the result of the next call.
     notice: Mutex<Option<String>>,
@@ -480,8 +480,8 @@ impl Session {
         self.pages.opened()
     }
 
-    /// Returns the pages that opened after the first `before`. Waits for the `asked` pages that a
-    /// page is opening, at most as long as for requests.
+    /// Returns the pages that opened after the first `before` pages. Waits until `asked` of them
+    /// have opened, at most as long as an action waits for requests.
     pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
         if asked > 0 {
             let _ = tokio::time::timeout(
@@ -509,7 +509,8 @@ impl Session {
         self.news.advance();
     }
 
-    /// Returns what a set of tools remembers of the session. Only one set can remember something.
+    /// Returns the state that a set of tools keeps for the session. Only one set can have such a
+    /// state.
     pub fn tool_state<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
         let state = self.tool_state.get_or_init(|| Arc::new(T::default())).clone();
         state.downcast().unwrap_or_default()
