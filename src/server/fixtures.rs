@@ -28,10 +28,10 @@ use super::person::is_stateless;
 
 /// A red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-/// No sound.
+/// An empty sound file.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 const TEMPLATE: &str = "test://template/{id}/data";
-/// The suite wants to see notifications come one by one.
+/// The suite requires that notifications arrive one after another.
 const PAUSE: Duration = Duration::from_millis(50);
 
 static FIXTURES: LazyLock<Option<Value>> = LazyLock::new(|| {
@@ -52,7 +52,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A part of the table in the protocol's form.
+/// Converts a part of the table into a type of the protocol.
 fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorData> {
     serde_json::from_value(value.clone())
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -218,7 +218,7 @@ async fn run(
             let (action, content) = (json!(result.action), json!(result.content));
             said(format!("Elicitation completed: action={}, content={content}", text(&action)))
         }
-        Ok(_) => Err(ErrorData::internal_error("another answer was awaited", None)),
+        Ok(_) => Err(ErrorData::internal_error("the answer is of an unexpected type", None)),
         Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into()),
     }
 }
@@ -227,7 +227,8 @@ fn declares(context: &RequestContext<RoleServer>, capability: &str) -> bool {
     !json!(context.client_capabilities())[capability].is_null()
 }
 
-/// What a call in rounds must be answered with; `None` where nothing is missing any more.
+/// Returns the next request for input of a call that takes several rounds. Returns `None` when no
+/// input is missing.
 fn next_round(
     fixture: &Value,
     responses: &Option<InputResponses>,
@@ -269,7 +270,8 @@ fn next_round(
     Ok(Some(InputRequiredResult::new(Some(asked), state)))
 }
 
-/// The state of a round, which nobody can make up who does not know this process.
+/// Returns the request state of a round. It contains a hash with a random key of this process, so
+/// that a client cannot forge it.
 fn sealed(name: &str, round: usize) -> String {
     static SEAL: LazyLock<uuid::Uuid> = LazyLock::new(uuid::Uuid::new_v4);
     let mut hasher = DefaultHasher::new();

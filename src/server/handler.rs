@@ -511,7 +511,8 @@ fn cancelled() -> ErrorData {
     ErrorData::internal_error("the call was canceled", None)
 }
 
-/// The error of a call that was interrupted because the server stopped or the client disconnected.
+/// Returns the error of a call that was interrupted because the server stopped or the client
+/// disconnected.
 fn ended() -> TroupeError {
     TroupeError::new(
         ErrorCodeOfTool::ServerUnavailable,

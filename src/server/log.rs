@@ -24,7 +24,7 @@ impl ClientLogLevel {
         *self.0.lock() = Some(level);
     }
 
-    /// The level for one request: its own (2026-07-28), or that of the connection.
+    /// Returns the level for one request: its own (2026-07-28), or that of the connection.
     fn of(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
         context.meta.log_level().or_else(|| *self.0.lock())
     }
@@ -55,7 +55,7 @@ impl ClientLogLevel {
     }
 }
 
-/// The severity as in RFC 5424, but in ascending order.
+/// Returns a number that increases with the severity. RFC 5424 numbers the levels in reverse.
 fn severity(level: LoggingLevel) -> u8 {
     match level {
         LoggingLevel::Debug => 0,

@@ -50,7 +50,7 @@ impl ElicitingUser {
         Some(InputRequiredResult::from_input_requests(requests))
     }
 
-    /// Whether the client can show a form.
+    /// Returns whether the client can show a form.
     fn can_ask(&self) -> bool {
         let elicitation = self.context.client_capabilities().and_then(|client| client.elicitation);
         // A client that declares no mode supports forms.
@@ -173,7 +173,7 @@ impl Person for ElicitingUser {
     }
 }
 
-/// Whether the client uses a stateless revision, in which a server sends no requests.
+/// Returns whether the client uses a stateless revision, in which a server sends no requests.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }

@@ -11,9 +11,9 @@ use serde_saphyr::Spanned;
 
 use super::print;
 
-/// A larger file is no prompt.
+/// Maximum size of a prompt file in bytes.
 const LARGEST: usize = 256 * 1024;
-/// What holds a template in place of its name: errors tell it.
+/// The name under which each template is registered. Error messages contain it.
 pub(super) const TEMPLATE: &str = "prompt";
 
 #[derive(Deserialize)]
@@ -56,7 +56,8 @@ pub struct PromptArgument {
 }
 
 impl PromptArgument {
-    /// A password, which is not inserted into the text because the caller knows it.
+    /// Returns whether it is a password. A password is not inserted into the text, because the
+    /// caller knows it.
     pub(super) fn is_secret(&self) -> bool {
         let name = self.name.to_lowercase();
         ["password", "passphrase", "secret"].iter().any(|word| name.ends_with(word))
@@ -97,7 +98,7 @@ impl Prompt {
         if !is_name(&written.name.value) {
             return Err(FileError::at(
                 line(&written.name.referenced),
-                format!("`{}` is no name: it must be a word", written.name.value),
+                format!("`{}` is not a name: it must be one word", written.name.value),
             ));
         }
         let mut names = HashSet::new();
@@ -113,7 +114,7 @@ impl Prompt {
                 ));
             }
             if !names.insert(name) {
-                return Err(FileError::at(at, format!("the argument `{name}` is there twice")));
+                return Err(FileError::at(at, format!("the argument `{name}` is defined twice")));
             }
         }
         let mut compiled = Template::compile(&written.template.value).map_err(|error| {
@@ -127,7 +128,7 @@ impl Prompt {
             let lines = written.template.value.lines().count().max(1);
             let inside = error.pos().map_or(1, |(line, _)| line.min(lines)) as u64;
             let reason = error.reason().to_string();
-            // The parser goes on to tell all that could have stood there.
+            // Omits the list of everything that the parser expected.
             let reason = reason.split(": expected ").next().unwrap_or_default();
             FileError::at(
                 begin + inside - u64::from(!is_block),
@@ -156,14 +157,14 @@ impl Prompt {
     }
 }
 
-/// Whether a line of YAML ends with a block indicator (`|`, `>-`): the block begins in the next
-/// line.
+/// Returns whether a line of YAML ends with a block indicator (`|`, `>-`): the block begins in the
+/// next line.
 fn ends_in_block(line: &str) -> bool {
     let mark = line.trim_end().rsplit([' ', ':']).next().unwrap_or_default();
     mark.starts_with(['|', '>'])
 }
 
-/// The names whose entries the template goes through at its top: `{{#each name}}`.
+/// Returns the names that the template iterates over at its top level: `{{#each name}}`.
 fn iterated(template: &Template) -> HashSet<String> {
     let blocks = template.elements.iter().filter_map(|element| match element {
         TemplateElement::HelperBlock(block) => Some(block),

@@ -30,9 +30,9 @@ const BUILT_IN: &[&str] = &[
 
 /// Replaces a password in a rendered prompt.
 const REDACTED: &str = "[REDACTED]";
-/// A folder with more files is not one of prompts.
+/// Maximum number of files in a folder of prompts.
 const MOST_FILES: usize = 1000;
-/// Characters of a rendered prompt.
+/// Maximum length of a rendered prompt in bytes.
 const LONGEST: usize = 1024 * 1024;
 
 /// The prompts of a server, by name.
@@ -40,12 +40,16 @@ const LONGEST: usize = 1024 * 1024;
 pub struct Prompts(Vec<Prompt>);
 
 impl Prompts {
-    /// The built-in ones, and those of `folder`; one of the same name takes a built-in one's place.
+    /// Loads the built-in prompts and those of `folder`, which replace built-in prompts of the same
+    /// name.
     pub fn load(folder: Option<&Path>) -> Result<Self> {
         let mut prompts = Vec::new();
         for text in BUILT_IN {
             let prompt = Prompt::parse(text).map_err(|error| {
-                TroupeError::new(ErrorCode::InternalError, format!("a built-in prompt: {error}"))
+                TroupeError::new(
+                    ErrorCode::InternalError,
+                    format!("a built-in prompt is invalid: {error}"),
+                )
             })?;
             prompts.push(prompt);
         }
@@ -93,7 +97,7 @@ fn wrong(file: &str, line: Option<u64>, problem: &str) -> TroupeError {
     TroupeError::new(ErrorCode::InvalidParameters, format!("--prompts: {file}{place}: {problem}"))
 }
 
-/// The YAML files of a folder, in the order of their names.
+/// Returns the YAML files of a folder, sorted by name.
 fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let shown = folder.display().to_string();
     let unreadable = |error: std::io::Error| wrong(&shown, None, &error.to_string());
@@ -117,7 +121,7 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
 }
 
 impl Prompt {
-    /// The text for these arguments.
+    /// Renders the prompt with these arguments.
     pub fn render(&self, given: Map<String, Value>) -> Result<String> {
         let (data, texts) = self.data(given)?;
         let rendered = print::printing(&self.template, texts).render(file::TEMPLATE, &data);
@@ -126,7 +130,7 @@ impl Prompt {
                 RenderErrorReason::NestedError(inner) => inner.to_string(),
                 reason => reason.to_string(),
             };
-            self.refusal(&format!("the template cannot be filled in: {reason}"))
+            self.refusal(&format!("the template cannot be rendered: {reason}"))
         })?;
         if text.len() > LONGEST {
             return Err(self.refusal(&format!("the text has more than {LONGEST} bytes")));
@@ -138,8 +142,8 @@ impl Prompt {
         TroupeError::new(ErrorCode::InvalidParameters, format!("prompt `{}`: {problem}", self.name))
     }
 
-    /// The data for the template: checked, with defaults, without passwords. Also returns the
-    /// original texts of parsed arguments.
+    /// Returns the data for the template: checked, with defaults, without passwords. Also returns
+    /// the original texts of parsed arguments.
     fn data(
         &self,
         mut given: Map<String, Value>,

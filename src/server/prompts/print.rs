@@ -36,8 +36,8 @@ pub(super) fn prepare(template: &mut Template) {
     }
 }
 
-/// `handlebars` with what prints values; an argument that was given as a text is printed as that
-/// one of `texts`.
+/// Returns a registry with the helper that prints values. An argument that was passed as a text is
+/// printed as its entry in `texts`.
 pub(super) fn printing<'a>(
     handlebars: &'a Handlebars<'static>,
     texts: HashMap<String, String>,
@@ -65,7 +65,7 @@ impl HelperDef for PrintHelper {
             out.write(text)?;
             return Ok(());
         }
-        // As Handlebars has it in JavaScript: the key of an array's entry is its index.
+        // As in Handlebars for JavaScript: the key of an array's entry is its index.
         let is_key = value.relative_path().is_some_and(|path| path == "@key");
         if is_key && value.value().is_null() {
             out.write(&render.evaluate(context, "@index")?.render())?;

@@ -72,7 +72,7 @@ fn not_found(uri: &str, problem: &str) -> ErrorData {
     ErrorData::resource_not_found(problem.to_owned(), Some(json!({"uri": uri})))
 }
 
-/// The error for a resource that does not exist or cannot be read now.
+/// Returns the error for a resource that does not exist or cannot be read now.
 fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
     let data = json!({"uri": uri, "error": error});
     match error.code {

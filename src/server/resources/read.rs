@@ -173,7 +173,7 @@ pub(super) fn screenshot_uri(session: &Session, taken: &Screenshot) -> ResourceU
     ResourceUri::new(&session.id, kind)
 }
 
-/// The fields of a screenshot besides the picture.
+/// Returns the fields of a screenshot besides the picture.
 pub(super) fn about(taken: &Screenshot) -> Value {
     json!({
         "width": taken.width,

@@ -20,7 +20,7 @@ pub(super) type ResourceRevision = Option<u64>;
 
 /// A client that receives notifications.
 pub(super) trait NotificationSink: Send + Sync {
-    /// The current subscriptions of the client, with the state of each resource when it was
+    /// Returns the current subscriptions of the client, with the state of each resource when it was
     /// subscribed to.
     fn subscribed(&self) -> HashMap<String, ResourceRevision>;
     /// Advances when the subscriptions change.
@@ -42,7 +42,7 @@ pub(super) async fn watch(
     loop {
         // Subscribe before the state is read, so that no change is missed.
         let mut resubscribed = sink.resubscribed().changes();
-        let mut acquainted = connection.news().changes();
+        let mut known_sessions = connection.news().changes();
         let sessions = connection.sessions(manager);
         let mut changes: Vec<_> = sessions.iter().map(|session| session.news().changes()).collect();
 
@@ -71,7 +71,7 @@ pub(super) async fn watch(
         };
         tokio::select! {
             _ = resubscribed.changed() => {}
-            _ = acquainted.changed() => {}
+            _ = known_sessions.changed() => {}
             () = session_changed => {}
         }
     }
