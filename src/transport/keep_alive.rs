@@ -16,8 +16,8 @@ const PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// Has the system close `stream` within about a minute after its peer has disappeared. The defaults
-/// of Linux take more than eleven minutes.
+/// Makes the system close `stream` within about a minute after its peer has disappeared. The
+/// defaults of Linux take more than eleven minutes.
 pub(super) fn watch(stream: &TcpStream) {
     let probes = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL).with_retries(PROBES);
     let socket = SockRef::from(stream);

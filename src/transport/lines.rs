@@ -128,8 +128,8 @@ mod tests {
 
     use super::*;
 
-    /// A client that sends `input` in pieces and goes: everything is read, and nothing is read for
-    /// ever.
+    /// Reads the messages of a client that sends `input` in pieces and disconnects. Returns the
+    /// number of messages. Does not return if the end of the input is missed.
     async fn read_all(input: Vec<u8>, pieces: usize) -> usize {
         let (mut client, read) = tokio::io::duplex(pieces.max(1));
         let mut lines =

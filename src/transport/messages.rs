@@ -182,7 +182,7 @@ mod tests {
         assert!(matches!(messages[..], [Ok(_), Err(_), Ok(_)]), "{messages:?}");
     }
 
-    /// JSON that looks like a message, with anything in the places that count.
+    /// JSON in the form of a message, with arbitrary values in its fields.
     fn almost_a_message() -> impl Strategy<Value = Vec<u8>> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -211,7 +211,7 @@ mod tests {
                     .prop_map(|fields| Value::Object(fields.into_iter().collect())),
             ]
         });
-        // Cut anywhere, or with a byte of its own kind in the middle.
+        // Truncated, or with an arbitrary byte inside.
         (value, any::<proptest::sample::Index>(), any::<Option<u8>>()).prop_map(
             |(value, at, byte)| {
                 let mut text = value.to_string().into_bytes();

@@ -24,7 +24,7 @@ use crate::{
 struct LifetimeLog(Instant);
 
 impl LifetimeLog {
-    /// `url`: the URL for clients; `None` over stdio.
+    /// Logs the start. `url` is the URL for clients, `None` over stdio.
     fn begin(url: Option<&str>) -> Self {
         let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
         tracing::info!(version, pid, url, "the server has started");
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// The token that clients must send, if there is one.
+    /// Returns the token that clients must send, if there is one.
     pub fn token(&self) -> Option<&Token> {
         match self {
             Self::Stdio(_) | Self::Proxy(_) => None,

@@ -54,7 +54,7 @@ impl Token {
         }
         let unavailable = |why: String| {
             wrong(format!("no token file can be used: {why}")).suggestion(
-                "name one with --auth-token-file, or serve this machine without a token with --no-auth",
+                "pass a file with --auth-token-file, or accept local clients without a token with --no-auth",
             )
         };
         let path =
@@ -70,7 +70,7 @@ impl Token {
         Self::parse(&text, Some(path))
     }
 
-    /// Reads the user's token file, if it exists: a client on the machine of the server.
+    /// Reads the user's token file, if it exists. For clients on the server's machine.
     pub(super) async fn of_this_user() -> Option<Self> {
         let path = path()?;
         let text = tokio::fs::read_to_string(&path).await.ok()?;
@@ -93,14 +93,14 @@ impl Token {
         self.file.as_deref()
     }
 
-    /// The value of the `Authorization` header.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("Bearer {}", self.text)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// Whether a request carries the token. The comparison takes constant time.
+    /// Returns whether a request carries the token. The comparison takes constant time.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(given) = headers.get(header::AUTHORIZATION) else { return false };
         let (scheme, token) = given.as_bytes().split_at(given.len().min("Bearer ".len()));
@@ -133,8 +133,7 @@ fn read_or_create(path: &Path) -> io::Result<String> {
     let mut file = options.open(&draft)?;
     private::restrict(&draft)?;
     file.write_all(format!("{}{}\n", random(), random()).as_bytes())?;
-    // The link appears with its whole content. If another server has created it first, that one
-    // counts.
+    // The link appears with its whole content. If another server was faster, its file is used.
     let linked = fs::hard_link(&draft, path);
     fs::remove_file(&draft)?;
     match linked {

@@ -114,7 +114,7 @@ impl ConnectTarget {
     }
 }
 
-/// Whether `url` names this machine. The token file is used only for such URLs.
+/// Returns whether `url` names this machine. The token file is used only for such URLs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
@@ -202,7 +202,7 @@ impl ConnectFailure {
                     error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
                 Some(match tls {
                     rustls::Error::InvalidCertificate(_) => invalid(format!(
-                        "{} is not trusted: {tls}",
+                        "the certificate of {} is not trusted: {tls}",
                         target.shown
                     ))
                     .suggestion(
@@ -258,7 +258,7 @@ pub(super) async fn open_once(target: &ConnectTarget) -> Result<ServerLink> {
     }
 }
 
-/// The message of the server's rejection.
+/// Returns the message of the server's rejection.
 fn refusal(target: &ConnectTarget, response: &Response<Option<Vec<u8>>>) -> String {
     let body = String::from_utf8_lossy(response.body().as_deref().unwrap_or_default());
     format!("{} refused: {} {body}", target.shown, response.status())

@@ -45,10 +45,10 @@ async fn call(
     arguments: Value,
 ) -> Result<Value, link::SocketError> {
     let client = json!({"name": "troupe call", "version": env!("CARGO_PKG_VERSION")});
-    let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
-    let hello =
-        json!({"jsonrpc": "2.0", "id": "initialize", "method": "initialize", "params": hello});
-    link.ask(&[hello], &mut Vec::new()).await?;
+    let params = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
+    let initialize =
+        json!({"jsonrpc": "2.0", "id": "initialize", "method": "initialize", "params": params});
+    link.ask(&[initialize], &mut Vec::new()).await?;
     link.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
     let call = json!({"name": tool, "arguments": arguments});
     let call = json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": call});

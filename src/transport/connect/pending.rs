@@ -157,7 +157,7 @@ impl PendingRequests {
     }
 
     /// Records a message of the client. Returns whether it must be sent now.
-    pub fn record_client_message(&mut self, text: &str, open: bool, patience: Duration) -> bool {
+    pub fn record_client_message(&mut self, text: &str, open: bool, timeout: Duration) -> bool {
         self.sent += u64::from(open);
         let Ok(parts) = serde_json::from_str::<MessageParts<'_>>(text) else { return open };
         let params = parts
@@ -174,7 +174,7 @@ impl PendingRequests {
                 let repeatable = !is_call || tool.is_some_and(is_repeatable);
                 let effect = Effect::of(&method, params);
                 let delivery = if open { Delivery::Sent(self.sent) } else { Delivery::Unsent };
-                let due = Instant::now() + patience;
+                let due = Instant::now() + timeout;
                 let waiting = PendingRequest {
                     text: text.to_owned(),
                     is_call,
@@ -215,7 +215,7 @@ impl PendingRequests {
 
     /// Handles the end of the connection. Idempotent requests are sent again. Other calls fail
     /// sooner, so that the client can check whether they have run.
-    pub fn broken(&mut self, patience: Duration) {
+    pub fn broken(&mut self, timeout: Duration) {
         let now = Instant::now();
         for (_, waiting) in self.waiting.values_mut() {
             if let Delivery::Sent(number) = waiting.delivery {
@@ -223,7 +223,7 @@ impl PendingRequests {
                 waiting.delivery =
                     if repeatable { Delivery::Unsent } else { Delivery::Uncertain(number) };
                 waiting.due =
-                    now + if repeatable { patience } else { UNCERTAIN_TIMEOUT.min(patience) };
+                    now + if repeatable { timeout } else { UNCERTAIN_TIMEOUT.min(timeout) };
             }
         }
     }
@@ -269,8 +269,8 @@ impl PendingRequests {
     }
 }
 
-/// Whether calls of the tool `name` are idempotent. Tools that read the record are not: they move a
-/// cursor.
+/// Returns whether calls of the tool `name` are idempotent. Tools that read the record are not:
+/// they move a cursor.
 fn is_repeatable(name: &str) -> bool {
     let rows = Registry::all().iter().filter(|tool| tool.name == name);
     rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.properties.hints.read_only)
@@ -335,20 +335,21 @@ mod tests {
             assert!(pending.record_client_message(text, true, LONG));
         }
         pending.broken(LONG);
-        // Two of the handshake, and the first two of these.
+        // The server has read 4 messages: two of the handshake, and the first two of these.
         let messages = pending.connected(connected("client", true, 4));
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0]["id"], 1);
         assert_eq!(pending.unsent(), [reads.clone(), lost.clone()]);
         pending.broken(LONG);
-        // The same once more: 4 were read, 2 of the handshake and the two have followed.
+        // The server has read 3 more messages: two of the handshake, and the first that was sent
+        // again.
         assert_eq!(pending.connected(connected("client", true, 7)).len(), 0);
         assert_eq!(pending.unsent(), [reads.clone(), lost]);
         pending.broken(LONG);
         assert_eq!(
             pending.connected(connected("another", false, 0)).len(),
             1,
-            "the new server knows nothing of it"
+            "a new server has not received the call"
         );
         assert_eq!(pending.unsent(), [reads]);
     }
@@ -393,7 +394,7 @@ mod tests {
         assert_eq!(
             pending.connected(connected("client", true, 0)).len(),
             1,
-            "the client is asked to check"
+            "the error asks the client to check whether the call has run"
         );
     }
 

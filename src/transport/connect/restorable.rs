@@ -10,7 +10,7 @@ use crate::tools::{LifecycleEffect, Registry};
 
 /// Maximum number of the client's sessions that are resumed, the newest first.
 const MOST_SESSIONS: usize = 1000;
-/// Maximum number of subscriptions; a server accepts no more of a client.
+/// Maximum number of subscriptions. A server does not accept more from one client.
 const MOST_SUBSCRIPTIONS: usize = 500;
 /// The prefix of the metadata in which a request of revision 2026-07-28 describes its client.
 const CLIENT_METADATA: &str = "io.modelcontextprotocol/";
@@ -39,7 +39,7 @@ struct CallArguments {
 pub(super) enum Effect {
     Creates,
     Closes(String),
-    /// Works in the client's implicit session, or the only one that it has created.
+    /// Uses the client's implicit session, or the only session that the client has created.
     Implicit,
     Subscribes(String),
     Unsubscribes(String),
@@ -153,9 +153,9 @@ impl RestorableState {
         self.own.as_deref()
     }
 
-    /// The requests that restore the state on a new connection, in two steps: each begins when the
-    /// one before has been answered. A server that still has the client (`known`) has its sessions,
-    /// but its subscriptions ended with the connection.
+    /// Returns the requests that restore the state on a new connection, in two steps: each begins
+    /// when the one before has been answered. A server that still has the client (`known`) has its
+    /// sessions, but its subscriptions ended with the connection.
     pub fn restore_requests(&self, known: bool, initializes: bool) -> [Vec<RestoreRequest>; 2] {
         let request = |method, mut params: Value| {
             if let Some(meta) = self.meta.as_ref().filter(|_| !initializes) {
@@ -230,7 +230,7 @@ mod tests {
             state.record_outcome(Effect::Creates, done(&number.to_string()));
         }
         assert_eq!(sessions(&state).len(), MOST_SESSIONS);
-        assert_eq!(sessions(&state)[0], "1", "the oldest is left out");
+        assert_eq!(sessions(&state)[0], "1", "the oldest is omitted");
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(restore_requests.len(), 1 + MOST_SUBSCRIPTIONS);
         assert!(
             !restore_requests.iter().any(|request| request.params["uri"] == "b"),
-            "the oldest is left out"
+            "the oldest is omitted"
         );
     }
 

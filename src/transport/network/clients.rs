@@ -36,7 +36,7 @@ pub(super) struct AttachedClient {
     pub closed: CancellationToken,
     /// Responses that are being sent.
     pub answers: TaskTracker,
-    /// Number of messages read from its WebSockets, which a reconnecting client gets.
+    /// Number of messages that were read from its WebSockets. It is sent to a reconnecting client.
     pub read: AtomicU64,
     socket: Mutex<Option<ClientSocket>>,
 }
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(test.sessions(), 1);
             tokio::time::sleep(Duration::from_secs(59)).await;
             turn().await;
-            assert_eq!(test.sessions(), 1, "a minute is not over");
+            assert_eq!(test.sessions(), 1, "the retention time has not passed");
             test.call(&client).await;
             tokio::time::sleep(Duration::from_secs(61)).await;
             turn().await;
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(test.sessions(), 0);
         assert!(client.over.is_cancelled() && client.closed.is_cancelled());
         assert!(!test.clients.detach("one").await);
-        // Nor does a call that was on its way bring another.
+        // A late call of the client creates no other session.
         let late = Invocation::new(
             client.connection.clone(),
             "pages",

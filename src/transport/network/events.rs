@@ -160,8 +160,8 @@ impl Buffers {
         self.forget_removed();
     }
 
-    /// Bounds the list of answered streams, from which those that the limits removed do not vanish
-    /// by themselves.
+    /// Limits the length of the list of answered streams, which still contains streams that were
+    /// evicted.
     fn forget_removed(&mut self) {
         let streams: usize = self.clients.values().map(|client| client.by_id.len()).sum();
         if self.over.len() > 2 * streams + MOST_STREAMS {

@@ -1,7 +1,7 @@
 //! The address of a client behind reverse proxies, by `X-Forwarded-For`.
 //!
-//! Each proxy appends the address that it was connected from. A client can send the header too, so
-//! only what trusted proxies have appended counts.
+//! Each proxy appends the address of its peer. A client can send the header too, so only the
+//! entries of trusted proxies are used.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,7 +20,7 @@ pub(super) struct ClientAddress(pub IpAddr);
 pub(super) struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// `addresses`: IP addresses and networks that [`network`] can parse.
+    /// Parses `addresses`: IP addresses and networks that [`network`] accepts.
     pub fn new(addresses: &[String]) -> Self {
         Self(addresses.iter().filter_map(|text| network(text)).collect())
     }
@@ -29,9 +29,9 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Returns the rightmost address of the chain that no trusted proxy has; the leftmost, if
-    /// trusted proxies have all. The chain ends at an entry that is not an address; the client is
-    /// then the host that appended it.
+    /// Returns the rightmost address that is not a trusted proxy. If all addresses are trusted
+    /// proxies, returns the leftmost one. At an entry that is not an address, returns the host that
+    /// appended the entry.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let entries =

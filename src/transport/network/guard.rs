@@ -116,7 +116,7 @@ impl Guard {
             .max_age(std::time::Duration::from_secs(600))
     }
 
-    /// Whether a request has the token that MCP and the metrics require, if they do.
+    /// Returns whether a request has the token that MCP and the metrics require, if they do.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         self.token.as_ref().is_none_or(|token| token.is_in(headers))
     }

@@ -61,7 +61,8 @@ pub(super) async fn accept(
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    // For example out of descriptors: an immediate retry would fail again.
+                    // For example, no file descriptors are free: an immediate retry would fail
+                    // again.
                     let _ = tokio::time::timeout(RETRY_INTERVAL, ended.notified()).await;
                     continue;
                 }

@@ -21,7 +21,7 @@ struct Bucket {
 }
 
 impl RateLimit {
-    /// `per_second`: 0 is no limit.
+    /// Creates a limit of `per_second` requests. 0 means no limit.
     pub fn new(per_second: u32) -> Self {
         Self { per_second: f64::from(per_second), buckets: Mutex::default() }
     }

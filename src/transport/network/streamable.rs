@@ -1,7 +1,7 @@
 //! Streamable HTTP at `/mcp`, based on rmcp's service.
 //!
-//! rmcp creates a client's handler before it knows the client. So each request gets its own service
-//! (a few pointers), which knows the client: found by its `Mcp-Session-Id`, or new. rmcp's timer
+//! rmcp creates a handler before it has identified the client. So each request gets its own service
+//! (a few pointers) with its client: the one with its `Mcp-Session-Id`, or a new one. rmcp's timer
 //! for idle sessions is disabled, because it also ends sessions in a long call without output.
 //! `clients` has Troupe's own timer.
 
@@ -49,7 +49,7 @@ const FIRST_EVENTS_WITHIN: Duration = Duration::from_millis(10);
 /// Maximum number of events that are gathered for this.
 const MAX_FIRST_EVENTS: usize = 16;
 
-/// A request to `/mcp`.
+/// Handles a request to `/mcp`.
 pub(super) async fn serve(State(state): State<ServerState>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     name_session(&mut parts);
@@ -191,7 +191,7 @@ async fn with_first_events<Item: Send + Sync + 'static>(
             first.push(event);
         }
     };
-    // Later events are sent as they come.
+    // Later events are sent when they arrive.
     let _ = tokio::time::timeout(FIRST_EVENTS_WITHIN, gathering).await;
     stream::iter(first).chain(items)
 }

@@ -51,14 +51,14 @@ pub(in crate::transport) const OWN_SESSION: HeaderName =
     HeaderName::from_static("troupe-own-session");
 /// Maximum number of unwritten messages; beyond it, the client's messages are not read.
 const UNWRITTEN: usize = 256;
-/// A client is pinged when nothing has come from it for this time,
+/// A client is pinged when it has sent nothing for this time,
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// and is disconnected when nothing comes within this time after the ping.
+/// and is disconnected if it sends nothing within this time after the ping.
 const PONG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for the close frame, for clients that do not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A request to `/ws`.
+/// Handles a request to `/ws`.
 pub(super) async fn upgrade(
     State(state): State<ServerState>,
     headers: HeaderMap,
@@ -144,8 +144,8 @@ async fn serve(
     }
 }
 
-/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames that
-/// have come from it.
+/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames
+/// from it.
 async fn watch<Written: Future<Output = io::Result<()>>>(
     ping: impl Fn() -> Written,
     received: Arc<AtomicU64>,
@@ -209,7 +209,7 @@ struct FrameTransport {
     /// Messages of one frame that `receive` has not returned yet.
     waiting: VecDeque<ClientMessage>,
     client: Arc<AttachedClient>,
-    /// Counts the frames that have come from the client.
+    /// Counts the frames from the client.
     received: Arc<AtomicU64>,
     /// Canceled when this socket ends; the client may reconnect with another one.
     over: CancellationToken,
@@ -323,8 +323,8 @@ impl Transport<RoleServer> for FrameTransport {
 mod tests {
     use super::*;
 
-    /// Lets a client live for a while that answers the first `answers` pings: how many it got, and
-    /// whether it is gone.
+    /// Watches a client for `time` that answers only the first `answers` pings. Returns the number
+    /// of pings, and whether the client was disconnected.
     async fn pinged(answers: u64, time: Duration) -> (u64, bool) {
         let (received, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
         let over = CancellationToken::new();

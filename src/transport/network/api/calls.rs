@@ -53,7 +53,7 @@ pub(super) async fn show(State(state): State<ServerState>, Path(ref_id): Path<St
     }
 }
 
-/// Makes a call. Returns also about how many bytes the result has.
+/// Makes a call. Also returns the approximate size of the result in bytes.
 async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize), ApiError> {
     let unreadable = |why: String| ApiError::Unreadable(format!("not a call: {why}"));
     let CallRequest { session_id, tool, params, request_id } =

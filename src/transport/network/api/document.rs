@@ -22,7 +22,7 @@ const CALL: &str = "refId";
 /// The parameter that is a separate field of a call.
 const SESSION: &str = "sessionId";
 
-/// The document of a server that offers the tools of `registry`. `base_path` is that of
+/// Returns the document of a server that offers the tools of `registry`. `base_path` is that of
 /// `--base-path`, or empty.
 pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     let mut paths = Map::new();
@@ -92,7 +92,7 @@ fn making(registry: &Registry) -> Value {
     })
 }
 
-/// A call to `tool`.
+/// Returns the schema of a call to `tool`.
 fn call_of(tool: &'static Tool) -> Value {
     let mut params = taken(&tool.input);
     let names_session = tool.is_in_session() || required(&params).any(|name| name == SESSION);
@@ -125,7 +125,7 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
     schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// An operation of the table.
+/// Returns the description of an operation of the table.
 fn asking(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Value {
     let mut responses = responses(operation.success, answer(operation, tool));
     if operation.success == StatusCode::CREATED {
@@ -202,8 +202,8 @@ fn responses(success: StatusCode, schema: Value) -> Value {
     Value::Object(all.collect())
 }
 
-/// The schema of parameters as the validation applies it: unknown fields are rejected, optional
-/// ones can be null.
+/// Returns the schema of parameters as the validation applies it: unknown fields are rejected,
+/// optional ones can be null.
 fn taken(schema: &Value) -> Value {
     let mut schema = schema.clone();
     close(&mut schema);
@@ -239,7 +239,7 @@ fn or_null(schema: &mut Value) {
     }
 }
 
-/// A schema of facts under seed 002's names.
+/// Returns the schema of a result, with the field names of seed 002.
 fn renamed(schema: &Value) -> Value {
     let mut schema = schema.clone();
     times::describe(&mut schema);

@@ -30,7 +30,7 @@ use crate::{
     tools::{CallOutcome, Invocation},
 };
 
-/// Everything below `/api`.
+/// Returns the routes below `/api`.
 pub(super) fn routes(state: &ServerState) -> Router<ServerState> {
     let mut routes = Router::new()
         .route("/api/openapi.json", get(describe))

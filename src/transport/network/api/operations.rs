@@ -115,7 +115,7 @@ static OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// The rows whose tools the server offers.
+/// Returns the rows whose tools the server offers.
 pub(super) fn offered(registry: &Registry) -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.iter().filter(|operation| operation.row(registry).is_some())
 }
@@ -126,7 +126,8 @@ impl Operation {
         registry.tools().iter().find(|tool| tool.name == self.tool).copied()
     }
 
-    /// The parameters in the query or the body: name and schema, and whether each is required.
+    /// Returns the parameters in the query or the body: name and schema, and whether each is
+    /// required.
     pub fn parameters(
         &self,
         tool: &'static Tool,
@@ -170,8 +171,8 @@ impl Operation {
         )
     }
 
-    /// The arguments in a query. A value that is not a number or a boolean where one is required
-    /// stays a string, and a repeated value becomes a list: validation rejects both.
+    /// Returns the arguments in a query. A value that is not a number or a boolean where one is
+    /// required stays a string, and a repeated value becomes a list: validation rejects both.
     fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
