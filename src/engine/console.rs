@@ -103,7 +103,7 @@ impl ConsoleKind {
         }
     }
 
-    /// Whether the console shows a text for it.
+    /// Returns whether the console shows a text for it.
     pub fn has_text(self) -> bool {
         !matches!(self, Self::Clear | Self::EndGroup | Self::Profile | Self::ProfileEnd)
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_as_passed_has_no_words_of_the_console() {
+    fn a_message_as_passed_has_no_prefix_of_the_console() {
         let text = |kind, text: &str| {
             let message = StackTrace::default().message(ConsoleLevel::Error, kind, text.into(), 0);
             message.as_passed().text

@@ -64,7 +64,7 @@ impl Job {
         }
     }
 
-    /// Whether a process of the job is running. True if the query fails.
+    /// Returns whether a process of the job is running. True if the query fails.
     pub fn is_running(&self) -> bool {
         let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         // SAFETY: the pointer and the size are those of the structure that the information class
@@ -120,10 +120,10 @@ mod tests {
 
     use super::*;
 
-    /// A shell that waits for its input and has started another shell that does the same.
+    /// Starts a shell that waits for its input and starts another shell that does the same.
     fn two_shells() -> Child {
         let mut command = Command::new("cmd.exe");
-        // As it is: cmd.exe does not know the usual escapes of quotes.
+        // A raw argument, because cmd.exe does not support the usual escapes of quotes.
         command.raw_arg(r#"/d /c "cmd.exe /d /q /c "echo ready & set /p line=""""#);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(false);
         command.spawn().unwrap()

@@ -449,9 +449,9 @@ pub struct Capabilities {
 pub trait Browser: Send + Sync {
     /// Product and version (`HeadlessChrome/156.0`).
     fn version(&self) -> &str;
-    /// The id of the browser's process, if Troupe started it.
+    /// Returns the id of the browser's process, if Troupe started it.
     fn pid(&self) -> Option<u32>;
-    /// A token that is canceled when the browser has gone.
+    /// Returns a token that is canceled when the browser has gone.
     fn gone(&self) -> CancellationToken;
     async fn new_context(
         &self,
@@ -486,7 +486,7 @@ pub trait Context: Send + Sync {
 /// A tab.
 #[async_trait]
 pub trait EnginePage: Send + Sync {
-    /// The engine's id of the page.
+    /// Returns the engine's id of the page.
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;
     fn capabilities(&self) -> Capabilities;

@@ -80,12 +80,12 @@ pub const MAX_POST_DATA: usize = 1024 * 1024;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestDetails {
     pub headers: Vec<(String, String)>,
-    /// `None` also if it is larger than [`MAX_POST_DATA`].
+    /// `None` if there is no data, or if it is larger than [`MAX_POST_DATA`].
     pub post_data: Option<Vec<u8>>,
 }
 
 impl RequestDetails {
-    /// Returns about how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub fn size(&self) -> usize {
         headers_size(&self.headers) + self.post_data.as_ref().map_or(0, Vec::len)
     }
@@ -99,7 +99,7 @@ pub struct ResponseDetails {
 }
 
 impl ResponseDetails {
-    /// Returns about how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub fn size(&self) -> usize {
         headers_size(&self.headers)
     }
@@ -200,9 +200,9 @@ impl From<HeaderChanges> for Route {
 /// The speed of the network. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Throttling {
-    /// Bytes a second.
+    /// Bytes per second.
     pub download: Option<f64>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub upload: Option<f64>,
     /// Minimum time from a request to the headers of its response, in milliseconds.
     pub latency: f64,
@@ -240,7 +240,7 @@ impl OriginRules {
         self.allowed.is_empty() && self.blocked.is_empty()
     }
 
-    /// Whether requests to `url` are blocked.
+    /// Returns whether requests to `url` are blocked.
     pub fn blocks(&self, url: &str) -> bool {
         if self.is_empty() {
             return false;
@@ -397,7 +397,7 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// Whether a request to `url` would carry it.
+    /// Returns whether a request to `url` would carry it.
     pub fn is_sent_to(&self, url: &url::Url) -> bool {
         let host = url.host_str().unwrap_or_default();
         let of_host = match self.domain.strip_prefix('.') {

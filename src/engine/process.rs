@@ -63,7 +63,7 @@ impl BrowserShutdown {
         Self { owner: ProcessOwner::External, exited: closed }
     }
 
-    /// A token that is canceled when the browser has ended.
+    /// Returns a token that is canceled when the browser has ended.
     pub fn exited(&self) -> &CancellationToken {
         &self.exited
     }
@@ -207,8 +207,8 @@ impl TreeGuard {
 type SpawnTask = Box<dyn FnOnce() + Send>;
 
 /// Spawns `command` on a thread that ends with this process. The kernel kills a browser when the
-/// thread that spawned it ends ([`end_with_parent`]), and threads of a runtime end while it runs:
-/// `block_in_place` makes a worker one that ends when it is idle.
+/// thread that spawned it ends ([`end_with_parent`]). A runtime's threads can end earlier: after
+/// `block_in_place`, a worker thread ends when it is idle.
 fn spawn(mut command: Command) -> io::Result<Child> {
     static SPAWNER: LazyLock<io::Result<mpsc::Sender<SpawnTask>>> = LazyLock::new(|| {
         let (sender, jobs) = mpsc::channel::<SpawnTask>();
@@ -227,7 +227,7 @@ fn spawn(mut command: Command) -> io::Result<Child> {
         // The command may own the child's ends of pipes. They must be closed here, or reads would
         // never return EOF.
         drop(command);
-        // The caller waits for it.
+        // The receiver is waiting, so this cannot fail.
         let _ = answer.send(child);
     };
     spawner.send(Box::new(job)).map_err(|error| io::Error::other(error.to_string()))?;
@@ -420,7 +420,7 @@ impl BrowserFolder {
         &self.path
     }
 
-    /// The folder that the browser downloads to.
+    /// Returns the folder that the browser downloads to.
     pub fn downloads(&self) -> PathBuf {
         self.path.join("downloads")
     }

@@ -2,8 +2,7 @@
 //! its stdin and then kills the group.
 //!
 //! - WebKit: the kernel ends the driver with this process and the browser with the driver, but a
-//!   busy page process takes
-//!   ten seconds to notice that.
+//!   busy page process takes ten seconds to notice that.
 //! - Every browser on macOS, whose kernel does not end a process with its parent.
 
 use std::{

@@ -149,7 +149,7 @@ fn level(name: &str) -> ConsoleLevel {
     }
 }
 
-/// A value as the console shows it.
+/// Returns a value as the console shows it.
 fn display_text(argument: &RemoteArgument) -> String {
     match (&argument.value, &argument.unserializable_value, &argument.preview) {
         (Some(Value::String(text)), ..) => text.clone(),

@@ -37,7 +37,7 @@ pub(super) const SCREEN: Viewport = Viewport { width: 1920, height: 1080 };
 /// The height of the tabs and the toolbar in a window of full Chrome.
 const WINDOW_CHROME_HEIGHT: u32 = 87;
 
-/// Returns the viewport of a page. `None`: that of its window.
+/// Returns the viewport of a page. `None` means that of its window.
 fn viewport(
     options: &ContextOptions,
     window_mode: WindowMode,

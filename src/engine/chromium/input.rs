@@ -104,8 +104,8 @@ pub(super) fn keyboard(batch: &mut CommandBatch<'_>, events: &[KeyEvent]) -> Eng
     Ok(())
 }
 
-/// The editing commands to send with a key: on macOS (`is_mac`), keys from the protocol bypass the
-/// system's table.
+/// Returns the editing commands to send with a key: on macOS (`is_mac`), keys from the protocol
+/// bypass the system's table.
 fn commands(code: &str, modifiers: Modifiers, is_mac: bool) -> Option<Vec<String>> {
     let commands = if is_mac { mac_commands::commands(code, modifiers) } else { &[] };
     (!commands.is_empty()).then(|| commands.iter().map(|&command| command.to_owned()).collect())

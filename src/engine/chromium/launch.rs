@@ -42,8 +42,8 @@ enum Transport {
     /// File descriptors 3 and 4.
     #[cfg(unix)]
     Pipe,
-    /// A free port of 127.0.0.1: the browser prints its address. On WindowMode a process inherits
-    /// no file descriptors.
+    /// A free port of 127.0.0.1: the browser prints its address. On Windows a process
+    /// inherits no file descriptors.
     #[cfg(any(windows, feature = "testing"))]
     WebSocket,
 }

@@ -113,7 +113,7 @@ const COMMANDS: &[(Modifiers, &str, &[&str])] = &[
     (SHIFT | META, "KeyZ", &["redo"]),
 ];
 
-/// The commands of the key `code` with `modifiers` held.
+/// Returns the commands of the key `code` with `modifiers` held.
 pub(super) fn commands(code: &str, modifiers: Modifiers) -> &'static [&'static str] {
     let row = COMMANDS.iter().find(|(held, key, _)| *held == modifiers && *key == code);
     row.map_or(&[], |(.., commands)| commands)

@@ -17,7 +17,7 @@ use std::{
 use async_trait::async_trait;
 #[expect(
     deprecated,
-    reason = "its successors take two commands, and are unknown to browsers of a year ago"
+    reason = "its successors take two commands, and older browsers do not support them"
 )]
 use chromiumoxide::cdp::browser_protocol::network::EmulateNetworkConditionsParams;
 use chromiumoxide::cdp::browser_protocol::{
@@ -72,7 +72,7 @@ const NEVER_MS: f64 = 86_400_000.0;
 /// A page that receives the network events of its context's workers.
 pub(super) trait NetworkPage: Send + Sync {
     fn emit(&self, event: PageEvent);
-    /// The URLs of the documents in its frames.
+    /// Returns the URLs of the documents in its frames.
     fn document_urls(&self) -> Vec<String>;
 }
 
@@ -107,7 +107,7 @@ struct NetworkMember {
 }
 
 impl NetworkMember {
-    /// Whether its requests are intercepted whatever the rules are.
+    /// Returns whether its requests are intercepted whatever the rules are.
     fn always_intercepts(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.shared)
     }
@@ -218,9 +218,9 @@ impl CdpContextNetwork {
         .await;
     }
 
-    /// Whether a shared or service worker may run while requests are checked. Its own requests are
-    /// not reliably intercepted, so only workers of private hosts that the client has requested may
-    /// run.
+    /// Returns whether a shared or service worker may run while requests are checked. Its own
+    /// requests are not reliably intercepted, so only workers of private hosts that the client has
+    /// requested may run.
     fn is_allowed_to_run(&self, worker: &ContextWorker) -> bool {
         self.egress.as_ref().is_none_or(|egress| egress.policy.is_requested_by_client(&worker.url))
     }
@@ -298,8 +298,8 @@ impl CdpContextNetwork {
         }
     }
 
-    /// Continues, changes, mocks or blocks the intercepted request in `params`. `initiator` finds its
-    /// initiator, and `log` receives events for the request log.
+    /// Continues, changes, mocks or blocks the intercepted request in `params`. `initiator` finds
+    /// its initiator, and `log` receives events for the request log.
     pub fn paused(
         self: &Arc<Self>,
         cdp: &CdpSession,
@@ -384,8 +384,8 @@ impl CdpContextNetwork {
     }
 }
 
-/// The possible types of an intercepted request: `Fetch` has fewer types than `Network`, which
-/// announces it.
+/// Returns the possible types of an intercepted request: `Fetch` has fewer types than `Network`,
+/// which announces it.
 fn possible_kinds(kind: ResourceType) -> Vec<ResourceType> {
     match kind {
         ResourceType::Xhr => {

@@ -133,8 +133,8 @@ impl CdpRequest {
         found.and_then(|(_, value)| value.as_str())
     }
 
-    /// The type of the request. Preflights and prefetches of links are announced as `Other`, and
-    /// intercepted as `Fetch`: their headers are more specific.
+    /// Returns the type of the request. Preflights and prefetches of links are announced as
+    /// `Other`, and intercepted as `Fetch`: their headers are more specific.
     pub fn kind(&self, reported: &str) -> ResourceType {
         let is_preflight =
             self.method == "OPTIONS" && self.header("access-control-request-method").is_some();

@@ -19,12 +19,12 @@ pub(super) struct CdpSession {
 }
 
 impl CdpSession {
-    /// The session of the browser itself, on the same connection.
+    /// Returns the session of the browser itself, on the same connection.
     pub fn browser(&self) -> Self {
         Self { connection: self.connection.clone(), id: None }
     }
 
-    /// The session `id` on the same connection.
+    /// Returns the session `id` on the same connection.
     pub fn sibling(&self, id: Arc<str>) -> Self {
         Self { connection: self.connection.clone(), id: Some(id) }
     }
@@ -122,7 +122,8 @@ impl From<ConnectionError> for EngineError {
     }
 }
 
-/// Whether this is Chromium's message for a call whose document was replaced by a navigation.
+/// Returns whether this is Chromium's message for a call whose document was replaced by a
+/// navigation.
 fn is_document_gone(message: &str) -> bool {
     [
         "Execution context was destroyed",

@@ -123,7 +123,7 @@ pub(super) fn merge(arguments: Vec<String>) -> Vec<String> {
     merged
 }
 
-/// The name in `Name<Trial.Group:parameter/value`.
+/// Returns the name in `Name<Trial.Group:parameter/value`.
 fn feature_name(feature: &str) -> &str {
     feature.split(['<', ':']).next().unwrap_or(feature)
 }

@@ -37,7 +37,7 @@ pub(super) struct TargetInfo {
     pub url: String,
 }
 
-/// The command that attaches to new targets of these types and pauses them.
+/// Returns the command that attaches to new targets of these types and pauses them.
 pub(super) fn auto_attach(kinds: &[&str]) -> SetAutoAttachParams {
     let included = kinds
         .iter()

@@ -44,7 +44,7 @@ pub enum ConnectionError {
     Refused { method: String, code: String, message: String },
     #[error("cannot parse the response to `{method}`: {source}")]
     Unreadable { method: String, source: Arc<serde_json::Error> },
-    #[error("the browser does not read its messages: {pending} bytes are waiting")]
+    #[error("the browser does not read its messages: {pending} bytes are unsent")]
     Overflow { pending: usize },
 }
 
@@ -210,7 +210,8 @@ impl BrowserConnection {
         self.inner.closed.clone()
     }
 
-    /// RoutingTable the events of `session` (`None`: those of the connection itself).
+    /// Routes the events of `session` to `listener`. `None` means the events of the connection
+    /// itself.
     pub fn listen(&self, session: Option<Arc<str>>, listener: Arc<dyn Listener>) {
         lock(&self.inner.routes).listeners.insert(session, listener);
     }
@@ -408,13 +409,13 @@ impl BrowserConnection {
     }
 }
 
-/// Whether `message` begins like the response to a call. Chromium writes the id first, Firefox the
-/// type.
+/// Returns whether `message` begins like the response to a call. Chromium writes the id first,
+/// Firefox the type.
 fn is_response(message: &[u8]) -> bool {
     message.starts_with(br#"{"id":"#) || message.starts_with(br#"{"type":"success""#)
 }
 
-/// The beginning of a message, for the log.
+/// Returns the beginning of a message, for the log.
 fn shown(message: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(&message[..message.len().min(300)])
 }

@@ -1,6 +1,6 @@
-// Emulates HTML drag and drop in one frame, in Troupe's sandbox. Firefox would hand the drag to the
-// desktop, which nobody controls: the script prevents the native drag and dispatches the drag
-// events itself.
+// Emulates HTML drag and drop in one frame, in Troupe's sandbox. Firefox would start a
+// native drag of the desktop, which Troupe cannot control. The script prevents the native drag and
+// dispatches the drag events itself.
 globalThis.__troupeDrags ??= (() => {
   let source, data, over, canceled
 
@@ -77,9 +77,8 @@ globalThis.__troupeDrags ??= (() => {
       return true
     },
     end,
-    // Ends the drag. If none has begun, a move that is still in flight may begin one, and a native
-    // drag would swallow the release of the button: drags are prevented until the button is
-    // released.
+    // Ends the drag. If none has begun, a move that is still in flight may begin one. A native drag
+    // would consume the release of the button, so drags are prevented until the button is released.
     cancel() {
       if (source) return end()
       canceled = true

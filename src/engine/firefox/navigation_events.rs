@@ -1,8 +1,8 @@
 //! Converts BiDi's events of a page and its frames into [`PageEvent`]s.
 //!
 //! A document is identified by the navigation that created it. Firefox reports some events late or
-//! not at all. The load of a document can come before its commit, or with the id of the navigation
-//! after it. A navigation that fails is reported only when the next one begins.
+//! not at all. The load of a document can be reported before its commit, or with the id of the next
+//! navigation. A navigation that fails is reported only when the next one begins.
 
 use std::{collections::HashMap, sync::Arc};
 

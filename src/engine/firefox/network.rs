@@ -50,7 +50,7 @@ pub(super) struct FirefoxNetwork {
     /// Whether the headers and bodies of requests are kept.
     pub keeps_details: bool,
     /// Whether the policy decides on each request.
-    gated: AtomicBool,
+    checks_requests: AtomicBool,
     redirects: Mutex<Redirects>,
     pages: Mutex<Vec<Weak<dyn DocumentUrls>>>,
     bidi: Bidi,
@@ -61,7 +61,7 @@ pub(super) struct FirefoxNetwork {
 #[async_trait]
 impl RequestInterceptor for FirefoxNetwork {
     async fn intercept_requests(&self) {
-        self.gated.store(true, Ordering::Release);
+        self.checks_requests.store(true, Ordering::Release);
         if let Err(error) = self.intercept.update(&self.bidi).await {
             tracing::warn!(%error, "cannot intercept requests");
         }
@@ -89,7 +89,7 @@ impl FirefoxNetwork {
             rules: Mutex::default(),
             egress,
             keeps_details,
-            gated: AtomicBool::new(false),
+            checks_requests: AtomicBool::new(false),
             redirects: Mutex::default(),
             pages: Mutex::default(),
             bidi,
@@ -111,14 +111,18 @@ impl FirefoxNetwork {
         }
     }
 
-    fn admits(&self, step: &NetworkEvent, whose: impl FnOnce() -> RequestInitiator) -> bool {
+    fn admits(
+        &self,
+        step: &NetworkEvent,
+        find_initiator: impl FnOnce() -> RequestInitiator,
+    ) -> bool {
         let Some(policy) = self.policy() else { return true };
         let request = &step.request;
         let former = lock(&self.redirects).record(&request.request, &request.url);
         // The initiator of a redirect is the server that redirects, not the initiator of the first
         // request.
-        let whose = former.map_or_else(whose, RequestInitiator::Document);
-        whose.is_allowed(policy, &request.url, || self.document_urls())
+        let initiator = former.map_or_else(find_initiator, RequestInitiator::Document);
+        initiator.is_allowed(policy, &request.url, || self.document_urls())
     }
 
     /// Returns the URLs of the context's documents.
@@ -133,26 +137,26 @@ impl FirefoxNetwork {
         pages.push(page);
     }
 
-    /// What each request is put to.
+    /// Returns the policy that checks each request, if there is one.
     fn policy(&self) -> Option<&dyn NetworkPolicy> {
-        let gated = self.gated.load(Ordering::Acquire);
-        self.egress.as_ref().filter(|_| gated).map(|egress| &*egress.policy)
+        let checks_requests = self.checks_requests.load(Ordering::Acquire);
+        self.egress.as_ref().filter(|_| checks_requests).map(|egress| &*egress.policy)
     }
 
     fn stops(&self) -> bool {
         let rules = lock(&self.rules);
-        let gated = self.gated.load(Ordering::Acquire);
-        let has_rules = gated || !rules.routes.is_empty() || !rules.blocked.is_empty();
+        let checks_requests = self.checks_requests.load(Ordering::Acquire);
+        let has_rules = checks_requests || !rules.routes.is_empty() || !rules.blocked.is_empty();
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Decides on an intercepted request. `tell` receives data for the log. `whose` returns its
-    /// initiator.
+    /// Decides on an intercepted request. `tell` receives data for the log. `find_initiator`
+    /// returns its initiator.
     pub fn decide(
         &self,
         bidi: &Bidi,
         step: &NetworkEvent,
-        whose: impl FnOnce() -> RequestInitiator,
+        find_initiator: impl FnOnce() -> RequestInitiator,
         tell: impl Fn(RequestEvent),
     ) {
         let request = &step.request;
@@ -162,7 +166,9 @@ impl FirefoxNetwork {
             offload::in_place(mock.body.len(), || {
                 bidi.post("network.provideResponse", mock_response(step, mock))
             })
-        } else if !self.admits(step, whose) || lock(&self.rules).blocked.contains(&request.kind()) {
+        } else if !self.admits(step, find_initiator)
+            || lock(&self.rules).blocked.contains(&request.kind())
+        {
             bidi.post("network.failRequest", json!({"request": request.request}))
         } else {
             let changes = match &route {

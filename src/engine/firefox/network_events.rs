@@ -178,8 +178,8 @@ impl NetworkEvent {
         })
     }
 
-    /// Converts the event for the log. `redirect` is the redirect that led to it. With
-    /// `keeps_details`, it has the headers.
+    /// Converts the event for the log. `redirect` is the redirect response that caused the request.
+    /// With `keeps_details`, the result contains the headers.
     pub fn log_event(
         &self,
         method: &str,

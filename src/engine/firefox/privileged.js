@@ -59,7 +59,7 @@ function connect(frameScript, headless) {
         .prototype
     )
   } catch {
-    // Other versions of Firefox have another module. There, BiDi's own reports are the only source.
+    // This version of Firefox does not have the module. BiDi's own reports are then the only source.
   }
   // BiDi reports a window that a Shift-click opens only when it has loaded, which may be after the result of the click.
   try {
@@ -75,7 +75,7 @@ function connect(frameScript, headless) {
       return open.call(this, from, url, where, params)
     }
   } catch {
-    // Other versions of Firefox have another module. There, the result of the click can lack such a window.
+    // This version of Firefox does not have the module. The result of the click can then lack such a window.
   }
   gBrowser.tabContainer.addEventListener('TabRemotenessChange', ({ target }) => activate(target))
   gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
@@ -107,7 +107,7 @@ function connect(frameScript, headless) {
     true
   )
 
-  // Do not open the native context menu: nobody could close it, and it can block the browser.
+  // Do not open the native context menu: Troupe cannot close it, and it can block the browser.
   if (headless) {
     document
       .getElementById('contentAreaContextMenu')

@@ -1,5 +1,5 @@
-//! Caches the scripts that Firefox compiles at its first start, which is more than half of the work
-//! of a start. A later browser with a new profile gets a copy. The cache has no data of pages or
+//! Caches the scripts that Firefox compiles at its first start, because compiling them is slow. A
+//! later browser with a new profile gets a copy. The cache has no data of pages or
 //! sessions.
 
 use std::{

@@ -11,7 +11,7 @@ use chromiumoxide::fetcher::{
 
 use super::ProgressListener;
 
-/// The fetcher has no timeout: a network that drops packets would block it for ever.
+/// The fetcher has no timeout: a network that drops packets would block it forever.
 const DATA_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -35,7 +35,7 @@ pub(super) async fn install(
         .with_kind(kind)
         .with_host(match host {
             Some(host) => BrowserHost::single(host.trim_end_matches('/')),
-            // The fetcher's default host for the list of versions has a slash too many.
+            // The fetcher's default URL of the list of versions contains a superfluous slash.
             None => BrowserHost::new(
                 "https://storage.googleapis.com",
                 "https://googlechromelabs.github.io",
@@ -73,7 +73,7 @@ async fn watch(folder: &Path, progress: ProgressListener<'_>) -> String {
     format!("no data for {} s", DATA_TIMEOUT.as_secs())
 }
 
-/// The archives that the fetcher is writing. It removes them after unpacking.
+/// Returns the archives that the fetcher is writing. It removes them after unpacking.
 fn archives(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -85,15 +85,15 @@ fn archives(folder: &Path) -> Vec<PathBuf> {
 /// Returns an error with its causes in one line, because the outermost error says only that the
 /// download failed.
 fn with_causes(error: &dyn Error) -> String {
-    let mut story = error.to_string();
+    let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
         let text = inner.to_string();
-        if !story.contains(&text) {
-            story.push_str(": ");
-            story.push_str(&text);
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
         }
         cause = inner.source();
     }
-    story
+    message
 }

@@ -11,7 +11,7 @@ pub enum InstallError {
     NotFound { kind: BrowserKind, headless: bool, searched: String },
     #[error("the executable in `--executable-path` does not exist: `{}`", path.display())]
     ExecutableMissing { path: PathBuf },
-    #[error("{} is not built yet in this version", kind.as_str())]
+    #[error("{} is not supported by this version", kind.as_str())]
     NotBuilt { kind: BrowserKind },
     #[error("{} is supported on Linux only", kind.as_str())]
     UnsupportedPlatform { kind: BrowserKind },

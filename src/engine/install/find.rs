@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn headless_takes_a_shell_from_a_cache_before_a_full_browser_on_path() {
+    fn headless_prefers_a_cached_headless_shell_to_a_full_browser_on_path() {
         let shell = "playwright/chromium_headless_shell-1200/chrome-headless-shell-linux64/chrome-headless-shell";
         let machine = Machine::with(&["bin/google-chrome", shell]);
         assert_eq!(
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn older_layouts_and_our_own_cache_are_known() {
+    fn older_cache_layouts_and_troupes_cache_are_searched() {
         let old = "playwright/chromium_headless_shell-1148/chrome-linux/headless_shell";
         assert_eq!(
             Machine::with(&[old]).find(BrowserKind::Chromium, true),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_says_what_was_looked_for() {
+    fn the_error_lists_the_searched_names_if_nothing_is_found() {
         insta::assert_snapshot!(Machine::with(&[]).find(BrowserKind::Chrome, false).unwrap_err(), @"no browser was found for `chrome` with a window: searched for `google-chrome-stable`, `google-chrome`, `chrome` on PATH, in the system's standard folders and below `ROOT/troupe`, `ROOT/playwright`, `ROOT/puppeteer`");
         let shells = Machine::with(&[]).find(BrowserKind::Chromium, true).unwrap_err();
         assert!(
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_executable_wins_and_must_be_there() {
+    fn the_configured_executable_has_precedence_and_must_exist() {
         let machine = Machine::with(&["elsewhere/my-headless_shell"]);
         let path = machine
             .root

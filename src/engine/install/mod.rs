@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_takes_far_less_than_a_millisecond() {
+    fn finding_a_browser_takes_less_than_a_millisecond() {
         let config = crate::config::Config::default();
         let begin = std::time::Instant::now();
         for _ in 0..100 {

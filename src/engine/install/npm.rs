@@ -49,30 +49,30 @@ pub(super) async fn install(
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err("it supports only Linux on x86-64".to_owned());
     }
-    let tell = |error: std::io::Error| error.to_string();
-    let workshop = folder.join(format!("unpacking-{}", std::process::id()));
-    let outcome = fill(&workshop, progress).await;
+    let to_text = |error: std::io::Error| error.to_string();
+    let unpacked = folder.join(format!("unpacking-{}", std::process::id()));
+    let outcome = fill(&unpacked, progress).await;
     let outcome = match outcome {
         Ok(version) => {
             let home = folder.join(EXECUTABLE).join(&version);
             let _ = std::fs::remove_dir_all(&home);
             std::fs::create_dir_all(folder.join(EXECUTABLE))
-                .and_then(|()| std::fs::rename(workshop.join("browser"), &home))
-                .map_err(tell)
-                .and_then(|()| write_font_configuration(&home).map_err(tell))
+                .and_then(|()| std::fs::rename(unpacked.join("browser"), &home))
+                .map_err(to_text)
+                .and_then(|()| write_font_configuration(&home).map_err(to_text))
         }
         Err(why) => Err(why),
     };
-    let _ = std::fs::remove_dir_all(&workshop);
+    let _ = std::fs::remove_dir_all(&unpacked);
     outcome
 }
 
-/// Downloads and unpacks into `workshop/browser`. Returns the package's version.
-async fn fill(workshop: &Path, progress: ProgressListener<'_>) -> Result<String, String> {
-    let tell = |error: std::io::Error| error.to_string();
-    std::fs::create_dir_all(workshop).map_err(tell)?;
+/// Downloads and unpacks into `unpacked/browser`. Returns the package's version.
+async fn fill(unpacked: &Path, progress: ProgressListener<'_>) -> Result<String, String> {
+    let to_text = |error: std::io::Error| error.to_string();
+    std::fs::create_dir_all(unpacked).map_err(to_text)?;
     // Without its own package.json, npm would install into the nearest parent folder that has one.
-    std::fs::write(workshop.join("package.json"), "{}").map_err(tell)?;
+    std::fs::write(unpacked.join("package.json"), "{}").map_err(to_text)?;
     progress("  downloading about 68 MB…");
     let mut npm = Command::new("npm");
     npm.args([
@@ -83,21 +83,21 @@ async fn fill(workshop: &Path, progress: ProgressListener<'_>) -> Result<String,
         "--ignore-scripts",
         "--loglevel=error",
     ]);
-    npm.arg("--prefix").arg(workshop).arg(PACKAGE).current_dir(workshop).kill_on_drop(true);
+    npm.arg("--prefix").arg(unpacked).arg(PACKAGE).current_dir(unpacked).kill_on_drop(true);
     run(&mut npm, &|_| ()).await?;
-    let package = workshop.join("node_modules").join(PACKAGE);
-    let browser = workshop.join("browser");
+    let package = unpacked.join("node_modules").join(PACKAGE);
+    let browser = unpacked.join("browser");
     progress("  unpacking…");
     let mut node = Command::new("node");
     node.arg("-e").arg(UNPACK).arg(&package).arg(&browser).kill_on_drop(true);
     run(&mut node, &|_| ()).await?;
     if let Err(why) = version(&browser.join(EXECUTABLE)).await {
         progress(&format!("  a library is missing ({why}); using the libraries of the package"));
-        wrap(&browser, true).map_err(tell)?;
+        wrap(&browser, true).map_err(to_text)?;
     } else if !Path::new("/etc/fonts/fonts.conf").is_file() {
-        wrap(&browser, false).map_err(tell)?;
+        wrap(&browser, false).map_err(to_text)?;
     }
-    let manifest = std::fs::read_to_string(package.join("package.json")).map_err(tell)?;
+    let manifest = std::fs::read_to_string(package.join("package.json")).map_err(to_text)?;
     let manifest: serde_json::Value =
         serde_json::from_str(&manifest).map_err(|error| error.to_string())?;
     manifest["version"]

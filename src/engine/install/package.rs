@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debian_and_its_kin_have_the_package_and_ubuntu_has_a_snap() {
+    fn debian_and_its_derivatives_have_the_package_and_ubuntu_has_a_snap() {
         assert_eq!(is_debian("NAME=x\nID=debian\n"), Ok(()));
         assert_eq!(is_debian("ID=raspbian\nID_LIKE=debian\n"), Ok(()));
         assert!(is_debian("ID=ubuntu\nID_LIKE=debian\n").is_err());

@@ -67,7 +67,7 @@ pub(super) const WRAPPED: &[(&str, &str)] = &[
 ];
 
 impl Channel {
-    /// The channel's file names on `PATH`.
+    /// Returns the channel's file names on `PATH`.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
             Self::HeadlessShell => {
@@ -81,8 +81,8 @@ impl Channel {
         }
     }
 
-    /// The channel's standard paths on this system. `~` is the home folder, `%NAME%` an environment
-    /// variable.
+    /// Returns the channel's standard paths on this system. `~` is the home folder, `%NAME%` an
+    /// environment variable.
     pub(super) fn standard(self) -> &'static [&'static str] {
         if cfg!(target_os = "macos") {
             match self {
@@ -142,8 +142,9 @@ impl Channel {
         }
     }
 
-    /// The channel's paths in a cache of browsers. `*` is any text within a folder's name. A cache
-    /// contains builds for its own machine only, so the pattern does not need the platform's name.
+    /// Returns the channel's paths in a cache of browsers. `*` is any text within a folder's name.
+    /// A cache contains builds for its own machine only, so the pattern does not need the
+    /// platform's name.
     pub(super) fn cached(self, source: Source) -> &'static [&'static str] {
         match (self, source) {
             (Self::HeadlessShell, Source::PlaywrightCache) => &[

@@ -20,10 +20,10 @@ pub async fn version(path: &Path) -> Result<String, String> {
         return Ok("unknown version".to_owned());
     }
     // WebKit's driver has no `--version`, but prints its usage if it runs.
-    let untold = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
+    let has_no_version = path.file_stem().is_some_and(|name| name == "WebKitWebDriver");
     let mut command = Command::new(path);
     command
-        .arg(if untold { "--help" } else { "--version" })
+        .arg(if has_no_version { "--help" } else { "--version" })
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let output = match tokio::time::timeout(VERSION_TIMEOUT, command.output()).await {
@@ -41,7 +41,7 @@ pub async fn version(path: &Path) -> Result<String, String> {
             .map(str::to_owned)
     };
     match first_line(&output.stdout) {
-        _ if untold && output.status.success() => {
+        _ if has_no_version && output.status.success() => {
             Ok("WebKitWebDriver (unknown version)".to_owned())
         }
         Some(version) if output.status.success() => Ok(version),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn output_is_progress_and_the_last_words_of_a_failure_are_told() {
+    async fn output_is_progress_and_an_error_has_the_last_lines() {
         let seen = Mutex::new(Vec::new());
         let line = |text: &str| seen.lock().push(text.to_owned());
         let mut command = Command::new("sh");

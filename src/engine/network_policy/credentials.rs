@@ -25,7 +25,7 @@ impl Credentials {
         Ok(Some(Self { user, password }))
     }
 
-    /// The value of `Proxy-Authorization`.
+    /// Returns the value of `Proxy-Authorization`.
     pub fn basic(&self) -> String {
         format!("Basic {}", STANDARD.encode([&*self.user, b":", &*self.password].concat()))
     }

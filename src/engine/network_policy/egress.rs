@@ -8,7 +8,7 @@ use crate::{
     engine::{ContextOptions, EngineResult},
 };
 
-/// How the pages of a context reach the network: a proxy, and the policy that it asks.
+/// The network access of a context: a proxy, and the policy that it applies.
 #[derive(Clone)]
 pub(in crate::engine) struct Egress {
     pub gateway: Arc<Gateway>,

@@ -101,7 +101,7 @@ impl Gateway {
         Ok(Arc::new(Self { address, state, _stop: stop.drop_guard() }))
     }
 
-    /// The URL of the proxy (`socks5://127.0.0.1:port`).
+    /// Returns the URL of the proxy (`socks5://127.0.0.1:port`).
     pub fn url(&self) -> String {
         format!("socks5://{}", self.address)
     }
@@ -234,7 +234,7 @@ async fn connect(
         }
     }
     match upstream {
-        // Only the user's proxy knows the address.
+        // The user's proxy resolves the name, so the address is unknown here.
         Some(upstream) => {
             policy.record_proxied_connection();
             let connecting = upstream.connect(&request.host, request.port);
@@ -299,9 +299,9 @@ fn is_complete(first_bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a connection with these first bytes may go to a private host, in a context that has
-/// connected to public ones. Most HTTP requests were intercepted and checked, but WebSockets and
-/// the requests of some workers were not. Their headers show their initiator.
+/// Returns whether a connection with these first bytes may go to a private host, in a context that
+/// has connected to public ones. Most HTTP requests were intercepted and checked, but WebSockets
+/// and the requests of some workers were not. Their headers show their initiator.
 fn allows_first_bytes(
     policy: &dyn NetworkPolicy,
     request: &ConnectionRequest,

@@ -51,7 +51,7 @@ impl ClientNavigation {
         self.target = None;
     }
 
-    /// The URL that the client is navigating to, without a fragment.
+    /// Returns the URL that the client is navigating to, without a fragment.
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
@@ -105,8 +105,8 @@ impl RequestInitiator {
         }
     }
 
-    /// Whether `policy` allows the request to `url`. `document_urls` returns the URLs of the
-    /// context's documents.
+    /// Returns whether `policy` allows the request to `url`. `document_urls` returns the URLs of
+    /// the context's documents.
     pub fn is_allowed(
         &self,
         policy: &dyn NetworkPolicy,

@@ -1,6 +1,5 @@
-//! The egress proxy of a browser. Each context has its own proxy, which asks the context's
-//! [`NetworkPolicy`] whether a connection is allowed. The layers above decide; this module
-//! enforces.
+//! The egress proxy of a browser. Each context has its own proxy, which enforces the context's
+//! [`NetworkPolicy`]. The layers above implement the policy.
 //!
 //! The browser is launched with a SOCKS proxy (`gateway`), so that HTTP, WebSockets, prefetches and
 //! all other connections of pages arrive in one place, by host name. `resolver` resolves the names.

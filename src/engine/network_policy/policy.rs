@@ -25,7 +25,7 @@ pub struct ConnectionRequest {
 }
 
 impl ConnectionRequest {
-    /// The host and port as in a URL.
+    /// Returns the host and port as in a URL.
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
     }
@@ -47,12 +47,12 @@ pub trait NetworkPolicy: Send + Sync {
     fn allowed_addresses(&self, request: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr>;
     /// Records that a connection goes through the user's proxy, so that its address is unknown.
     fn record_proxied_connection(&self);
-    /// Whether the client has requested private hosts in a context that has connected to public
-    /// ones. Then each request must be checked with [`NetworkPolicy::allows_request`].
+    /// Returns whether the client has requested private hosts in a context that has connected to
+    /// public ones. Then each request must be checked with [`NetworkPolicy::allows_request`].
     fn must_check_requests(&self) -> bool;
-    /// Whether the client has requested the private host of `url`.
+    /// Returns whether the client has requested the private host of `url`.
     fn is_requested_by_client(&self, url: &str) -> bool;
-    /// Whether `initiator` may send a request to the URL `to`.
+    /// Returns whether `initiator` may send a request to the URL `to`.
     fn allows_request(&self, initiator: Initiator<'_>, to: &str) -> bool;
     /// Records a failed connection. `reason` is Chromium's error name (`net::ERR_…`).
     fn record_failure(&self, request: &ConnectionRequest, reason: &'static str);

@@ -74,7 +74,7 @@ impl UpstreamProxy {
         }))
     }
 
-    /// Whether connections to `host` go through the proxy.
+    /// Returns whether connections to `host` go through the proxy.
     pub fn applies_to(&self, host: &str) -> bool {
         let address: Option<std::net::IpAddr> = host.parse().ok();
         let local = host == "localhost"

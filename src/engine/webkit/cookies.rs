@@ -32,8 +32,8 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
 /// Converts the driver's expiry into seconds since 1970. The driver reports times after January
 /// 2038 as negative 32-bit numbers.
 fn unwrapped(expiry: i64) -> f64 {
-    let wraps = if expiry < 0 { 1_i64 << 32 } else { 0 };
-    (expiry + wraps) as f64
+    let correction = if expiry < 0 { 1_i64 << 32 } else { 0 };
+    (expiry + correction) as f64
 }
 
 /// Converts a cookie into the driver's form.

@@ -81,7 +81,7 @@ impl Display {
         }
     }
 
-    /// Whether Troupe started this display, so that its windows are invisible.
+    /// Returns whether Troupe started this display, so that its windows are invisible.
     pub fn is_ours(&self) -> bool {
         self.ending.is_some()
     }

@@ -16,7 +16,7 @@ impl DownloadFolder {
         Self { folder, taken: AtomicU64::new(0) }
     }
 
-    /// The number of files so far.
+    /// Returns the number of files so far.
     pub fn count(&self) -> u64 {
         self.taken.load(Ordering::Acquire)
     }

@@ -157,19 +157,19 @@ impl Driver {
         switched.await.unwrap_or_else(|_| Err(EngineError::BrowserGone.into()))
     }
 
-    /// Whether the browser responds to a command that never blocks.
+    /// Returns whether the browser responds to a command that never blocks.
     async fn answers(&self) -> bool {
         self.windows().await.is_some()
     }
 
-    /// The handles of the windows; `None` if the driver does not respond in time.
+    /// Returns the handles of the windows; `None` if the driver does not respond in time.
     async fn windows(&self) -> Option<Vec<String>> {
         let asked = self.session.handle().cmd(Command::GetWindowHandles);
         tokio::time::timeout(CLOSE_TIMEOUT, asked).await.ok()?.ok()?.value().ok()
     }
 
-    /// The driver returns the same error for a closed window and for a detached frame.
-    /// Distinguishes them by the list of windows.
+    /// Converts an error that the driver returns both for a closed window and for a detached frame.
+    /// The list of windows shows which of them it is.
     async fn distinguish_window(
         &self,
         answer: DriverResult<Value>,

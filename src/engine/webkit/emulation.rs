@@ -56,13 +56,13 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
 }
 
 impl LaunchOptions {
-    /// Whether a browser that was started with `other` can be used for these options.
+    /// Returns whether a browser that was started with `other` can be used for these options.
     pub fn can_replace(&self, other: &Self) -> bool {
         (&self.timezone, &self.user_agent, &self.proxy, self.trusts_all)
             == (&other.timezone, &other.user_agent, &other.proxy, other.trusts_all)
     }
 
-    /// The environment variables of the browser's process.
+    /// Returns the environment variables of the browser's process.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         // Without these variables, the language would be that of the server: `C` in a container.
         let mut set = vec![("LANG", "en_US.UTF-8".to_owned()), ("LANGUAGE", "en_US".to_owned())];
@@ -70,12 +70,12 @@ impl LaunchOptions {
         set
     }
 
-    /// The arguments of the browser's command line.
+    /// Returns the arguments of the browser's command line.
     pub fn arguments(&self) -> Vec<String> {
         self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
     }
 
-    /// The capabilities for the driver: no waits, and no automatic handling of dialogs.
+    /// Returns the capabilities for the driver: no waits, and no automatic handling of dialogs.
     pub fn capabilities(&self, browser: Value) -> serde_json::Map<String, Value> {
         let mut asked = serde_json::Map::new();
         asked.insert("pageLoadStrategy".into(), "none".into());

@@ -50,9 +50,9 @@ struct ClickedLink {
 }
 
 impl DocumentReport {
-    /// The reason why the document failed to load, if this is an error page; its text if the reason
-    /// is unknown. In a new window, text alone is no error, because another page may have written
-    /// it.
+    /// Returns the reason why the document failed to load, if this is an error page; its text if
+    /// the reason is unknown. In a new window, text alone is no error, because another page may
+    /// have written it.
     fn reason(&self, is_first: bool) -> Option<String> {
         let found = self.blank.as_deref().filter(|_| self.ready == ReadyState::Complete)?.trim();
         let words = (!is_first && !found.is_empty()).then(|| found.to_owned());
@@ -74,7 +74,7 @@ pub(super) const ERROR_PAGE: &str = "about:neterror";
 /// nothing. A download may be complete before the next poll.
 const LINK_TIMEOUT: Duration = Duration::from_millis(100);
 /// Requests that are older than this are not polled at the short interval: a page may keep a long
-/// poll open for ever.
+/// poll open forever.
 const LONGEST: Duration = Duration::from_secs(10);
 pub(super) const BLANK: &str = "about:blank";
 
@@ -134,7 +134,7 @@ impl FrameEntry {
         events
     }
 
-    /// Whether to poll for the end of a request.
+    /// Returns whether to poll for the end of a request.
     fn awaits_response(&self) -> bool {
         !self.requests.is_empty()
             && self.last_request.is_some_and(|asked| asked.elapsed() < LONGEST)
@@ -158,7 +158,7 @@ impl Frames {
         }
     }
 
-    /// The iframes on the path to `frame`; `None` if the frame is detached.
+    /// Returns the iframes on the path to `frame`; `None` if the frame is detached.
     pub fn path_to(&self, frame: &FrameId) -> Option<Vec<Arc<str>>> {
         let mut path = Vec::new();
         let mut at = self.known.get(frame)?;
@@ -170,53 +170,53 @@ impl Frames {
         Some(path)
     }
 
-    /// The reason why the page's document failed to load.
+    /// Returns the reason why the page's document failed to load.
     pub fn failure(&self) -> Option<String> {
         let failed = self.known.get(&self.main)?.failed.as_ref()?;
         Some(failed.reason.clone())
     }
 
-    /// The page's document at the last poll, and its URL.
+    /// Returns the page's document at the last poll, and its URL.
     pub fn document(&self) -> Option<(DocumentId, String)> {
         let main = self.known.get(&self.main)?;
         Some((main.document.clone()?, main.url.clone()))
     }
 
-    /// Whether the page has child frames.
+    /// Returns whether the page has child frames.
     pub fn has_child_frames(&self) -> bool {
         self.known.len() > 1
     }
 
-    /// The frame in the iframe `number` of `parent`, if it is known.
+    /// Returns the frame in the iframe `number` of `parent`, if it is known.
     pub fn child(&self, parent: &FrameId, number: u64) -> Option<FrameId> {
         let child = frame_id(self.known.get(parent)?.document.as_ref()?, number);
         self.known.contains_key(&child).then_some(child)
     }
 
-    /// The URL that the page is navigating to, or else its current URL.
+    /// Returns the URL that the page is navigating to, or else its current URL.
     pub fn target(&self) -> String {
         let main = self.known.get(&self.main);
         main.map(|main| main.target.clone().unwrap_or_else(|| main.url.clone())).unwrap_or_default()
     }
 
-    /// The URL that a new download most likely comes from.
+    /// Returns the URL that a new download most likely comes from.
     pub fn downloaded_from(&mut self) -> String {
         self.last_target.take().unwrap_or_else(|| self.target())
     }
 
-    /// The child frames that have pending requests.
+    /// Returns the child frames that have pending requests.
     pub fn awaiting_response(&self) -> Vec<FrameId> {
         let awaiting_response =
             self.known.iter().filter(|(id, frame)| **id != self.main && frame.awaits_response());
         awaiting_response.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether a navigation is pending.
+    /// Returns whether a navigation is pending.
     pub fn is_navigating(&self) -> bool {
         self.known.get(&self.main).is_some_and(|main| main.target.is_some())
     }
 
-    /// Whether the page navigates, loads its document, or waits for a response.
+    /// Returns whether the page navigates, loads its document, or waits for a response.
     pub fn is_busy(&self) -> bool {
         let loads = self.known.get(&self.main).is_some_and(|main| {
             main.target.is_some() || main.ready.is_none_or(|ready| ready < ReadyState::Complete)
@@ -347,7 +347,7 @@ impl Frames {
         }
     }
 
-    /// A command has navigated the page to `url`.
+    /// Records that a command has navigated the page to `url`.
     pub fn navigation_sent(&mut self, url: &str) {
         if let Some(frame) = self.known.get_mut(&self.main) {
             frame.target = Some(url.to_owned());
@@ -364,7 +364,7 @@ impl Frames {
         Some(PageEvent::LoadingStopped { frame: self.main.clone() })
     }
 
-    /// Whether `seen` has iframes that are new.
+    /// Returns whether `seen` has iframes that are new.
     pub fn has_unknown(&self, id: &FrameId, seen: &DocumentReport) -> bool {
         seen.frames
             .iter()
@@ -412,7 +412,8 @@ impl Frames {
     }
 }
 
-/// The request for a document that failed to load, which the driver does not report.
+/// Returns the log events of the request for a document that failed to load, which the driver does
+/// not report.
 fn request_failed(
     frame: &FrameId,
     document: &DocumentId,
@@ -437,7 +438,8 @@ fn request_failed(
     [sent, failed].map(PageEvent::Request)
 }
 
-/// The id of the frame in an iframe. It is valid while both the document and the iframe exist.
+/// Returns the id of the frame in an iframe. It is valid while both the document and the iframe
+/// exist.
 fn frame_id(document: &DocumentId, number: u64) -> FrameId {
     format!("{document}/{number}").into()
 }

@@ -63,7 +63,7 @@ impl CookieJar {
         known.cookies.clone()
     }
 
-    /// The URL where `cookie` can be set as host-only. An IP address has no subdomains.
+    /// Returns the URL where `cookie` can be set as host-only. An IP address has no subdomains.
     pub fn place(&self, cookie: &Cookie) -> Option<Url> {
         let host = &cookie.domain;
         if host.starts_with('.') || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::engine::MouseEvent;
 
-/// GTK's double-click time, and some more.
+/// GTK's double-click time with a safety margin.
 const DOUBLE_CLICK_TIME: Duration = Duration::from_millis(800);
 
 /// The pixel and the time of the last press.

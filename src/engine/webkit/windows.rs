@@ -150,7 +150,7 @@ impl SessionWindows {
         self.dialog.send_replace(None);
     }
 
-    /// Whether a dialog is open.
+    /// Returns whether a dialog is open.
     pub fn is_blocked_by_dialog(&self) -> bool {
         self.dialog.borrow().is_some()
     }
@@ -392,7 +392,7 @@ impl SessionWindows {
         }
     }
 
-    /// The viewport of pages, in CSS pixels.
+    /// Returns the viewport of pages, in CSS pixels.
     pub fn viewport(&self) -> (i64, i64) {
         let size = *self.viewport.lock();
         (i64::from(size.width), i64::from(size.height))

@@ -1,4 +1,4 @@
-//! Drags that the browser hands to Troupe instead of the desktop (drag interception).
+//! Drag interception: the browser reports a native drag to Troupe instead of the desktop.
 
 use std::{sync::Arc, time::Duration};
 

@@ -101,7 +101,7 @@ impl CdpFrames {
         }
     }
 
-    /// Whether a document of `frame` was reported. The initial empty document never is.
+    /// Returns whether a document of `frame` was reported. The initial empty document never is.
     pub fn has_document(&self, frame: &FrameId) -> bool {
         self.lock().frames.get(frame).is_some_and(|frame| !frame.url.is_empty())
     }

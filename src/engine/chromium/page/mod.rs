@@ -1,6 +1,6 @@
-//! Implements the [`EnginePage`] trait. `listener` handles events, `frames` maps frames to CDP sessions,
-//! `script` evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of an
-//! intercepted drag, and `popups` has the sizes of requested windows.
+//! Implements the [`EnginePage`] trait. `listener` handles events, `frames` maps frames to CDP
+//! sessions, `script` evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of
+//! an intercepted drag, and `popups` has the sizes of requested windows.
 
 mod closed_roots;
 mod drag;
@@ -156,7 +156,7 @@ impl ChromiumPage {
                         }
                     }
                     page.state.send_replace(Some(outcome));
-                    // If a popup opens a dialog at once, the response comes when the dialog is
+                    // If a popup opens a dialog at once, the response arrives when the dialog is
                     // closed.
                     if let Ok(document) = document {
                         page.report_first_document(document).await;
@@ -191,7 +191,7 @@ impl ChromiumPage {
         drop(self.cdp.post(SetLifecycleEventsEnabledParams::new(true)));
     }
 
-    /// Keeps reports in order: the events of one message are reported before those of the next.
+    /// Locks reporting, so that the events of one message are reported before those of the next.
     fn lock_reporting(&self) -> MutexGuard<'_, ()> {
         self.reporting.lock()
     }
@@ -233,7 +233,7 @@ impl ChromiumPage {
         self.frames.has(frame)
     }
 
-    /// The size that the page asked for the popup that arrives now.
+    /// Returns the size that the page requested for the popup that is opening.
     pub fn popup_size(&self) -> Option<Viewport> {
         self.popups.next()
     }
@@ -244,7 +244,7 @@ impl ChromiumPage {
         }
     }
 
-    /// The initiator of an intercepted request of the frames.
+    /// Returns the initiator of an intercepted request of the frames.
     fn initiator(&self, paused: &PausedRequest) -> RequestInitiator {
         let document_url =
             paused.frame_id.as_ref().and_then(|frame| self.frames.document_url(frame));

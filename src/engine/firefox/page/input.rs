@@ -20,7 +20,7 @@ use crate::engine::{
 /// Maximum nesting depth of frames that get input.
 const MAX_DEPTH: usize = 8;
 
-/// Emulates HTML drag and drop, which Firefox would hand to the desktop.
+/// Emulates HTML drag and drop. Otherwise Firefox would start a native drag of the desktop.
 pub(super) const DRAG: &str = include_str!("../drag.js");
 
 /// Evaluates to the window of the focused child frame.
@@ -156,8 +156,8 @@ impl FirefoxPage {
             && frames.len() <= MAX_DEPTH
             && lock(&self.state).frames.has_children()
         {
-            let look = format!("globalThis.__troupe?.frameAt({x}, {y}) ?? []");
-            let found = self.script(frame, World::Isolated, &look).await?.items();
+            let expression = format!("globalThis.__troupe?.frameAt({x}, {y}) ?? []");
+            let found = self.script(frame, World::Isolated, &expression).await?.items();
             let [window, x, y] = found.as_slice() else { break };
             let Some(inner) = window.window() else { break };
             let number = |remote: &RemoteValue| {

@@ -1,5 +1,5 @@
-//! Implements the [`EnginePage`] trait over WebDriver. `script` runs scripts and processes their results,
-//! `navigation` navigates, `screenshot` takes screenshots.
+//! Implements the [`EnginePage`] trait over WebDriver. `script` runs scripts and processes their
+//! results, `navigation` navigates, `screenshot` takes screenshots.
 
 mod navigation;
 mod screenshot;
@@ -103,19 +103,19 @@ impl WebkitPage {
         }
     }
 
-    /// Whether an operation is pending whose result only polling shows.
+    /// Returns whether an operation is pending whose result only polling shows.
     pub fn needs_poll(&self) -> bool {
         lock(&self.frames).is_busy()
             || self.stops.load(Ordering::Acquire)
             || lock(&self.released).is_some()
     }
 
-    /// The URL that the page is navigating to, or else its current URL.
+    /// Returns the URL that the page is navigating to, or else its current URL.
     pub fn target(&self) -> String {
         lock(&self.frames).target()
     }
 
-    /// The target URL, if it is valid.
+    /// Returns the target URL, if it is valid.
     pub fn url(&self) -> Option<Url> {
         Url::parse(&lock(&self.frames).target()).ok()
     }
@@ -158,8 +158,8 @@ impl WebkitPage {
             tracing::debug!(error = %error.into_engine_error(), "could not release the mouse button of a failed drag");
         }
         let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
-        let look = format!("{body}{REPORT_STATE}");
-        match tokio::time::timeout(LOST, self.ask(commands, &self.handle, &look)).await {
+        let script = format!("{body}{REPORT_STATE}");
+        match tokio::time::timeout(LOST, self.ask(commands, &self.handle, &script)).await {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
             // The document is being replaced. The next poll follows soon.
             Err(_) => return,
@@ -201,8 +201,8 @@ impl WebkitPage {
             }
         }
         shared.update_windows(commands).await?;
-        let patience = Instant::now() + CLOSING;
-        while closing && !self.closed.load(Ordering::Acquire) && Instant::now() < patience {
+        let deadline = Instant::now() + CLOSING;
+        while closing && !self.closed.load(Ordering::Acquire) && Instant::now() < deadline {
             tokio::time::sleep(PAUSE).await;
             if let Ok(ScriptOutcome::Returned(answer)) =
                 self.ask(commands, &self.handle, REPORT_STATE).await

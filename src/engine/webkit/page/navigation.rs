@@ -124,7 +124,8 @@ impl WebkitPage {
         }
     }
 
-    /// The same, during a navigation: `None` also if the poll is lost.
+    /// Like [`Self::current_document`], but also returns `None` if the driver does not answer the
+    /// poll.
     async fn current_document_or_timeout(
         &self,
         commands: &mut CommandGuard<'_>,

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-unused-vars -- the scripts that come after it use them */
+/* eslint-disable @typescript-eslint/no-unused-vars -- the scripts that follow use them */
 // Runs before every script of Troupe. Declares functions that report the state of the document.
 const KEY = Symbol.for('troupe.webkit')
 let state = globalThis[KEY]

@@ -25,7 +25,7 @@ use crate::{
 const PAGE: &str = include_str!("page.js");
 /// A script body that only reports the state of its document.
 pub(super) const REPORT_STATE: &str = "return report('');";
-/// The same after an event loop tick.
+/// A script body that reports the state of its document after an event loop tick.
 pub(super) const REPORT_AFTER_TICK: &str = "return new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); \
                                port1.onmessage = () => { port1.close(); setTimeout(() => resolve(report('')), 0); }; \
                                port2.postMessage(0); });";
@@ -66,7 +66,7 @@ struct Thrown {
 }
 
 impl ScriptReply {
-    /// Whether the document's window is about to close.
+    /// Returns whether the document's window is about to close.
     pub fn closing(&self) -> bool {
         self.state.closing
     }
@@ -89,8 +89,8 @@ impl WebkitPage {
         self.evaluate_in(frame, expression, "__given").await
     }
 
-    /// Returns the number of the frame in the element that `expression` evaluates to; 0 if it is no
-    /// frame.
+    /// Returns the number of the frame in the element that `expression` evaluates to. Returns 0 if
+    /// the element is not a frame.
     pub(super) async fn frame_number(
         &self,
         frame: &FrameId,
@@ -114,7 +114,7 @@ impl WebkitPage {
         let run = format!("return run({slot}, {wait}, {made});");
         let (mut given, mut body) =
             (format!("const __given = () => (\n{expression}\n); "), run.as_str());
-        // Why it is no expression, if it may be statements.
+        // The syntax error of the text as an expression, if it may consist of statements.
         let mut unreadable: Option<String> = None;
         let shared = self.shared()?;
         loop {
@@ -155,7 +155,8 @@ impl WebkitPage {
         self.run_body_with(commands, frame, "", body).await
     }
 
-    /// The same, where `body` uses what `given` declares. `given` has no access to Troupe's names.
+    /// Like [`Self::ask`], but runs the declarations `given` first, which `body` can use. `given`
+    /// cannot access Troupe's names.
     async fn run_body_with(
         &self,
         commands: &mut CommandGuard<'_>,
