@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the command for esbuild: on Windows the package has a script for Node, elsewhere a
-/// program.
+/// Returns the command that runs esbuild. On Windows its package contains a script for Node, on
+/// other systems an executable file.
 fn esbuild() -> Command {
     if cfg!(windows) {
         let mut node = Command::new("node");
@@ -40,7 +40,8 @@ fn esbuild() -> Command {
     Command::new("node_modules/.bin/esbuild")
 }
 
-/// Puts each whole script behind a getter at the end of the one that runs in each document.
+/// Appends each whole script to the script that runs in each document. A getter defers its
+/// evaluation to the first use.
 fn join(folder: &Path) -> std::io::Result<()> {
     let first = fs::read_to_string(folder.join("prelude.js"))?;
     for (entry, joined) in [("index", "prelude"), ("playwright", "playwright-prelude")] {

@@ -294,7 +294,7 @@ export type ErrorCode =
   | 'INVALID_SELECTOR'
   /** No session has this id, or it was closed. */
   | 'SESSION_NOT_FOUND'
-  /** The session has expired, also if it expires during the call. */
+  /** The session has expired, before or during the call. */
   | 'SESSION_EXPIRED'
   /** No page of the session has this id, or it was closed. */
   | 'PAGE_NOT_FOUND'

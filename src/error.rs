@@ -75,7 +75,7 @@ error_codes! {
         permanent, Failed 422, "a target is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=… or testid=…";
     SessionNotFound "SESSION_NOT_FOUND": "No session has this id, or it was closed.",
         permanent, Refused 404, "create a session with create_session";
-    SessionExpired "SESSION_EXPIRED": "The session has expired, also if it expires during the call.",
+    SessionExpired "SESSION_EXPIRED": "The session has expired, before or during the call.",
         permanent, Refused 410, "restore the session with session_resume, or create one with create_session";
     PageNotFound "PAGE_NOT_FOUND": "No page of the session has this id, or it was closed.",
         permanent, Refused 404, "list the pages with `pages` {action: \"list\"}";

@@ -34,7 +34,6 @@ pub mod upstream;
 
 pub mod cli;
 
-// Not in tests: the symbols of Node are there only where Node loads the addon (napi-rs field
-// notes).
+// Not in tests: Node's symbols exist only in a process in which Node loads the addon.
 #[cfg(all(feature = "node", not(test)))]
 mod node;

@@ -159,7 +159,7 @@ fn sources() -> Vec<Source> {
         Source { module, syntax: syntax.unwrap_or_else(|error| panic!("{path:?}: {error}")) }
     };
     let sources: Vec<Source> = files.into_iter().map(parse).collect();
-    assert!(sources.len() > 300, "the sources are found");
+    assert!(sources.len() > 300, "too few source files were found");
     let tests: Vec<Vec<String>> = sources
         .iter()
         .flat_map(|source| {
@@ -192,7 +192,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether the attributes contain `#[cfg(test)]`.
+/// Returns whether the attributes contain `#[cfg(test)]`.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
@@ -410,7 +410,7 @@ fn modules_use_only_the_modules_before_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The files that `file` imports, directly or through other files.
+/// Returns the files that `file` imports, directly or through other files.
 fn reachable<'a>(
     imports: &'a BTreeMap<String, BTreeSet<String>>,
     file: &str,
@@ -425,7 +425,7 @@ fn reachable<'a>(
     found
 }
 
-/// The imports that are part of a cycle: `(file, imported file)`.
+/// Returns the imports that are part of a cycle: `(file, imported file)`.
 fn cyclic(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<(&String, &String)> {
     let all = imports.iter().flat_map(|(file, files)| files.iter().map(move |other| (file, other)));
     all.filter(|(file, imported)| reachable(imports, imported).contains(file)).collect()
@@ -473,7 +473,7 @@ fn the_files_of_a_folder_do_not_import_each_other_in_a_cycle() {
         .iter()
         .flat_map(|source| (1..source.module.len()).map(|length| source.module[..length].to_vec()))
         .collect();
-    assert!(folders.len() > 30, "the folders are found");
+    assert!(folders.len() > 30, "too few folders were found");
     let mut wrong = Vec::new();
     for folder in folders {
         let mut imports = imports_within(&folder, &sources);
@@ -505,7 +505,7 @@ fn the_folders_of_page_use_only_lower_ones() {
             folder_of.insert(method.clone(), source.module[1].clone());
         }
     }
-    assert!(folder_of.len() > 100, "the methods of Page are found");
+    assert!(folder_of.len() > 100, "too few methods of Page were found");
     let mut wrong = Vec::new();
     for (source, references) in &files {
         let (name, folder) = (source.name(), &*source.module[1]);
@@ -569,7 +569,7 @@ fn a_type_name_occurs_once() {
             declared.entry(name).or_default().push((source.name(), has_cfg));
         }
     }
-    assert!(declared.len() > 500, "the types are found");
+    assert!(declared.len() > 500, "too few types were found");
     let wrong: Vec<String> = declared
         .into_iter()
         .filter(|(_, places)| {

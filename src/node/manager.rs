@@ -197,13 +197,13 @@ impl NativeManager {
         promise(env, async move { outcome(work.await) }, panicked())
     }
 
-    /// Returns the facts about the session, or null.
+    /// Returns the description of the session, or null if it is not open.
     #[napi(catch_unwind)]
     pub fn get_session(&self, id: String) -> String {
         outcome(Ok(self.opening.session(&id).map_or(Value::Null, |session| json!(session.info()))))
     }
 
-    /// Whether the session can be used, and if not the error that a call would get.
+    /// Returns whether the session can be used. If not, returns the error that a call would get.
     #[napi(catch_unwind)]
     pub fn validate_session(&self, id: String) -> String {
         outcome(Ok(match self.opening.session(&id) {

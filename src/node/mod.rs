@@ -31,15 +31,15 @@ use crate::{
     tools::{LifecycleEffect, Registry},
 };
 
-/// The allocator of the C library took an eighth of the time of a call.
+/// Calls are faster with this allocator than with that of the C library.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The exit code after a panic.
 const PANICKED: i32 = 70;
 
-/// How long an idle blocking thread waits for work. Shorter in tests, so that they meet the end of
-/// threads.
+/// How long an idle blocking thread waits for work. Shorter in tests, so that threads end while a
+/// test runs.
 const KEEP_ALIVE: Duration =
     Duration::from_millis(if cfg!(feature = "testing") { 200 } else { 10_000 });
 

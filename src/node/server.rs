@@ -68,7 +68,7 @@ impl NativeServer {
         promise(env, work, panicked())
     }
 
-    /// Starts to stop the server.
+    /// Begins to stop the server. Does not wait until it has stopped.
     #[napi(catch_unwind)]
     pub fn stop(&self) {
         self.stop.cancel();
