@@ -234,7 +234,7 @@ impl Client {
         let (answer, mut answered) = oneshot::channel();
         let (progressed, mut progress) = watch::channel(());
         self.pending().insert(id, Pending { answer, on_progress, progressed });
-        let in_flight = InFlightRequest { client: self, id, method };
+        let in_flight = UpstreamRequest { client: self, id, method };
         let message = self.message(method, params, Some(id));
         let work = async {
             self.outgoing.send(message).await.map_err(|_| Failure::Gone)?;
@@ -353,13 +353,13 @@ fn value_of(raw: &RawValue) -> Value {
 }
 
 /// A request in flight. Dropping it cancels the call on the server.
-struct InFlightRequest<'a> {
+struct UpstreamRequest<'a> {
     client: &'a Client,
     id: u64,
     method: &'a str,
 }
 
-impl Drop for InFlightRequest<'_> {
+impl Drop for UpstreamRequest<'_> {
     fn drop(&mut self) {
         let waited = self.client.pending().remove(&self.id).is_some();
         // The protocol does not allow canceling a handshake.
