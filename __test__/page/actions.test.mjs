@@ -276,7 +276,7 @@ describe('fields', { timeout: 60_000 }, () => {
     const { fields, missing, stale } = await world.call('bringBack', {
       ...kept,
       named: kept.refs,
-      patience: 0
+      searchTimeout: 0
     })
     assert.deepEqual({ fields, missing, stale }, { fields: 2, missing: 0, stale: [] })
     assert.equal(

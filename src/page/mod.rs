@@ -35,7 +35,7 @@ pub use act::{
     ActionOutcome, ClickOptions, Entered, MediaEmulation, Navigation, OtherValue, Point,
     PointerTarget, ScrollOptions, Settled, TypeOptions, WaitUntil, normalize_url,
 };
-pub use query::{Element, ElementState, Patience, PlaywrightMatch, PlaywrightTarget};
+pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{
     AriaSnapshotOptions, Described, Elements, FieldValue, FoundElements, Html, Links, Listed,
     MOST_MATCHES, Metadata, Query, SnapshotOptions, Table, markdown, pictures,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    page::{Element, ElementState, Elements, Patience},
+    page::{Element, ElementState, Elements, TimeLimit},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -41,8 +41,8 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn patience(call: &PageCall, given: Option<u64>) -> Patience {
-    Patience::new(call.action_timeout(given))
+fn time_limit(call: &PageCall, given: Option<u64>) -> TimeLimit {
+    TimeLimit::new(call.action_timeout(given))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ struct FindElementParameters {
 }
 
 async fn find_element(call: PageCall, given: FindElementParameters) -> Result<Element> {
-    call.page.find_element(&given.selector, patience(&call, given.timeout)).await
+    call.page.find_element(&given.selector, time_limit(&call, given.timeout)).await
 }
 
 async fn find_elements(call: PageCall, given: ElementTarget) -> Result<Elements> {
@@ -137,8 +137,10 @@ struct Waited {
 async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
     let state = given.state.unwrap_or(ElementState::Visible);
     let begun = Instant::now();
-    let found =
-        call.page.wait_for_element(&given.selector, state, patience(&call, given.timeout)).await?;
+    let found = call
+        .page
+        .wait_for_element(&given.selector, state, time_limit(&call, given.timeout))
+        .await?;
     let message = format!(
         "`{}` is {} after {} ms",
         given.selector,
@@ -176,22 +178,22 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     if let Some(time) = time {
         page.wait_for_time(Duration::from_millis(time)).await?;
     }
-    let patience = patience(&call, timeout);
+    let time_limit = time_limit(&call, timeout);
     let begun = Instant::now();
     let mut outcomes = Vec::new();
     outcomes.extend(time.map(|time| format!("{time} ms have passed")));
     if let Some(url) = &url {
-        page.wait_for_url(url, patience).await?;
+        page.wait_for_url(url, time_limit).await?;
         outcomes.push(format!("the page is at `{}`", page.url()));
     }
     if let Some(text) = &text_gone {
-        page.wait_for_text_gone(text, patience).await?;
+        page.wait_for_text_gone(text, time_limit).await?;
         outcomes.push(format!("the text `{text}` is gone"));
     }
     let mut waited =
         Waited { success: true, message: String::new(), r#ref: None, description: None };
     if let Some(text) = &text {
-        let found = page.wait_for_text(text, patience).await?;
+        let found = page.wait_for_text(text, time_limit).await?;
         let place = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();
         outcomes.push(format!("the text `{text}` is visible{place}"));
         (waited.r#ref, waited.description) = (found.r#ref, found.description);

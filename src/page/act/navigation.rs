@@ -97,7 +97,7 @@ impl Page {
         let going =
             async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
         self.arrive_by(url.as_str(), going, timeout).await.map_err(|error| match error.code {
-            // A navigation is what brings a crashed page back, so another attempt may succeed.
+            // A navigation restores a crashed page, so another attempt may succeed.
             ErrorCode::BrowserCrashed => error.retryable(true),
             _ => error,
         })
@@ -174,7 +174,7 @@ impl Page {
         }
     }
 
-    /// Runs `going`, and returns the result of the navigation.
+    /// Awaits the navigation `going`, and returns its result.
     async fn arrive_by(
         &self,
         to: &str,
@@ -185,8 +185,8 @@ impl Page {
         self.arrival_of(reached).await
     }
 
-    /// Runs `going` and waits for its document. Stops loading at the timeout or when the caller is
-    /// dropped, because a loading page does not respond to other calls.
+    /// Awaits the navigation `going` and its document. Stops loading at the timeout or when the
+    /// caller is dropped, because a loading page does not respond to other calls.
     async fn reach_by(
         &self,
         to: &str,

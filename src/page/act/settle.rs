@@ -99,7 +99,7 @@ impl Page {
         // Versions that frames reported before the action was over do not include its effects.
         self.snapshot_cache.forget_heard();
         let mut settled = Box::pin(self.await_settled(mark, frame, before, turning)).await?;
-        let patience = if settled.asked_for_download {
+        let time_limit = if settled.asked_for_download {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
             DOWNLOAD
@@ -107,14 +107,14 @@ impl Page {
             Duration::ZERO
         };
         // Even a timer of zero would take a millisecond.
-        if !patience.is_zero()
+        if !time_limit.is_zero()
             && settled.download.is_none()
             && !settled.closed
             && settled.dialog.is_none()
         {
             settled.seen = None;
             let download = self.state.until(|facts| facts.download_since(mark));
-            settled.download = self.within(patience, download).await;
+            settled.download = self.within(time_limit, download).await;
         }
         Ok(settled)
     }

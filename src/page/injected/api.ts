@@ -672,7 +672,7 @@ export interface BringBackArgument extends RefContext {
   /** The refs to restore. The name `refs` is that of the counter in each call. */
   named: RefState[]
   /** Maximum wait for missing elements, in ms. */
-  patience: number
+  searchTimeout: number
 }
 
 export interface BringBackResult {

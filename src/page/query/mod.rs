@@ -9,7 +9,7 @@ mod typed_query;
 mod waiting;
 
 pub use playwright_target::{PlaywrightMatch, PlaywrightTarget};
-pub use waiting::{Element, ElementState, Patience};
+pub use waiting::{Element, ElementState, TimeLimit};
 
 pub(super) use actionability::{ActionPoint, ActionabilityQuery, ReachedPoint, point_in};
 pub(super) use frame_elements::FrameElements;

@@ -86,12 +86,12 @@ pub struct Element {
 
 /// A timeout and its deadline.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct TimeLimit {
     timeout: Duration,
     deadline: Instant,
 }
 
-impl Patience {
+impl TimeLimit {
     /// Begins now.
     pub fn new(timeout: Duration) -> Self {
         Self { timeout, deadline: Instant::now() + timeout }
@@ -114,19 +114,20 @@ impl Page {
         &self,
         target: &str,
         state: ElementState,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<Awaited> {
-        let waiting = self.across_documents(|| self.await_element(target, state, patience));
-        self.in_time(patience, &format!("`{target}` was not {}", state.as_str()), waiting).await
+        let waiting = self.across_documents(|| self.await_element(target, state, time_limit));
+        self.in_time(time_limit, &format!("`{target}` was not {}", state.as_str()), waiting).await
     }
 
     /// Waits until `target` is in the page, and returns its description.
-    pub async fn find_element(&self, target: &str, patience: Patience) -> Result<Element> {
-        let awaited = match self.wait_for_element(target, ElementState::Attached, patience).await {
+    pub async fn find_element(&self, target: &str, time_limit: TimeLimit) -> Result<Element> {
+        let awaited = match self.wait_for_element(target, ElementState::Attached, time_limit).await
+        {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same message as for any missing element, with what was found instead.
                 let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
-                there.map_err(|missing| missing.detail("timeout", millis(patience.timeout)))?;
+                there.map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
                 Awaited { r#ref: Some(target.to_owned()), ..Awaited::default() }
             }
             other => other?,
@@ -156,7 +157,7 @@ impl Page {
     }
 
     /// Waits until the page's URL matches `pattern`.
-    pub async fn wait_for_url(&self, pattern: &str, patience: Patience) -> Result<()> {
+    pub async fn wait_for_url(&self, pattern: &str, time_limit: TimeLimit) -> Result<()> {
         let wanted = UrlPattern::parse(pattern).map_err(|reason| {
             TroupeError::new(
                 ErrorCode::InvalidParameters,
@@ -168,25 +169,26 @@ impl Page {
             there.await;
             Ok(())
         });
-        match self.within(patience.left(), there).await {
+        match self.within(time_limit.left(), there).await {
             Some(outcome) => outcome,
             None => Err(TroupeError::new(
                 ErrorCode::Timeout,
                 format!(
                     "the page is at `{}`, not at `{pattern}` (waited {} ms)",
                     self.url(),
-                    millis(patience.timeout)
+                    millis(time_limit.timeout)
                 ),
             )
-            .detail("timeout", millis(patience.timeout))
+            .detail("timeout", millis(time_limit.timeout))
             .detail("url", self.url())),
         }
     }
 
     /// Waits until any frame shows `text`.
-    pub async fn wait_for_text(&self, text: &str, patience: Patience) -> Result<Awaited> {
-        let waiting = self.across_frames(|frames| self.await_text(text, frames, patience));
-        match self.in_time(patience, &format!("the text `{text}` was not visible"), waiting).await {
+    pub async fn wait_for_text(&self, text: &str, time_limit: TimeLimit) -> Result<Awaited> {
+        let waiting = self.across_frames(|frames| self.await_text(text, frames, time_limit));
+        match self.in_time(time_limit, &format!("the text `{text}` was not visible"), waiting).await
+        {
             Err(error) if error.code == ErrorCode::Timeout => {
                 Err(self.with_what_is_there(error).await)
             }
@@ -195,22 +197,22 @@ impl Page {
     }
 
     /// Waits until no frame shows `text`.
-    pub async fn wait_for_text_gone(&self, text: &str, patience: Patience) -> Result<()> {
-        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, patience));
-        self.in_time(patience, &format!("the text `{text}` was not gone"), waiting).await
+    pub async fn wait_for_text_gone(&self, text: &str, time_limit: TimeLimit) -> Result<()> {
+        let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, time_limit));
+        self.in_time(time_limit, &format!("the text `{text}` was not gone"), waiting).await
     }
 
     fn await_element<'a>(
         &'a self,
         target: &'a str,
         state: ElementState,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> BoxFuture<'a, Result<Awaited>> {
         Box::pin(async move {
             // Waits for its parent frames first. Without one of them the element is missing.
             if let Some((frame, _)) = target.rsplit_once(" >>> ") {
                 if !state.is_absence() {
-                    self.await_element(frame, ElementState::Attached, patience).await?;
+                    self.await_element(frame, ElementState::Attached, time_limit).await?;
                 } else if !self.presence(frame).await?.exists {
                     return Ok(Awaited::default());
                 }
@@ -221,7 +223,7 @@ impl Page {
                 }
                 other => other?,
             };
-            let arguments = json!({"target": place.target, "state": state.as_str(), "timeout": millis(patience.left())});
+            let arguments = json!({"target": place.target, "state": state.as_str(), "timeout": millis(time_limit.left())});
             self.awaited(&place.frame, arguments).await
         })
     }
@@ -237,12 +239,12 @@ impl Page {
         &self,
         text: &str,
         frames: Vec<FrameId>,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<Option<Awaited>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
             .map(async |frame| {
-                let arguments = json!({"text": text, "timeout": millis(patience.left())});
+                let arguments = json!({"text": text, "timeout": millis(time_limit.left())});
                 (frame, self.awaited(frame, arguments).await)
             })
             .collect();
@@ -264,12 +266,12 @@ impl Page {
         &self,
         text: &str,
         frames: Vec<FrameId>,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<Option<()>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
             .map(async |frame| {
-                let arguments = json!({"textGone": text, "timeout": millis(patience.left())});
+                let arguments = json!({"textGone": text, "timeout": millis(time_limit.left())});
                 (frame, self.ask_frame(frame, "waitFor", arguments).await)
             })
             .collect();
@@ -349,21 +351,22 @@ impl Page {
 
     async fn in_time<T>(
         &self,
-        patience: Patience,
+        time_limit: TimeLimit,
         what: &str,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        match self.within(patience.left() + GRACE, work).await {
+        match self.within(time_limit.left() + GRACE, work).await {
             // The error has the total waiting time, not the time since the last document.
             Some(Err(mut error)) if error.code == ErrorCode::Timeout => {
                 if let Some((why, _)) = error.message.rsplit_once(" (waited ") {
-                    error.message = format!("{why} (waited {} ms)", millis(patience.timeout));
+                    error.message = format!("{why} (waited {} ms)", millis(time_limit.timeout));
                 }
-                Err(error.detail("timeout", millis(patience.timeout)))
+                Err(error.detail("timeout", millis(time_limit.timeout)))
             }
             Some(outcome) => outcome,
             None => {
-                Err(self.timed_out(&format!("{what}: the page did not respond"), patience.timeout))
+                Err(self
+                    .timed_out(&format!("{what}: the page did not respond"), time_limit.timeout))
             }
         }
     }

@@ -41,7 +41,7 @@ struct DiffLine<'a> {
     indent: usize,
     /// The text without the dash of the list, which looks like a sign.
     content: &'a str,
-    /// The index of a removed line in the text before.
+    /// The index of a removed line in the earlier text.
     index: usize,
 }
 
@@ -71,7 +71,7 @@ const MOST_REMOVED: usize = 3;
 /// More removed elements in a row than this are reported in part.
 const LONGEST_RUN: usize = 5;
 
-/// Number of elements that are named of a longer run.
+/// Number of elements of a longer run that the result names.
 const NAMED_OF_RUN: usize = 2;
 
 /// Up to this many lines in a row that are shown again are reported in full.
@@ -147,7 +147,7 @@ fn without_end(line: &str) -> String {
     }
 }
 
-/// Returns the number of entries at the start that are back, if one line can report them.
+/// Returns the number of entries at the start that are shown again, if one line can report them.
 fn returned(entries: &[DiffLine<'_>], back: &[bool]) -> Option<usize> {
     let count = back.iter().take_while(|back| **back).count();
     // Without a ref, another element may have the same text.

@@ -35,7 +35,7 @@ pub const LOOK_TIMEOUT: Duration = Duration::from_millis(900);
 /// How long to wait for a reopened page to load; a slower one continues to load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to search for missing elements, because pages build their content with scripts.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for restoring form data: a page that has just loaded may be slow, but not blocked for
 /// ever.
 const BACK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -236,10 +236,10 @@ impl Page {
             let state = &saved.document;
             let arguments = json!({
                 "scroll": state.scroll, "scrolls": state.scrolls, "fields": state.fields, "named": state.refs,
-                "patience": PATIENCE.as_millis(),
+                "searchTimeout": SEARCH_TIMEOUT.as_millis(),
             });
             let back = self.inject_in(&frame, "bringBack", arguments);
-            match tokio::time::timeout(PATIENCE + BACK_TIMEOUT, back).await {
+            match tokio::time::timeout(SEARCH_TIMEOUT + BACK_TIMEOUT, back).await {
                 Ok(Ok(back)) => {
                     tracing::debug!(page = self.id, url = here.url, %back, "restored a document");
                 }

@@ -19,14 +19,14 @@ pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
 impl Page {
     /// Waits until the dialog of another page blocks this one.
     pub(in crate::page) async fn blocked_by_dialog(&self) -> OtherPageDialog {
-        let answers = |patience| -> BoxFuture<'_, bool> { Box::pin(self.answers(patience)) };
+        let answers = |time_limit| -> BoxFuture<'_, bool> { Box::pin(self.answers(time_limit)) };
         self.state.dialogs().blocking(&self.id, answers).await
     }
 
-    /// Whether the page completes an event loop tick within `patience`.
-    pub(in crate::page) async fn answers(&self, patience: Duration) -> bool {
+    /// Whether the page completes an event loop tick within `time_limit`.
+    pub(in crate::page) async fn answers(&self, time_limit: Duration) -> bool {
         let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
-        self.within(patience, asked).await.is_some()
+        self.within(time_limit, asked).await.is_some()
     }
 
     /// Awaits `work`. Fails if the page closes, crashes, is blocked by a dialog, or does not

@@ -10,7 +10,7 @@ use crate::engine::Dialog;
 
 /// How long a dialog of another page is open before the page is tested for a response, and the
 /// timeout of that test.
-const PATIENCE: Duration = Duration::from_millis(300);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The open dialogs of all pages of a session, by page ID.
 #[derive(Debug, Clone, Default)]
@@ -68,10 +68,10 @@ impl Dialogs {
         loop {
             let open = elsewhere(&news.borrow_and_update(), page_id);
             if let Some(open) = open {
-                if tokio::time::timeout(PATIENCE, news.changed()).await.is_ok() {
+                if tokio::time::timeout(ANSWER_TIMEOUT, news.changed()).await.is_ok() {
                     continue;
                 }
-                if !answers(PATIENCE).await {
+                if !answers(ANSWER_TIMEOUT).await {
                     return open;
                 }
             }

@@ -1,11 +1,10 @@
 //! The downloads of a session. Files are moved from the browser's folder into the output folder and
 //! never overwrite another file.
 //!
-//! The result of an action or a navigation has, in `download`, what has started or ended since the
-//! session's last result. If there is more than one, the others are in `downloads`. A download that
-//! has just started is waited for, as long as requests are (`--timeout-settle`). If it takes
-//! longer, it is reported as `inProgress`, and again by the result of the next action after its
-//! end.
+//! The result of an action or a navigation has, in `download`, a download that has started or ended
+//! since the session's last result. If there are several, the others are in `downloads`. The result
+//! waits up to `--timeout-settle` for a started download to end. A longer download is reported as
+//! `inProgress`, and again in the result of the next action after its end.
 
 use std::{
     fs::{self, OpenOptions},
@@ -124,9 +123,9 @@ impl Downloads {
         self.changed.notify_waiters();
     }
 
-    /// Returns the downloads that have started or ended since the last call. Waits up to `patience`
+    /// Returns the downloads that have started or ended since the last call. Waits up to `time_limit`
     /// for started ones to end.
-    pub async fn news(&self, patience: Duration) -> Vec<Download> {
+    pub async fn news(&self, time_limit: Duration) -> Vec<Download> {
         let settled = async {
             loop {
                 let changed = self.changed.notified();
@@ -141,7 +140,7 @@ impl Downloads {
                 changed.await;
             }
         };
-        let _ = tokio::time::timeout(patience, settled).await;
+        let _ = tokio::time::timeout(time_limit, settled).await;
         let mut list = self.list();
         let mut news = Vec::new();
         for entry in list.iter_mut() {
@@ -246,7 +245,7 @@ fn file_name(suggested: &str) -> String {
     }
 }
 
-/// Marks that turn text around: `gpj.exe` would look like `exe.jpg`.
+/// Characters that reverse the text direction: `gpj.exe` would be displayed as `exe.jpg`.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

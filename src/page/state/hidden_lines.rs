@@ -7,7 +7,7 @@ use crate::engine::DocumentId;
 /// Maximum number of lines that are remembered.
 const MOST: usize = 2_000;
 
-/// Lines of a document that the client was shown, and that it was later shown as removed.
+/// Lines of a document that the client received, and that a later result reported as removed.
 #[derive(Debug, Default, Clone)]
 pub(in crate::page) struct HiddenLines {
     document: Option<DocumentId>,

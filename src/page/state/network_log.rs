@@ -56,7 +56,7 @@ impl LoggedRequest {
         self.kind.playwright_name()
     }
 
-    /// Returns about how many bytes its details have.
+    /// Returns the approximate size of its details in bytes.
     fn details_size(&self) -> usize {
         let request = self.request_details.as_ref().map_or(0, |details| details.size());
         request + self.response_details.as_ref().map_or(0, |details| details.size())
@@ -89,7 +89,7 @@ pub struct NetworkLog {
     /// The numbers of the in-flight requests, by ID.
     open: HashMap<Arc<str>, usize>,
     early: VecDeque<Arc<str>>,
-    /// About how many bytes the details of all entries have.
+    /// The approximate size of the details of all entries in bytes.
     details_size: usize,
     /// The number of the first entry that may have details.
     first_detailed: usize,

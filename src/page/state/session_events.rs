@@ -11,7 +11,7 @@ use crate::engine::{ConsoleMessage, PageEvent, network::RequestEvent};
 /// Maximum number of events that are queued for a listener. A slower listener loses the oldest.
 const CAPACITY: usize = 1024;
 
-/// What happened in a session.
+/// An event in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
@@ -67,7 +67,7 @@ pub enum SessionEvent {
     },
 }
 
-/// Where a session's events are published. Costs nothing until somebody listens.
+/// Publishes the events of a session. Has no cost without listeners.
 #[derive(Debug, Clone, Default)]
 pub struct Events(Arc<OnceLock<broadcast::Sender<SessionEvent>>>);
 
@@ -77,7 +77,7 @@ impl Events {
         self.0.get_or_init(|| broadcast::Sender::new(CAPACITY)).subscribe()
     }
 
-    /// Publishes what `event` returns, if somebody listens.
+    /// Publishes the result of `event` if there are listeners. Otherwise, does not call `event`.
     pub fn publish(&self, event: impl FnOnce() -> Option<SessionEvent>) {
         if let Some(sender) = self.0.get().filter(|sender| sender.receiver_count() > 0)
             && let Some(event) = event()

@@ -1,4 +1,4 @@
-//! The last snapshot of a page, and what its frames have reported since.
+//! The last snapshot of a page, and the changes that its frames have reported since.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -76,7 +76,7 @@ impl DocumentVersion {
 /// The last snapshot of one frame, without its child frames.
 #[derive(Debug, Clone)]
 pub(in crate::page) struct FrameSnapshot {
-    /// What the frame showed when the snapshot was taken.
+    /// The version of the frame when the snapshot was taken.
     pub version: DocumentVersion,
     /// The answer of the page's `snapshot`.
     pub answer: Arc<Value>,

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{Config, Viewport},
     error::{ErrorCode, Result, TroupeError},
-    page::{MediaEmulation, Page, Patience, WaitUntil},
+    page::{MediaEmulation, Page, TimeLimit, WaitUntil},
     policy,
 };
 
@@ -167,7 +167,7 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
         }
     }
     let page = page?;
-    let patience = Patience::new(call.config.timeout_action);
+    let time_limit = TimeLimit::new(call.config.timeout_action);
     let failed = |error: TroupeError, text: &str, state: &str| {
         let timeout = call.config.timeout_action.as_millis();
         let line = format!("waiting for getByText({}).first() to be {state}", code::quote(text));
@@ -179,7 +179,7 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
             "await page.getByText({}).first().waitFor({{ state: 'hidden' }});",
             Value::from(text.as_str())
         ));
-        page.wait_for_text_gone(text, patience)
+        page.wait_for_text_gone(text, time_limit)
             .await
             .map_err(|error| failed(error, text, "hidden"))?;
     }
@@ -188,7 +188,9 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
             "await page.getByText({}).first().waitFor({{ state: 'visible' }});",
             Value::from(text.as_str())
         ));
-        page.wait_for_text(text, patience).await.map_err(|error| failed(error, text, "visible"))?;
+        page.wait_for_text(text, time_limit)
+            .await
+            .map_err(|error| failed(error, text, "visible"))?;
     }
     let waited = match (text.or(text_gone), time, requested) {
         (Some(text), ..) => format!("Waited for {text}"),

@@ -96,7 +96,7 @@ const renderedByPage = new Set([
 ])
 const controls =
   'a[href], button, input:not([type="hidden"]), select, textarea, iframe, [tabindex], [contenteditable], [role="button"], [role="link"], [role="dialog"], [role="status"], [role="alert"]'
-/** Maximum height of the elements around a control that belong to it, in CSS px. */
+/** Maximum height, in CSS px, of an element that counts as a part of the control in it. */
 const tallestWidget = 64
 const highestWidget = 3
 

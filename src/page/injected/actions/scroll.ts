@@ -140,7 +140,7 @@ export async function wheeled(): Promise<WheeledResult> {
   const watched = watch
   if (!watched) return { moved: false }
   const hasMoved = (): boolean => watched.scrolled || watched.event?.defaultPrevented === true
-  // The page's own listeners run later. Only then is it known whether they have handled the event.
+  // The page's own listeners run later and may handle the event.
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, maxHandlingTime)
     const check = (): void => {

@@ -14,9 +14,9 @@ interface CallCache {
   tableRole: string | null
   /** Whether the children of a parent with the same tag and classes are blocks. */
   blocks: Map<ParentNode, Map<string, boolean>>
-  /** What the Playwright tools read about elements (see playwright/element-facts.ts). */
+  /** Facts about elements for the Playwright tools (see playwright/element-facts.ts). */
   elementFacts: Map<Element, unknown>
-  /** Whether a running animation changes styles that they derive. Null until it is read. */
+  /** Whether a running animation changes derived styles in these facts. Null until it is read. */
   animationsRestyle: boolean | null
   /** Whether the change count is up to date. */
   changesCounted: boolean

@@ -65,12 +65,12 @@ const displays = new Map<string, string>([
 /** Tags that don't inherit the cursor. */
 const arrowTags = new Set(['button', 'label'])
 
-/** Display types that leave those of the children as they are. */
+/** Display types that do not change the display types of the children. */
 const flowDisplays = words(
   'block inline inline-block list-item flow-root table table-caption table-cell table-footer-group table-header-group table-row table-row-group'
 )
 
-/** Tags whose children may not be rendered although they are. */
+/** Tags that may be rendered while their children are not. */
 const opaqueTags = words(
   'audio canvas datalist details embed iframe img input meter object optgroup option progress ruby select textarea video'
 )

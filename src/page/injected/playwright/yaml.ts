@@ -1,6 +1,6 @@
 /** YAML scalars as Playwright writes them. */
 
-/** Texts that YAML could read as something else than a string, besides numbers. */
+/** Texts other than numbers that YAML does not read as strings. */
 const special =
   /^$|^\s|\s$|[\0-\x08\n\x0b\x0c\r\x0e-\x1f\x7f-\x9f]|^-|:(?:\s|$)|\s#|^[&*\],?!>|@"'#%[]|[{}`]|^(?:y|n|yes|no|true|false|on|off|null)$/i
 
@@ -10,7 +10,7 @@ const plain = /^[a-z][\w ,.()/+-]{8,}$/i
 const needsQuotes = (text: string): boolean =>
   !plain.test(text) && (special.test(text) || !isNaN(Number(text)))
 
-/** What is special in a key, which begins with a role. */
+/** Characters that are special in a key, which begins with a role. */
 const specialInKey = /[\0-\x08\n\x0b\x0c\r\x0e-\x1f\x7f-\x9f{}`]|:(?:\s|$)|\s#/
 
 export const yamlKey = (text: string): string =>

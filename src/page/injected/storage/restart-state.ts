@@ -211,7 +211,7 @@ function restoreScroll({ path, x, y }: ScrollState): boolean {
 }
 
 /**
- * Restores the state. Searches for missing elements until `patience` has passed, because pages
+ * Restores the state. Searches for missing elements until `searchTimeout` has passed, because pages
  * render late.
  */
 export async function bringBack(
@@ -219,7 +219,7 @@ export async function bringBack(
 ): Promise<BringBackResult | UncheckedHosts> {
   const hosts = uncheckedHosts(argument)
   if (hosts) return hosts
-  const until = performance.now() + argument.patience
+  const until = performance.now() + argument.searchTimeout
   let { fields, named, scrolls } = argument
   const scrollPage = (): void =>
     scrollTo({

@@ -25,7 +25,7 @@ export interface CandidateOptions {
   noText: boolean
 }
 
-/** Exact texts are a bit worse, because they break with a small change. */
+/** Exact texts have a worse score, because they stop matching after a small change. */
 const exactPenalty = 5
 const scores = {
   testId: 1,

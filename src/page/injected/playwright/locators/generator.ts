@@ -9,7 +9,7 @@ import { roleMatcher } from './role-engine'
 import { isInside } from './scope'
 import { internalTextMatcher } from './text-matcher'
 
-/** Positions after this one are not used: `nth(6)` says little. */
+/** Maximum position in a locator: `nth(6)` does not identify an element reliably. */
 const maxIndex = 5
 
 const interactive = 'button,select,input,[role=button],[role=checkbox],[role=radio],a,[role=link]'
