@@ -32,7 +32,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal(await out(), 'alerted')
   })
 
-  test('makes other tools answer DIALOG_OPEN, at once and with what to do', async () => {
+  test('makes other tools fail immediately with DIALOG_OPEN and a suggestion', async () => {
     await open('#alert')
     for (const [tool, args] of [
       ['click', { selector: '#confirm' }],
@@ -56,7 +56,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal(await out(), 'alerted')
   })
 
-  test('does not hold up other sessions, nor a new one', async () => {
+  test('does not block other sessions or a new one', async () => {
     await open('#alert')
     const sessionId = await server.createSession()
     assert.equal((await server.ok('evaluate', { sessionId, script: '2' })).value, 2)
@@ -72,7 +72,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that asks is answered, with its default, with a text, and not at all', async () => {
+  test('that prompts is answered with its default, with a text, and by dismissal', async () => {
     for (const [answer, expected] of [
       [{ accept: true }, 'nobody'],
       [{ accept: true, promptText: 'Ada' }, 'Ada'],
@@ -89,7 +89,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that is not there cannot be answered', async () => {
+  test('that is not open cannot be answered', async () => {
     await at('/dialogs')
     await assertRefusal(
       server,
@@ -99,7 +99,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that typing opens is told, and what is typed after it goes on', async () => {
+  test('that typing opens is reported, and later typing works', async () => {
     await at('/typing')
     const { dialog } = await server.ok('type', { selector: '#field', text: 'a' })
     assert.deepEqual(dialog, { type: 'alert', message: 'No a' })
@@ -120,7 +120,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
   })
 
-  test('that comes when a fetch which the click began is answered is reported by the click', async () => {
+  test('that opens at the response to a fetch of the click is reported by the click', async () => {
     await at('/later')
     const { dialog } = await server.ok('click', { selector: 'button' })
     assert.deepEqual(dialog, { type: 'alert', message: 'after the fetch' })
@@ -143,7 +143,7 @@ describe('a dialog', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: '1' })).value, 1)
   })
 
-  test('is no obstacle to closing its session', async () => {
+  test('does not prevent closing its session', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/alert-on-load') })
     const { json, ms } = await server.call('close_session', { sessionId })

@@ -69,7 +69,7 @@ describe('an element', { timeout: 60_000 }, () => {
     })
   }
 
-  test('that keeps moving is never taken for one that stands still, however often it is tried', async () => {
+  test('that keeps moving is never considered stable, in any number of attempts', async () => {
     await at('/buttons')
     for (let timeout = 90; timeout < 300; timeout += 35) {
       await assertRefusal(
@@ -107,7 +107,7 @@ describe('an element', { timeout: 60_000 }, () => {
     })
   }
 
-  test('that an error recommends a tool for is recommended one that there is', async () => {
+  test('gets suggestions only of tools that exist', async () => {
     await at('/form')
     const { tools } = (await server.request('tools/list')).result
     for (const selector of ['#agree', '#pick']) {
@@ -148,7 +148,7 @@ describe('an element', { timeout: 60_000 }, () => {
     )
   })
 
-  test('that is one of several is asked for by ref', async () => {
+  test('that is one of several matches must be identified by its ref', async () => {
     await at('/buttons')
     const expected = {
       errorCode: 'ELEMENT_AMBIGUOUS',
@@ -163,7 +163,7 @@ describe('an element', { timeout: 60_000 }, () => {
     assert.equal((await clicked()).length, 1)
   })
 
-  test('that has gone is not looked for by its ref again', async () => {
+  test('that was removed is not found by its ref', async () => {
     await at('/more')
     const ref = /\[ref=(e\d+)\]/.exec(
       (await server.ok('click', { selector: '#gone' })).message
@@ -176,7 +176,7 @@ describe('an element', { timeout: 60_000 }, () => {
       within: 500
     }
     await assertRefusal(server, 'click', { selector: ref }, expected)
-    // Nor is the ref of a former page taken for an element of the present one.
+    // The ref of an earlier document does not match an element of the current one.
     const [, old] = /\[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
     await at('/form')
     await assertRefusal(server, 'click', { selector: old }, expected)

@@ -1,4 +1,4 @@
-// Lines that are no message: each is answered, and the next one is read.
+// Invalid lines: each gets an error response, and the next line is read.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -10,7 +10,7 @@ describe('a line', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: 'data:text/html,<title>Lines</title>' })
   })
 
-  /** What came in answer to what `write` has sent, after which a tool works. */
+  /** The responses to the lines that `write` has sent. Checks that a tool works afterwards. */
   async function answerTo(write, timeout = 5000) {
     const before = server.received.length
     write()
@@ -68,7 +68,7 @@ describe('a line', { timeout: 60_000 }, () => {
     assert.equal(error.code, -32700)
   })
 
-  test('of 20 MiB is refused with its id, wherever the id stands, and costs no second message', async () => {
+  test('of 20 MiB is rejected with its id, at any position of the id, and does not affect the next message', async () => {
     const text = 'x'.repeat(20 << 20)
     for (const line of [
       `{"jsonrpc":"2.0","id":"front","method":"tools/call","params":{"name":"evaluate","arguments":{"script":"'${text}'"}}}`,
@@ -81,7 +81,7 @@ describe('a line', { timeout: 60_000 }, () => {
     }
   })
 
-  test('that is empty, or ends with a carriage return, or begins with a byte order mark, does no harm', async () => {
+  test('that is empty, ends with a carriage return, or begins with a byte order mark is accepted', async () => {
     const before = server.received.length
     server.sendRaw('')
     server.sendRaw('   ')
@@ -98,7 +98,7 @@ describe('a line', { timeout: 60_000 }, () => {
     assert.ok(server.received.slice(before).every(({ error }) => !error))
   })
 
-  test('that comes in pieces is put together, characters of several bytes too', async () => {
+  test('that arrives in chunks is joined, also within multibyte characters', async () => {
     const message = {
       jsonrpc: '2.0',
       id: 'pieces',
@@ -112,7 +112,7 @@ describe('a line', { timeout: 60_000 }, () => {
     assert.equal((await answer).result.structuredContent.value, 'né€😀')
   })
 
-  test('that answers or tells what nobody asked for is passed over', async () => {
+  test('that is an unexpected response or notification is ignored', async () => {
     const before = server.received.length
     server.sendRaw('{"jsonrpc":"2.0","id":999,"result":{}}')
     server.sendRaw('{"jsonrpc":"2.0","id":998,"error":{"code":1,"message":"no"}}')
@@ -125,18 +125,18 @@ describe('a line', { timeout: 60_000 }, () => {
 describe('a page', { timeout: 60_000 }, () => {
   const { server } = startShared()
 
-  // JSON in UTF-8 cannot carry it; U+FFFD in its place is what everybody else does.
+  // UTF-8 cannot encode it. U+FFFD replaces it, as in other programs.
   const page = `data:text/html,<title>x</title><button onclick="alert('half: \\ud800')">Go</button><script>
     document.title = 'half: \\ud800'; document.body.append('half: \\ud800')</script>`
 
-  test('with half a character in its texts can be read', async () => {
+  test('with an unpaired surrogate in its texts can be read', async () => {
     const { title } = await server.ok('navigate', { url: page })
     assert.match(title, /^half: /)
     assert.match((await server.ok('evaluate', { script: 'document.title' })).value, /^half: /)
     assert.match(await server.ok('snapshot'), /half: /)
   })
 
-  test('with half a character in a dialog reports the dialog', async () => {
+  test('with an unpaired surrogate in a dialog reports the dialog', async () => {
     await server.ok('navigate', { url: page })
     const { dialog } = await server.ok('click', { selector: 'button', timeout: 1000 })
     assert.match(dialog.message, /^half: /)

@@ -1,4 +1,4 @@
-// Where a navigation cannot go: told at once and in words, and the page is still of use.
+// Navigations that fail: the error is immediate and clear, and the page remains usable.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
@@ -16,7 +16,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/') })
   })
 
-  /** That the page still works. */
+  /** Checks that the page still works. */
   const goesOn = async () => {
     assert.equal((await server.ok('navigate', { url: site.url('/form') })).title, 'Form')
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
@@ -80,7 +80,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     })
   }
 
-  test('to a port where nothing listens says so', async () => {
+  test('to a port without a listener reports the refused connection', async () => {
     const url = `http://127.0.0.1:${await freePort()}/`
     await assertRefusal(
       server,
@@ -97,7 +97,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('to a host that has no address says so', async () => {
+  test('to a host without an address reports the failed name resolution', async () => {
     await assertRefusal(
       server,
       'navigate',
@@ -112,7 +112,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('to a server that breaks the connection off can be tried again', async () => {
+  test('to a server that resets the connection is a retryable error', async () => {
     const expected = {
       errorCode: 'NAVIGATION_FAILED',
       reason: /net::ERR_(EMPTY_RESPONSE|CONNECTION_)/,
@@ -123,7 +123,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('that has no answer in its time is a time-out, and the page stays where it was', async () => {
+  test('without a response times out, and the page keeps its document', async () => {
     await goesOn()
     const { message } = await assertRefusal(
       server,
@@ -141,7 +141,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   })
 
-  test('to a page that loads and loads is a time-out that helps, and what it suggests works', async () => {
+  test('to a page that never finishes loading times out, and the suggestion of the error works', async () => {
     const url = site.url('/slow-picture')
     const { suggestion, message } = await assertRefusal(
       server,
@@ -157,7 +157,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     )
   })
 
-  test('to a page that is not found succeeds with its status: the page itself says what is wrong', async () => {
+  test('to a missing page succeeds with the status 404', async () => {
     const { success, status, title } = await server.ok('navigate', { url: site.url('/status/404') })
     assert.deepEqual(
       { success, status, title },
@@ -166,7 +166,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('navigate', { url: site.url('/status/500') })).status, 500)
   })
 
-  test('to an answer without a document says that there was none', async () => {
+  test('to a response without a document reports that', async () => {
     await assertRefusal(
       server,
       'navigate',
@@ -186,7 +186,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('to a place in the same page answers at once, with the new URL', async () => {
+  test('to a fragment of the same page returns immediately, with the new URL', async () => {
     await server.ok('navigate', { url: site.url('/links') })
     for (const hash of ['#below', '#nowhere', '#below']) {
       const { json, ms } = await server.call('navigate', { url: site.url(`/links${hash}`) })
@@ -197,7 +197,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     }
   })
 
-  test('to a download answers at once, and the page stays where it was', async () => {
+  test('to a download returns immediately, and the page keeps its document', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     const { json, ms } = await server.call('navigate', { url: site.url('/download') })
     assert.equal(json.success, true)
@@ -211,7 +211,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   })
 
-  test('to a page that opens a dialog answers at once with the dialog', async () => {
+  test('to a page that opens a dialog returns immediately with the dialog', async () => {
     const { json, ms } = await server.call('navigate', { url: site.url('/alert-on-load') })
     assert.equal(json.success, true)
     assert.deepEqual(json.dialog, { type: 'alert', message: 'On load' })
@@ -220,7 +220,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     await goesOn()
   })
 
-  test('away from a page that asks whether to leave answers with that question', async () => {
+  test('away from a page with a beforeunload handler reports its dialog', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('evaluate', {
       script: 'addEventListener("beforeunload", (event) => event.preventDefault())'

@@ -41,7 +41,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('an extra one is named, with the one that may be meant', async () => {
+  test('an unknown one is named, with the most similar known one', async () => {
     const error = await refused(
       'click',
       { selector: 'a', clickcount: 2 },
@@ -58,7 +58,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     )
   })
 
-  test('a time-out may be as long as one likes', async () => {
+  test('a timeout can have any length', async () => {
     for (const timeout of [2 ** 31, Number.MAX_SAFE_INTEGER, 2 ** 63]) {
       await server.ok('navigate', {
         url: 'data:text/html,<title>Parameters</title><button>Go</button>',
@@ -148,7 +148,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     })
   }
 
-  test('a null stands for a parameter that is left out, and for a needed one that is missing', async () => {
+  test('null counts as an omitted parameter, which is an error for a required one', async () => {
     assert.equal((await server.ok('evaluate', { script: '1', args: null })).value, 1)
     await refused('evaluate', { script: null }, { message: /`script` is missing/ })
   })
@@ -166,7 +166,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     ['timezone', 'Mars/Olympus'],
     ['locale', 'not a locale']
   ]) {
-    test(`a ${parameter} that the browser does not know is named in the error`, async () => {
+    test(`an unknown ${parameter} is named in the error`, async () => {
       const { message } = await assertRefusal(
         server,
         'create_session',
@@ -176,7 +176,7 @@ describe('parameters', { timeout: 60_000 }, () => {
       assert.match(message, new RegExp(`\`${parameter}\`|\`${value}\``))
     })
 
-    test(`nothing is left of a session that failed for its ${parameter}`, async (t) => {
+    test(`a session that failed because of its ${parameter} leaves no resources`, async (t) => {
       const server = await startServer(t)
       const { isError } = await server.call('create_session', { [parameter]: value })
       assert.ok(isError)

@@ -1,4 +1,4 @@
-// Sessions and pages that are not there.
+// Unknown sessions and pages.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BRIEF } from '../support/browser.mjs'
@@ -50,7 +50,7 @@ describe('a session', { timeout: 60_000 }, () => {
     await works()
   })
 
-  test('whose page is not there says which are', async () => {
+  test('with an unknown page id fails, and the error lists the open pages', async () => {
     const sessionId = await server.createSession()
     for (const pageId of ['page-9', 'nonsense', '']) {
       const { message } = await assertRefusal(
@@ -68,7 +68,7 @@ describe('a session', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId })
   })
 
-  test('that must be named among several is asked for', async () => {
+  test('must be named if there are several', async () => {
     const sessions = [await server.createSession(), await server.createSession()]
     const { details } = await assertRefusal(
       server,
@@ -81,7 +81,7 @@ describe('a session', { timeout: 60_000 }, () => {
     await works()
   })
 
-  test('whose time is over says so', async (t) => {
+  test('that has expired is reported as expired', async (t) => {
     const brief = await startServer(t, [
       '--session-timeout',
       String(BRIEF),

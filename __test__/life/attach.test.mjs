@@ -61,7 +61,7 @@ const attach = (t, endpoint) => startServer(t, ['--browser-endpoint', endpoint],
 describe('attached to a running browser', { skip: process.platform !== 'linux' }, () => {
   for (const kind of /** @type {const} */ (['http', 'ws'])) {
     test(
-      `by ${kind}, sessions are new contexts in it, and it goes on after the server`,
+      `by ${kind}, sessions are new contexts in it, and it keeps running after the server`,
       { timeout: 30_000 },
       async (t) => {
         const [site, browser] = [await startSite(t), await startBrowser(t)]
@@ -142,7 +142,7 @@ describe('attached to a running browser', { skip: process.platform !== 'linux' }
   )
 
   test(
-    'where none answers, page tools say so and how to start one',
+    'if no browser responds, page tools report that and how to start one',
     { timeout: 30_000 },
     async (t) => {
       const endpoint = `http://127.0.0.1:${await freePort()}`
@@ -157,7 +157,7 @@ describe('attached to a running browser', { skip: process.platform !== 'linux' }
     }
   )
 
-  test('where something else answers, that is told', { timeout: 30_000 }, async (t) => {
+  test('a server that is not a browser is reported', { timeout: 30_000 }, async (t) => {
     const site = await startSite(t)
     const server = await attach(t, site.origin)
     const { json, text } = await server.call('navigate', { url: 'about:blank' })

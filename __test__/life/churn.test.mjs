@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 
 test(
-  'six hundred calls on sessions that come and go leave nothing behind',
+  'six hundred calls on short sessions leave no resources behind',
   { timeout: 120_000, skip: process.platform !== 'linux' },
   (t) => churn(t, { calls: 600, sessions: 6, growth: 20 })
 )

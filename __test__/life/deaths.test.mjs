@@ -1,4 +1,4 @@
-// What dies without a word: the server, its browser, one of its pages.
+// Crashes of the server, its browser, or one of its pages.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -54,7 +54,7 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
     )
   }
 
-  test('while the browser starts, it is gone too', { timeout: 30_000 }, async (t) => {
+  test('while the browser starts, the browser ends too', { timeout: 30_000 }, async (t) => {
     const browser = delayedBrowser(t)
     const server = await startServer(t, ['--executable-path', browser.path])
     await until(browser.isStarting, 'the start of the browser')
@@ -67,7 +67,7 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
     await allEnded(below, 1000)
   })
 
-  test('other servers and their profiles go on', { timeout: 30_000 }, async (t) => {
+  test('other servers and their profiles are not affected', { timeout: 30_000 }, async (t) => {
     const [dying, other] = [await startServer(t), await startServer(t)]
     await Promise.all([
       dying.createSession(),
@@ -119,7 +119,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   }
   for (const [what, [tool, args]] of Object.entries(CALLS)) {
     test(
-      `${what} gets BROWSER_CRASHED, and the session goes on in a new browser`,
+      `${what} gets BROWSER_CRASHED, and the session continues in a new browser`,
       { timeout: 30_000 },
       async (t) => {
         const site = await startSite(t)
@@ -155,7 +155,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   }
 
   test(
-    'between two calls, the next one finds the log-in, the form and the refs',
+    'between two calls, the next one has the log-in, the form and the refs',
     { timeout: 30_000 },
     async (t) => {
       const site = await memberSite(t)
@@ -184,7 +184,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   )
 
   test(
-    'it is started again at once, without a call, and places stay taken',
+    'it is restarted at once, without a call, and its sessions still count toward the limit',
     { timeout: 30_000 },
     async (t) => {
       const server = await startServer(t, ['--max-sessions', '2'])
@@ -202,7 +202,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
   )
 
   test(
-    'three times within a minute, its sessions say so, others can still be had',
+    'three times within a minute, its sessions report that, and new ones can be created',
     { timeout: 60_000 },
     async (t) => {
       // One that is kept warm would be killed in place of the session's.
@@ -241,7 +241,7 @@ const isRenderer = ({ command }) =>
 
 describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   test(
-    'its call gets BROWSER_CRASHED, other sessions go on, and its own is of use after a navigation',
+    'its call gets BROWSER_CRASHED, other sessions continue, and its own is usable after a navigation',
     { timeout: 30_000 },
     async (t) => {
       const site = await startSite(t)
@@ -296,7 +296,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
       .map(({ pageId }) => pageId)
 
   test(
-    'by an action, the action says so, and the list until it navigates',
+    'by an action, the action reports that, and so does the list until the page navigates',
     { timeout: 30_000 },
     async (t) => {
       const [site, server] = [
@@ -319,7 +319,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   )
 
   test(
-    'that an action has opened, the action says so, and its own page goes on',
+    'that an action has opened, the action reports that, and its own page keeps working',
     { timeout: 30_000 },
     async (t) => {
       const [site, server] = [
@@ -351,7 +351,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   )
 
   test(
-    'together with its opener, the call in the opener says so',
+    'together with its opener, the call in the opener reports that',
     { timeout: 30_000 },
     async (t) => {
       const [site, server] = [

@@ -112,7 +112,7 @@ describe(
       })
     }
 
-    test('at the end of stdin, before anything was said', { timeout: 30_000 }, async (t) => {
+    test('at the end of stdin, before any message', { timeout: 30_000 }, async (t) => {
       const server = await startServer(t, [], { handshake: false })
       server.child.stdin.end()
       assert.deepEqual(

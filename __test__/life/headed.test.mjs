@@ -65,7 +65,7 @@ const NO_OTHERS =
 
 describe('with a display', { skip }, () => {
   test(
-    'pages are shown in windows, and the main job works there',
+    'pages are shown in windows, and the main task works there',
     { timeout: 60_000 },
     async (t) => {
       const display = await startDisplay(t)
@@ -121,7 +121,7 @@ describe('with a display', { skip }, () => {
 describe('with a display, by `--headless false`', { skip: skip || (NO_OTHERS ?? false) }, () => {
   for (const browser of ['firefox', 'webkit']) {
     test(
-      `${browser} shows its pages in windows there, and the main job works`,
+      `${browser} shows its pages in windows there, and the main task works`,
       { timeout: 120_000 },
       async (t) => {
         const display = await startDisplay(t)
@@ -171,7 +171,7 @@ describe('without a display', { skip: process.platform !== 'linux' }, () => {
     assert.match(warnings[0], /`--headless`/)
   })
 
-  test('the warning is not given where `--headless` says so', { timeout: 30_000 }, async (t) => {
+  test('there is no warning with `--headless`', { timeout: 30_000 }, async (t) => {
     const server = await startServer(t, [...AS_ROOT, '--headless'], {
       browser: false,
       env: WITHOUT_DISPLAY
@@ -181,7 +181,7 @@ describe('without a display', { skip: process.platform !== 'linux' }, () => {
   })
 
   test(
-    '`--headless false` is a clear error, not a browser that cannot be seen',
+    '`--headless false` is a clear error, and no headless browser starts',
     { timeout: 30_000 },
     async (t) => {
       const server = await startServer(t, [...AS_ROOT, '--headless', 'false'], {

@@ -42,7 +42,7 @@ describe(
   { timeout: 60_000, skip: process.platform !== 'linux' ? 'Linux only' : (NO_DISPLAY ?? false) },
   () => {
     for (const [browser, { program, version }] of Object.entries(BROWSERS)) {
-      test(`doctor finds ${browser}, and says how to start with it`, async () => {
+      test(`doctor finds ${browser}, and prints the command that starts the server with it`, async () => {
         const { usable, command, of } = await doctor(browser, ['--headless'])
         assert.equal(usable, true)
         assert.equal(of('browser').state, 'fine')
@@ -50,7 +50,7 @@ describe(
         if (browser !== 'chromium') assert.match(command, new RegExp(`--browser ${browser}`))
       })
 
-      test(`doctor says what is wrong with an executable that is no ${browser}`, async () => {
+      test(`doctor reports why an executable is not ${browser}`, async () => {
         const { usable, of } = await doctor(browser, ['--executable-path', '/nowhere/at-all'])
         assert.equal(usable, false)
         const { state, found, advice } = of('browser')
@@ -59,7 +59,7 @@ describe(
         assert.match(advice, /--executable-path/)
       })
 
-      test(`install ${browser} finds what is there already, and prints its place alone`, async () => {
+      test(`install ${browser} finds the installed browser, and prints only its path`, async () => {
         const { code, stdout, stderr } = await troupe(['install', browser])
         assert.equal(code, 0, stderr)
         assert.match(stderr, /^already installed: /)
@@ -69,7 +69,7 @@ describe(
       })
     }
 
-    test('doctor misses the display that WebKit needs, and says what to type', async (t) => {
+    test('doctor reports that WebKit has no display, and the command that fixes it', async (t) => {
       const { usable, of } = await doctor('webkit', ['--headless'], { PATH: temporaryFolder(t) })
       assert.equal(usable, false)
       assert.deepEqual(
@@ -78,7 +78,7 @@ describe(
       )
     })
 
-    test('install knows no other', async () => {
+    test('install rejects other browsers', async () => {
       const { code, stdout, stderr } = await troupe(['install', 'netscape'])
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, /netscape.*chromium, firefox, webkit/)

@@ -1,4 +1,4 @@
-// A machine without a browser: the server starts all the same, and says what to type.
+// A machine without a browser: the server starts, and its errors have the command that installs one.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,7 +39,7 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
   const CHROME = ['--browser', 'chrome']
 
   test(
-    'the server starts, and page tools answer with the line that installs one',
+    'the server starts, and page tools return the command that installs one',
     { timeout: 30_000 },
     async (t) => {
       const { env } = emptyMachine(t)
@@ -64,7 +64,7 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
   )
 
   test(
-    'a server does not fill up with sessions that could not be made',
+    'sessions that could not be created do not count toward the limit',
     { timeout: 30_000 },
     async (t) => {
       const { env } = emptyMachine(t)
@@ -74,23 +74,19 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
     }
   )
 
-  test(
-    'one that is installed later is found without a new start',
-    { timeout: 30_000 },
-    async (t) => {
-      const { home, env } = emptyMachine(t)
-      const { HEADLESS_SHELL } = await import('../support/delayed-browser.mjs')
-      const path = join(home, 'chromium-headless-shell')
-      const site = await startSite(t)
-      const server = await startServer(t, ['--executable-path', path], { env })
-      const { json, text } = await server.call('navigate', { url: site.url('/') })
-      assert.equal(json.errorCode, 'BROWSER_ERROR', text)
-      assert.ok(json.message.includes(path), text)
-      assert.match(json.suggestion, /--executable-path/)
-      writeFileSync(path, `#!/bin/sh\nexec "${HEADLESS_SHELL}" "$@"\n`, { mode: 0o755 })
-      assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
-    }
-  )
+  test('one that is installed later is found without a restart', { timeout: 30_000 }, async (t) => {
+    const { home, env } = emptyMachine(t)
+    const { HEADLESS_SHELL } = await import('../support/delayed-browser.mjs')
+    const path = join(home, 'chromium-headless-shell')
+    const site = await startSite(t)
+    const server = await startServer(t, ['--executable-path', path], { env })
+    const { json, text } = await server.call('navigate', { url: site.url('/') })
+    assert.equal(json.errorCode, 'BROWSER_ERROR', text)
+    assert.ok(json.message.includes(path), text)
+    assert.match(json.suggestion, /--executable-path/)
+    writeFileSync(path, `#!/bin/sh\nexec "${HEADLESS_SHELL}" "$@"\n`, { mode: 0o755 })
+    assert.equal((await server.ok('navigate', { url: site.url('/') })).title, 'Home')
+  })
 
   test('one that does not start is reported with its stderr', { timeout: 30_000 }, async (t) => {
     const { home, env } = emptyMachine(t)
@@ -109,7 +105,7 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
     }
   })
 
-  test('one that is no program is reported as such', { timeout: 30_000 }, async (t) => {
+  test('an invalid executable is reported', { timeout: 30_000 }, async (t) => {
     const { home, env } = emptyMachine(t)
     const path = join(home, 'chromium')
     writeFileSync(path, 'not a program', { mode: 0o755 })

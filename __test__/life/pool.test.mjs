@@ -34,7 +34,7 @@ const creating = (server, count) =>
 describe('several browsers', { timeout: 60_000 }, () => {
   const running = (server) => browsers(server.child.pid)
 
-  test('are started up to the most, each session in the one with the fewest, and closed again down to the least', async (t) => {
+  test('are started up to the maximum, each session in the one with the fewest, and closed again down to the minimum', async (t) => {
     const site = await startSite(t)
     const server = await startServer(t, [
       '--pool-min-browsers',
@@ -53,7 +53,7 @@ describe('several browsers', { timeout: 60_000 }, () => {
     assert.equal((await server.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
-  test('die apart: sessions in the others notice nothing', async (t) => {
+  test('crash independently: sessions in the others are not affected', async (t) => {
     const server = await startServer(t, ['--pool-min-browsers', '2', '--pool-max-browsers', '2'])
     const sessions = await creating(server, 2)
     const mark = (sessionId) => server.ok('evaluate', { sessionId, script: 'globalThis.mark = 1' })
@@ -80,7 +80,7 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
   const taken = (server) =>
     server.stderr().split('the session uses a context that was created in advance').length - 1
 
-  test('are what new sessions begin with: an empty page, and nothing of any other session', async (t) => {
+  test('are used by new sessions: with an empty page, and without data of other sessions', async (t) => {
     const site = await startSite(t)
     const server = await startServer(t, ['--warm-contexts', '2', '--log-level', 'debug'])
     const first = await server.createSession()
@@ -98,7 +98,7 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
     }, 'one that is ready')
   })
 
-  test('are not for a session with options of its own, and go with a browser that dies', async (t) => {
+  test('are not used by sessions with options, and end with their browser', async (t) => {
     const server = await startServer(t, ['--warm-contexts', '1', '--log-level', 'debug'])
     await server.createSession()
     const before = taken(server)
@@ -122,7 +122,7 @@ describe(
   () => {
     const SHORT = ['--min-free-memory', '1000000GiB']
 
-    test('no session is begun, and the refusal says what is left and what to do', async (t) => {
+    test('no session is created, and the error has the free memory and a suggestion', async (t) => {
       const server = await startServer(t, SHORT)
       for (const [tool, args] of [
         ['create_session', {}],
@@ -139,7 +139,7 @@ describe(
       }
     })
 
-    test('it is waited for as long as for a place', async (t) => {
+    test('creation waits for memory as long as for a free slot', async (t) => {
       const server = await startServer(t, [...SHORT, '--queue-timeout', '400'])
       const begun = performance.now()
       assert.equal((await server.call('create_session')).json.errorCode, 'RESOURCE_EXHAUSTED')

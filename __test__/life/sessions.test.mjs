@@ -12,7 +12,7 @@ import { failure, inMemoryManager } from '../support/managers.mjs'
 const errorCode = (manager, id) => manager.validateSession(id).error?.errorCode
 
 describe('a session', { timeout: 30_000 }, () => {
-  test('with fixed expiry ends at its time, however much it is used', async () => {
+  test('with fixed expiry ends at its time, regardless of its calls', async () => {
     const { manager, advance, call } = inMemoryManager({
       sessionTimeout: 1000,
       sessionExpiry: 'fixed'
@@ -69,7 +69,7 @@ describe('a session', { timeout: 30_000 }, () => {
 })
 
 describe('a call without sessionId', { timeout: 30_000 }, () => {
-  test('uses the one session of its connection that is alive, however many have expired', async () => {
+  test('uses the only open session of its connection, regardless of expired ones', async () => {
     const { manager, advance, call } = inMemoryManager({ sessionTimeout: 1000 })
     const created = async () => (await call('create_session', {})).ok.sessionId
     const current = () => call('pages', { action: 'list' })
@@ -88,7 +88,7 @@ describe('a call without sessionId', { timeout: 30_000 }, () => {
 })
 
 describe('with --queue-timeout', { timeout: 30_000 }, () => {
-  test('a session over the limit waits for a place and gets it', async () => {
+  test('a session over the limit waits for a free slot and gets it', async () => {
     const { manager } = inMemoryManager({ maxSessions: 1, queueTimeout: 10_000 })
     const first = await manager.createSession()
     const second = manager.createSession()
@@ -97,7 +97,7 @@ describe('with --queue-timeout', { timeout: 30_000 }, () => {
     await manager.shutdown()
   })
 
-  test('one that gets no place in that time is refused, and may try again', async () => {
+  test('one that gets no slot in that time fails with a retryable error', async () => {
     const { manager } = inMemoryManager({ maxSessions: 1, queueTimeout: 50 })
     await manager.createSession()
     const error = await failure(manager.createSession())

@@ -26,7 +26,7 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     assert.ok(!browser.command.includes('--remote-debugging-pipe'))
   })
 
-  test('ends with the server, and its profile goes', { timeout: 60_000 }, async (t) => {
+  test('ends with the server, and its profile is removed', { timeout: 60_000 }, async (t) => {
     const server = await startServer(t, [], OVER_WEBSOCKET)
     await server.createSession()
     const pid = /** @type {number} */ (server.child.pid)

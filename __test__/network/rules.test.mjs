@@ -79,7 +79,7 @@ describe('network rules', { timeout: 120_000 }, () => {
   const everything = { stylesheet: true, script: true, image: true, fetch: true, xhr: true }
 
   for (const resourceType of Object.keys(everything)) {
-    test(`block_resource refuses ${resourceType} and nothing else, also what is cached, until it is lifted`, async () => {
+    test(`block_resource blocks only ${resourceType} requests, also for cached resources, until they are unblocked`, async () => {
       const sessionId = await server.createSession()
       assert.deepEqual(await loaded(sessionId), everything)
       const { success, message } = await server.ok('block_resource', { sessionId, resourceType })

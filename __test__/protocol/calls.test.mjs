@@ -62,7 +62,7 @@ describe('log messages', { timeout: 60_000 }, () => {
     assert.equal(server.notifications(MESSAGE).at(-1).level, 'info')
   })
 
-  test(`come in ${MODERN} for a request that asks for them`, async (t) => {
+  test(`are sent in ${MODERN} for a request that asks for them`, async (t) => {
     const server = await startServer(t, [], { handshake: false })
     const call = { name: 'navigate', arguments: { url: 'not a url' } }
     await modernRequest(server, 'tools/call', call)
@@ -84,7 +84,7 @@ describe('ask_user', { timeout: 60_000 }, () => {
     ['decline'],
     ['cancel']
   ])) {
-    test(`puts the question to the person and tells the reply: ${action}`, async (t) => {
+    test(`asks the user the question and returns the reply: ${action}`, async (t) => {
       const server = await startServer(t, [], { handshake: false })
       await server.initialize('2025-11-25', { elicitation: {} })
       server.answer = ({ method, params }) => {
@@ -102,7 +102,7 @@ describe('ask_user', { timeout: 60_000 }, () => {
     })
   }
 
-  test('delays no other call while it waits, and ends when it is canceled', async (t) => {
+  test('does not delay other calls while it waits, and ends when it is canceled', async (t) => {
     const server = await startServer(t, [], { handshake: false })
     await server.initialize('2025-11-25', { elicitation: {} })
     let asked = () => {}
@@ -142,7 +142,7 @@ describe('ask_user', { timeout: 60_000 }, () => {
     assert.match(results[0].error.message, /make it a separate call/)
   })
 
-  test(`answers in ${MODERN} with what it needs, and goes on with the reply`, async (t) => {
+  test(`returns an input request in ${MODERN}, and continues with the reply`, async (t) => {
     const server = await startServer(t, [], { handshake: false })
     const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } }
     const call = { name: 'ask_user', arguments: { message: 'Well?' } }

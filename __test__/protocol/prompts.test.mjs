@@ -127,7 +127,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     assert.deepEqual(await complete('nothing', ''), [])
   })
 
-  test("of one's own stand beside them, or in place of one", async (t) => {
+  test('of the user are listed too, and replace a built-in one of the same name', async (t) => {
     const folder = promptFolder(t, {
       'greet.yaml':
         'name: greet\ndescription: Say hello\narguments:\n  - name: who\n    default: world\ntemplate: Hello {{who}}{{#if loud}}!{{/if}}\n',
@@ -148,7 +148,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     ['YAML', 'name: [a\ntemplate: x\n', 1],
     ['a key', 'name: a\ntemplate: x\narguments:\n  - name: b\n    optional: true\n', 5]
   ])) {
-    test(`with ${what} that is wrong stops the start with one line that names file and line`, async (t) => {
+    test(`with ${what} that is invalid prevents the start, and one line names the file and the line`, async (t) => {
       const folder = promptFolder(t, { 'bad.yaml': text })
       const own = await startServer(t, ['--prompts', folder], { handshake: false })
       assert.deepEqual(await own.exit, { code: 2, signal: null })

@@ -14,7 +14,7 @@ import { until } from '../support/wait.mjs'
 const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGED = 'notifications/resources/list_changed'
 
-/** A button of which a popup comes: without a press not every browser opens one. */
+/** A button that opens a popup: some browsers block popups without a user gesture. */
 const POPUP =
   '<title>Popup</title><button id="popup" onclick="window.open(\'about:blank\')">Open</button>'
 
@@ -47,7 +47,7 @@ describe('resources', { timeout: 60_000 }, () => {
   }
   const listed = async (of = server) =>
     (await request('resources/list', {}, of)).resources.map(({ uri }) => uri)
-  /** A new session, at a page. */
+  /** Creates a session and navigates to a page. */
   async function sessionAt(path) {
     const sessionId = await server.createSession({ viewport: { width: 700, height: 500 } })
     await server.ok('navigate', { sessionId, url: site.url(path) })
@@ -76,7 +76,7 @@ describe('resources', { timeout: 60_000 }, () => {
     )
   })
 
-  test('so is the network log of a page', async () => {
+  test('the network log of a page is listed and read', async () => {
     const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
     const uris = await listed()
     assert.ok(uris.includes(log), `${log} is not in ${uris}`)
@@ -92,8 +92,8 @@ describe('resources', { timeout: 60_000 }, () => {
   })
 
   test(
-    'a network log that no browser keeps is not there',
-    { skip: BROWSER !== 'webkit' && 'its browser keeps one' },
+    'a network log is not listed if the browser does not report requests',
+    { skip: BROWSER !== 'webkit' && 'this browser reports requests' },
     async () => {
       const log = `playwright:///network-log/${await sessionAt('/form')}/page-1`
       assert.ok(!(await listed()).includes(log))
@@ -129,7 +129,7 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.ok(all.elements.some(({ metadata }) => metadata.attributes.id === 'send'))
   })
 
-  test('an element in a frame is read with its place in the page', async () => {
+  test('the box of an element in a frame is relative to the viewport of the page', async () => {
     const sessionId = await sessionAt('/frames')
     const { elements } = await readJson(
       `playwright:///element/${sessionId}/page-1?selector=${encodeURIComponent('#frame >>> #name')}`
@@ -141,7 +141,7 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.equal(metadata.boundingBox.x, (await server.ok('evaluate', { sessionId, script })).value)
   })
 
-  test('a screenshot that was taken is a blob under its time', async () => {
+  test('a screenshot is a blob whose URI contains its time', async () => {
     const sessionId = await sessionAt('/form')
     const { result } = await server.call('screenshot', { sessionId })
     const [{ uri, metadata }] = (await readJson(`playwright:///screenshot/${sessionId}`))
@@ -162,7 +162,7 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.equal((await read(uri.replace(/\.\d+Z$/, 'Z'))).blob, blob)
   })
 
-  test('what is not there, or has no such name, is an error that says so', async () => {
+  test('missing resources and invalid URIs are errors with the reason', async () => {
     const sessionId = await sessionAt('/')
     for (const [uri, said] of [
       [`playwright:///session/${UNKNOWN_SESSION}`, /no session/],
@@ -178,7 +178,7 @@ describe('resources', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a client sees what it has made or named, and nothing of others', async (t) => {
+  test('a client can access only sessions that it has created or named', async (t) => {
     const sessionId = await sessionAt('/')
     const other = await startServer(t)
     assert.deepEqual(await listed(other), [])
@@ -197,13 +197,13 @@ describe('resources', { timeout: 60_000 }, () => {
     await until(() => server.notifications(UPDATED).length > 0, 'the update')
     assert.ok(server.notifications(UPDATED).every((update) => update.uri === uri))
 
-    // A document that loads late: told of its navigation, and again when it has loaded.
+    // A document that loads slowly: one update for the navigation, and another for the load.
     const hold = site.hold('/held.js')
     server.received.length = 0
     const navigating = server.ok('navigate', { sessionId: watched, url: site.url('/loading') })
     await hold.requested
     await until(() => server.notifications(UPDATED).length > 0, 'the update of the navigation')
-    // It is told when the document is there; its title is what has been read of it.
+    // The update is sent at the commit, before the title is parsed.
     await until(async () => (await readJson(uri)).metadata.title === 'Loading', 'its title')
     server.received.length = 0
     hold.release()
@@ -218,14 +218,14 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.deepEqual(server.notifications(UPDATED), [])
   })
 
-  test('a subscription to what is not there is refused', async () => {
+  test('a subscription to a missing resource is rejected', async () => {
     const { error } = await server.request('resources/subscribe', {
       uri: `playwright:///page/${UNKNOWN_SESSION}/page-1`
     })
     assert.equal(error?.code, -32002)
   })
 
-  test('a change of the list is told: a session, a page, a picture more or less', async () => {
+  test('clients are notified of changes of the list: sessions, pages and screenshots', async () => {
     const sessionId = await sessionAt('/popup')
     const changes = async (what, act) => {
       server.received.length = 0
@@ -241,7 +241,7 @@ describe('resources', { timeout: 60_000 }, () => {
     await changes('the end of a session', () => server.ok('close_session', { sessionId }))
   })
 
-  test('the templates are listed, and their variables completed', async () => {
+  test('the templates are listed, and their variables can be completed', async () => {
     const { resourceTemplates } = await request('resources/templates/list')
     const uris = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
     const uri = 'playwright:///page/{sessionId}/{pageId}'
@@ -274,44 +274,48 @@ describe('resources', { timeout: 60_000 }, () => {
   })
 })
 
-test(`a client of ${MODERN} listens to what it names`, { timeout: 30_000 }, async (t) => {
-  const site = await startSite(t, { '/popup': POPUP })
-  const server = await startServer(t, [], { handshake: false })
-  const call = async (name, args) =>
-    (await modernRequest(server, 'tools/call', { name, arguments: args })).structuredContent
-  const { sessionId } = await call('create_session', {})
-  const uri = `playwright:///page/${sessionId}/page-1`
-  const notifications = {
-    resourcesListChanged: true,
-    resourceSubscriptions: [uri, 'file:///etc/passwd']
+test(
+  `a client of ${MODERN} is notified of the resources that it names`,
+  { timeout: 30_000 },
+  async (t) => {
+    const site = await startSite(t, { '/popup': POPUP })
+    const server = await startServer(t, [], { handshake: false })
+    const call = async (name, args) =>
+      (await modernRequest(server, 'tools/call', { name, arguments: args })).structuredContent
+    const { sessionId } = await call('create_session', {})
+    const uri = `playwright:///page/${sessionId}/page-1`
+    const notifications = {
+      resourcesListChanged: true,
+      resourceSubscriptions: [uri, 'file:///etc/passwd']
+    }
+    const listening = modernRequest(server, 'subscriptions/listen', { notifications })
+    await until(
+      () => server.notifications('notifications/subscriptions/acknowledged').length > 0,
+      'the acknowledgment'
+    )
+    const [granted] = server.notifications('notifications/subscriptions/acknowledged')
+    assert.deepEqual(granted.notifications, {
+      resourcesListChanged: true,
+      resourceSubscriptions: [uri]
+    })
+
+    await call('navigate', { sessionId, url: site.url('/popup') })
+    await until(() => server.notifications(UPDATED).length > 0, 'the update')
+    assert.ok(server.notifications(UPDATED).every((update) => update.uri === uri))
+    await call('click', { sessionId, selector: '#popup' })
+    await until(() => server.notifications(LIST_CHANGED).length > 0, 'the change of the list')
+    assert.ok(
+      server
+        .notifications(LIST_CHANGED)
+        .every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined)
+    )
+
+    // A missing resource has a different error in this protocol version.
+    const { error } = await server.request('resources/read', {
+      uri: 'playwright:///window/1',
+      _meta: META
+    })
+    assert.equal(error?.code, -32602)
+    listening.catch(() => {})
   }
-  const listening = modernRequest(server, 'subscriptions/listen', { notifications })
-  await until(
-    () => server.notifications('notifications/subscriptions/acknowledged').length > 0,
-    'the acknowledgment'
-  )
-  const [granted] = server.notifications('notifications/subscriptions/acknowledged')
-  assert.deepEqual(granted.notifications, {
-    resourcesListChanged: true,
-    resourceSubscriptions: [uri]
-  })
-
-  await call('navigate', { sessionId, url: site.url('/popup') })
-  await until(() => server.notifications(UPDATED).length > 0, 'the update')
-  assert.ok(server.notifications(UPDATED).every((update) => update.uri === uri))
-  await call('click', { sessionId, selector: '#popup' })
-  await until(() => server.notifications(LIST_CHANGED).length > 0, 'the change of the list')
-  assert.ok(
-    server
-      .notifications(LIST_CHANGED)
-      .every(({ _meta }) => _meta['io.modelcontextprotocol/subscriptionId'] !== undefined)
-  )
-
-  // A missing resource has a different error in this protocol version.
-  const { error } = await server.request('resources/read', {
-    uri: 'playwright:///window/1',
-    _meta: META
-  })
-  assert.equal(error?.code, -32602)
-  listening.catch(() => {})
-})
+)

@@ -293,7 +293,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     assert.ok(!readFileSync(file).includes('to be deleted'), 'deleted text is still in the file')
   })
 
-  test('purge --all asks the person at the terminal', { skip: NO_TERMINAL }, async (t) => {
+  test('purge --all asks the user at the terminal', { skip: NO_TERMINAL }, async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
     await server.createSession()

@@ -58,7 +58,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
   })
 
   test(
-    'a newer file is refused with a clear message, and left as it is',
+    'a file of a newer version is rejected with a clear message, and not changed',
     { skip: NO_SQLITE },
     async (t) => {
       const file = recordFile(t)
@@ -90,7 +90,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
   })
 
   test(
-    'a file that is only to be read costs a warning; calls succeed',
+    'a read-only file causes a warning; calls succeed',
     { skip: process.getuid?.() === 0 && 'root may write everything' },
     async (t) => {
       const file = recordFile(t)
@@ -123,7 +123,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
   })
 
   test(
-    'a file that another process has locked holds up no call for long; what was said is written afterwards',
+    'a file that another process has locked delays calls only briefly; they are recorded afterwards',
     { skip: NO_SQLITE },
     async (t) => {
       const file = recordFile(t)
@@ -162,7 +162,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
   })
 
   test(
-    'a session created while the disk was full is recorded, and can be resumed, once there is room',
+    'a session created while the disk was full is recorded, and can be resumed, once there is space again',
     { skip: NO_SQLITE },
     async (t) => {
       const disk = smallDisk(t)

@@ -1,4 +1,4 @@
-// Properties of sessions side by side in a real browser.
+// Properties of concurrent sessions in a real browser.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { startSite } from '../support/site.mjs'
 
 const RUNS = { numRuns: 100 }
 
-describe('sessions side by side', { timeout: 90_000 }, () => {
+describe('concurrent sessions', { timeout: 90_000 }, () => {
   const scope = shared()
   let manager
   let site

@@ -12,7 +12,7 @@ const READ = `async () => ({
 })`
 
 describe('ten sessions', { timeout: 90_000 }, () => {
-  test('have each their own cookies, storage and cache', async (t) => {
+  test('have separate cookies, storage and cache', async (t) => {
     let served = 0
     const site = await startSite(t, {
       '/home': '<title>Home</title>',

@@ -9,7 +9,7 @@ import { within } from '../support/wait.mjs'
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
 
 describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
-  test('1.1 create_session returns a sessionId of its own each time', async (t) => {
+  test('1.1 each call of create_session returns a new sessionId', async (t) => {
     const server = await startServer(t)
     const [one, two] = await Promise.all([server.ok('create_session'), server.ok('create_session')])
     for (const { sessionId, message } of [one, two]) {
@@ -19,7 +19,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     assert.notEqual(one.sessionId, two.sessionId)
   })
 
-  test('1.2 a new session has a context and a page of its own', async (t) => {
+  test('1.2 a new session has its own browser context and page', async (t) => {
     const server = await startServer(t)
     const site = await startSite(t)
     const one = await server.createSession()
@@ -55,7 +55,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     assert.equal(listed.expiresAt, expiresAt)
   })
 
-  test('1.4 at its expiry a session closes by itself', async (t) => {
+  test('1.4 an expired session is closed automatically', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t, ['--session-timeout', String(BRIEF)])
@@ -72,7 +72,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
   })
 
-  test('1.5 one session too many is refused with MAX_SESSIONS_REACHED and a description', async (t) => {
+  test('1.5 a session over the limit is rejected with MAX_SESSIONS_REACHED and a description', async (t) => {
     const server = await startServer(t, ['--max-sessions', '2'])
     const first = await server.createSession()
     await server.createSession()

@@ -39,7 +39,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     await manager.shutdown()
   })
 
-  test('2.3 a closed session is no longer known', async (t) => {
+  test('2.3 calls to a closed session fail', async (t) => {
     const server = await startServer(t)
     const sessionId = await server.createSession()
     const other = await server.createSession()
@@ -58,7 +58,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     }
   })
 
-  test('2.4 closing a session that does not exist is SESSION_NOT_FOUND with a description', async (t) => {
+  test('2.4 closing an unknown session fails with SESSION_NOT_FOUND and a description', async (t) => {
     const server = await startServer(t)
     const { isError, json } = await server.call('close_session', { sessionId: UNKNOWN_SESSION })
     assert.equal(isError, true)
@@ -66,7 +66,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     assert.match(json.message, new RegExp(UNKNOWN_SESSION))
   })
 
-  test('2.5 an expired session is closed and everything of it is freed', async (t) => {
+  test('2.5 an expired session is closed, and its resources are released', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t, ['--session-timeout', String(BRIEF), '--max-sessions', '1'])

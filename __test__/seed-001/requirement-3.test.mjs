@@ -15,7 +15,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     sessionId = await server.createSession()
   })
 
-  test('3.1 navigate leads the page of the session to the URL, and no other', async () => {
+  test('3.1 navigate opens the URL in the page of the session, and in no other page', async () => {
     const other = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     await server.ok('navigate', { sessionId: other, url: site.url('/buttons') })
@@ -26,7 +26,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     await server.ok('close_session', { sessionId: other })
   })
 
-  test('3.2 a navigation answers with the title, the final URL and the status', async () => {
+  test('3.2 a navigation returns the title, the final URL and the status', async () => {
     const facts = async (path) => {
       const { success, title, url, status } = await server.ok('navigate', {
         sessionId,
@@ -54,7 +54,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     })
   })
 
-  test('3.3 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
+  test('3.3 an unknown session is reported as SESSION_NOT_FOUND, an expired one as SESSION_EXPIRED', async (t) => {
     const missing = await server.call('navigate', {
       sessionId: UNKNOWN_SESSION,
       url: site.url('/')
@@ -72,7 +72,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     assert.match(json.message, /expired/)
   })
 
-  test('3.4 a navigation that fails or takes too long is NAVIGATION_FAILED with the reason', async () => {
+  test('3.4 a navigation that fails or times out is reported as NAVIGATION_FAILED with the reason', async () => {
     const cases = [
       [`http://127.0.0.1:${await freePort()}/`, 'net::ERR_CONNECTION_REFUSED', false],
       [site.url('/drop'), NO_ANSWER, true],

@@ -15,7 +15,7 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
   })
   beforeEach(() => server.ok('navigate', { sessionId, url: site.url('/buttons') }))
 
-  test('4.1 click finds the element by CSS or XPath and clicks it as a user does', async () => {
+  test('4.1 click finds the element by CSS or XPath and dispatches trusted events', async () => {
     for (const selector of ['#plain', '//button[text()="Plain"]', '#below']) {
       assert.equal((await click({ selector })).isError, false)
     }
@@ -29,14 +29,14 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
     )
   })
 
-  test('4.2 a click that succeeds answers with success and a message', async () => {
+  test('4.2 a successful click returns success and a message', async () => {
     const { isError, json } = await click({ selector: '#plain' })
     assert.equal(isError, false)
     assert.equal(json.success, true)
     assert.match(json.message, /Clicked.*Plain/)
   })
 
-  test('4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE', async () => {
+  test('4.3 a missing element is reported as ELEMENT_NOT_FOUND, one that cannot be clicked as ELEMENT_NOT_CLICKABLE', async () => {
     const cases = [
       ['#nothing', 'ELEMENT_NOT_FOUND'],
       ['#off', 'ELEMENT_NOT_CLICKABLE', /disabled/],
@@ -54,7 +54,7 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
     assert.deepEqual(await clicks(), [], 'something was clicked all the same')
   })
 
-  test('4.4 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
+  test('4.4 an unknown session is reported as SESSION_NOT_FOUND, an expired one as SESSION_EXPIRED', async (t) => {
     const missing = await click({ sessionId: UNKNOWN_SESSION, selector: '#plain' })
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
     assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))

@@ -28,14 +28,14 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
     assert.deepEqual(keys.slice(0, 2), ['G', 'r'])
   })
 
-  test('5.2 typing that succeeds answers with success and a message', async () => {
+  test('5.2 a successful call of type returns success and a message', async () => {
     const { isError, json } = await type({ selector: '#name', text: 'Ada' })
     assert.equal(isError, false)
     assert.equal(json.success, true)
     assert.match(json.message, /Typed.*Name/)
   })
 
-  test('5.3 a field that is missing is ELEMENT_NOT_FOUND, what cannot be edited ELEMENT_NOT_EDITABLE', async () => {
+  test('5.3 a missing field is reported as ELEMENT_NOT_FOUND, one that is not editable as ELEMENT_NOT_EDITABLE', async () => {
     const cases = {
       '#nothing': 'ELEMENT_NOT_FOUND',
       '#fixed': 'ELEMENT_NOT_EDITABLE',
@@ -57,7 +57,7 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('5.4 a session that does not exist is SESSION_NOT_FOUND, an expired one SESSION_EXPIRED', async (t) => {
+  test('5.4 an unknown session is reported as SESSION_NOT_FOUND, an expired one as SESSION_EXPIRED', async (t) => {
     const missing = await type({ sessionId: UNKNOWN_SESSION, selector: '#name', text: 'x' })
     assert.equal(missing.json.errorCode, 'SESSION_NOT_FOUND')
     assert.match(missing.json.message, new RegExp(UNKNOWN_SESSION))

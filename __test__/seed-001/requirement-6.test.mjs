@@ -37,13 +37,13 @@ async function sessionsUntilRefused(server, tries = 20) {
 }
 
 describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
-  test('6.1 without --browser it is chromium', async (t) => {
+  test('6.1 without --browser, the server starts Chromium', async (t) => {
     const server = await startServer(t)
     assert.match(basename((await browserOf(server))[0]), /chromium|headless.shell/i)
     assert.match((await server.ok('evaluate', { script: 'navigator.userAgent' })).value, /Chrome\//)
   })
 
-  test('6.2 with --browser it is that one, or a line that says why not', async (t) => {
+  test('6.2 --browser selects the browser, or the server prints one line with the reason for its failure', async (t) => {
     for (const spelling of [['--browser', 'chromium'], ['--browser=chromium']]) {
       const server = await startServer(t, spelling)
       assert.match(basename((await browserOf(server))[0]), /chromium|headless.shell/i)
@@ -68,13 +68,13 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
     }
   )
 
-  test('6.3 where no display is there it has none, and one line says so', async (t) => {
+  test('6.3 without a display the browser runs headless, and one line reports that', async (t) => {
     const server = await startServer(t, SANDBOX, { browser: false, env: WITHOUT_DISPLAY })
     assert.equal(isHeadless(await browserOf(server)), true)
     assert.equal(server.stderr().match(/no display/g)?.length, 1, server.stderr())
   })
 
-  test('6.4 with --headless the browser has a window or not as it says', async (t) => {
+  test('6.4 --headless determines whether the browser has a window', async (t) => {
     for (const spelling of [['--headless'], ['--headless=true'], ['--headless', 'true']]) {
       const server = await startServer(t, [...spelling, ...SANDBOX], { browser: false })
       assert.equal(isHeadless(await browserOf(server)), true, spelling.join(' '))
@@ -96,7 +96,7 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
     assert.ok(atLeast <= 300_000 && 300_000 <= atMost, `${atLeast} to ${atMost}`)
   })
 
-  test('6.6 with --session-timeout a session lives for so many milliseconds', async (t) => {
+  test('6.6 --session-timeout is the lifetime of a session in milliseconds', async (t) => {
     const ways = [
       { args: ['--session-timeout', '60000'] },
       { args: ['--sessionTimeout=60000'] },
@@ -110,14 +110,14 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
     }
   })
 
-  test('6.7 without --max-sessions there can be 10 sessions', async (t) => {
+  test('6.7 without --max-sessions the limit is 10 sessions', async (t) => {
     assert.deepEqual(await sessionsUntilRefused(await startServer(t)), {
       made: 10,
       errorCode: 'MAX_SESSIONS_REACHED'
     })
   })
 
-  test('6.8 with --max-sessions there can be so many', async (t) => {
+  test('6.8 --max-sessions is the limit of sessions', async (t) => {
     const ways = [
       { args: ['--max-sessions', '2'] },
       { args: ['--maxSessions=3'] },

@@ -10,14 +10,14 @@ const browsersOf = (server) =>
   browsers(server.child.pid).map(({ pid, started }) => ({ pid, started }))
 
 describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
-  test('7.1 the server starts one browser by itself', async (t) => {
+  test('7.1 the server starts one browser automatically', async (t) => {
     const server = await startServer(t)
     await until(() => browsersOf(server).length === 1, 'the browser')
     await server.browserReady()
     assert.equal(browsersOf(server).length, 1)
   })
 
-  test('7.2 each new session is made in that browser', async (t) => {
+  test('7.2 each new session is created in that browser', async (t) => {
     const server = await startServer(t)
     await server.browserReady()
     const before = browsersOf(server)
@@ -25,7 +25,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     assert.deepEqual(browsersOf(server), before)
   })
 
-  test('7.3 the browser runs on when all sessions are closed', async (t) => {
+  test('7.3 the browser keeps running when all sessions are closed', async (t) => {
     const server = await startServer(t)
     const ids = [await server.createSession(), await server.createSession()]
     const before = browsersOf(server)
@@ -39,7 +39,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     assert.deepEqual(browsersOf(server), before)
   })
 
-  test('7.4 with the server its sessions and the browser end', async (t) => {
+  test('7.4 the sessions and the browser end with the server', async (t) => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t)
@@ -56,7 +56,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     await allEnded(processes, 1000)
   })
 
-  test('7.4 the server ends as fast where the browser could not be started', async (t) => {
+  test('7.4 the server ends as quickly if the browser could not be started', async (t) => {
     const server = await startServer(t, ['--headless', '--executable-path', '/bin/false'], {
       browser: false
     })

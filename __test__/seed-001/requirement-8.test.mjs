@@ -68,13 +68,13 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
   test('8.3 an error that concerns a session has its sessionId', () =>
     each(({ json, sent }) => assert.equal(json.sessionId, sent.sessionId, json.errorCode)))
 
-  test('8.4 an error has details where there is more to tell', () =>
+  test('8.4 an error has details if more is known', () =>
     each(({ json, code, details }) => {
       for (const detail of details)
         assert.ok(detail in json.details, `${code}: ${JSON.stringify(json.details)}`)
     }))
 
-  test('8.5 an error of a session that is missing or expired tells that a new one is needed', async (t) => {
+  test('8.5 the error for an unknown or expired session suggests a new session', async (t) => {
     const late = await startWithExpiredSession(t)
     const calls = [
       [server, UNKNOWN_SESSION, 'SESSION_NOT_FOUND'],

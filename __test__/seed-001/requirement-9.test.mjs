@@ -35,7 +35,7 @@ describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
     assert.equal((await server.call('create_session')).json.errorCode, 'MAX_SESSIONS_REACHED')
   })
 
-  test('9.3 the server speaks on stdin and stdout, and nothing else is written there', async (t) => {
+  test('9.3 stdin and stdout carry only protocol messages', async (t) => {
     const server = await startServer(t, ['--log-level', 'debug'])
     const sessionId = await server.createSession()
     await server.ok('navigate', {
@@ -51,7 +51,7 @@ describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
     assert.match(server.stderr(), /DEBUG/)
   })
 
-  test('9.4 messages are read and answered as MCP has it', async (t) => {
+  test('9.4 the server handles messages according to MCP', async (t) => {
     const server = await startServer(t, [], { handshake: false })
     const { protocolVersion, serverInfo, capabilities } = await server.initialize('2025-06-18')
     assert.equal(protocolVersion, '2025-06-18')

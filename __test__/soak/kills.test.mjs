@@ -6,12 +6,12 @@ import { killRounds } from '../support/kills.mjs'
 const ROUNDS = Number(process.env.ROUNDS ?? 100)
 
 test(
-  `a session comes back after each of ${ROUNDS} deaths of its server`,
+  `a session is restored after each of ${ROUNDS} crashes of its server`,
   { timeout: 3_600_000 },
   (t) => killRounds(t, 'server', ROUNDS)
 )
 test(
-  `a session comes back after each of ${ROUNDS} deaths of its browser`,
+  `a session is restored after each of ${ROUNDS} crashes of its browser`,
   { timeout: 3_600_000 },
   (t) => killRounds(t, 'browser', ROUNDS)
 )

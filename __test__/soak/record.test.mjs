@@ -8,7 +8,7 @@ import { startServer } from '../support/server.mjs'
 
 describe('the record, for long', { timeout: 3_600_000 }, () => {
   test(
-    'a hundred deaths at random moments leave the file whole, and every answer in it',
+    'after a hundred kills at random moments, the file is valid and has every answer',
     { skip: NO_SQLITE },
     async (t) => {
       const file = recordFile(t)
@@ -21,7 +21,7 @@ describe('the record, for long', { timeout: 3_600_000 }, () => {
   )
 
   test(
-    'ten thousand calls: the store grows as its content does, memory does not with their number',
+    'ten thousand calls: the file grows with its content, and memory does not grow with their number',
     { skip: NO_SQLITE || !readable('/proc/self/smaps_rollup') },
     async (t) => {
       const file = recordFile(t)

@@ -5,12 +5,12 @@ import { killRounds } from '../support/kills.mjs'
 const skip = process.platform !== 'linux'
 
 test(
-  'a session comes back after each of six deaths of its server',
+  'a session is restored after each of six crashes of its server',
   { skip, timeout: 120_000 },
   (t) => killRounds(t, 'server', 6)
 )
 test(
-  'a session comes back after each of four deaths of its browser',
+  'a session is restored after each of four crashes of its browser',
   { skip, timeout: 120_000 },
   (t) => killRounds(t, 'browser', 4)
 )

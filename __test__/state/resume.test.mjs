@@ -41,7 +41,7 @@ const isIn = (server, sessionId, state) => async () =>
 const SEVERAL_READS = 60_000
 
 describe('session_resume', { timeout: 120_000 }, () => {
-  test('after kill -9 of the server brings back the log-in, the form, scrolling, pages, storage and refs', async (t) => {
+  test('after kill -9 of the server restores the log-in, the form, scroll positions, pages, storage and refs', async (t) => {
     const site = await memberSite(t)
     const other = await memberSite(t)
     const record = recordFor(t)
@@ -110,7 +110,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.equal(json.details.reason, 'stale')
   })
 
-  test('gives a ref to no other element than the one it had', async (t) => {
+  test('never assigns a ref to another element', async (t) => {
     let changed = false
     const site = await memberSite(t, {
       '/list': (_request, response) => {
@@ -149,7 +149,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.ok(!refs.some(([, ref]) => ref === now.find(([, name]) => name === 'New')?.[2]))
   })
 
-  test('after expiry brings a session back, with and without a record', async (t) => {
+  test('after expiry restores a session, with and without a record', async (t) => {
     const site = await memberSite(t)
     const comesBack = async (store) => {
       const server = await startOn(t, store, [
@@ -176,7 +176,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await Promise.all([recordFor(t), 'none'].map(comesBack))
   })
 
-  test('right at its expiry waits for what is still seen of a session', async (t) => {
+  test('right at the expiry waits until the state of the session is saved', async (t) => {
     const site = await startSite(t, { '/late': '<title>Late</title><input>' })
     const server = await startOn(t, recordFor(t), [
       '--session-timeout',
@@ -200,7 +200,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.equal(await isIn(server, sessionId, 'expired')(), false)
   })
 
-  test('a session of a server that ended in good order comes back, unless that was switched off or it was closed', async (t) => {
+  test('restores a session after a normal end of its server, unless that is disabled or the session was closed', async (t) => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const first = await startOn(t, record)
@@ -233,7 +233,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a session is one server’s at a time, and stays where it lives', async (t) => {
+  test('does not take a session that another server uses', async (t) => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
@@ -270,7 +270,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
   })
 
   test(
-    'what a page was too busy to tell after its last call comes back too',
+    'restores changes that a busy page could not report after its last call',
     { skip: NO_SQLITE },
     async (t) => {
       const site = await memberSite(t, { '/begun': (_request, response) => response.end() })
@@ -307,7 +307,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
   )
 
   test(
-    'writes the storage of an origin only when it has changed, and brings large databases back',
+    'writes the storage of an origin only when it has changed, and restores large databases',
     { skip: NO_SQLITE || isWebkit },
     async (t) => {
       const site = await memberSite(t)
@@ -369,7 +369,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     }
   )
 
-  test('a session of another working directory is not listed, and comes back by its id', async (t) => {
+  test('a session of another working directory is not listed, but can be resumed by its id', async (t) => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const folder = temporaryFolder(t)
@@ -479,7 +479,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 })
 
 describe('--auto-resume', { timeout: 60_000 }, () => {
-  test('goes on at start where the former server was killed, under the same ids', async (t) => {
+  test('resumes the sessions of a killed server at startup, with the same ids', async (t) => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const dying = await startOn(t, record)

@@ -79,7 +79,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     }
   })
 
-  test('goes from one session to another, session storage and every value included', async () => {
+  test('can be restored in another session, with session storage and every type of value', async () => {
     const [site, server] = await begun
     const [one, other] = [await server.createSession(), await server.createSession()]
     await server.ok('navigate', { sessionId: one, url: site.url('/log-in') })
@@ -111,7 +111,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     )
   })
 
-  test('holds the cookies that a frame of another site has inside a page', async () => {
+  test('contains the partitioned cookies of a cross-site frame', async () => {
     const [, server] = await begun
     const framed = await startSite(t, {
       '/top': (request, response) =>
@@ -154,7 +154,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     assert.match(await server.ok('snapshot', { sessionId: other }), /no cookies/)
   })
 
-  test('holds what a page has stored that was left by a click at once', async () => {
+  test('contains the storage that a page has written just before a click left it', async () => {
     const [site, server] = await begun
     const leaving = await memberSite(t, {
       '/leave': `<a id="away" href="${site.url('/plain')}" onclick="localStorage.left = 'yes'">Away</a>`

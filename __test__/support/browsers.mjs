@@ -101,16 +101,16 @@ const ABOUT_CHROMIUM = {
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/no-browser.test.mjs': {
-    'one that is installed later is found without a new start': IS_CHROMIUM
+    'one that is installed later is found without a restart': IS_CHROMIUM
   },
   'protocol/start.test.mjs': {
     '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM
   },
   'seed-001/requirement-6.test.mjs': {
-    '6.1 without --browser it is chromium': 'the test passes --browser'
+    '6.1 without --browser, the server starts Chromium': 'the test passes --browser'
   },
-  'clients/': { '*': 'the client is what is tested' },
-  'upstream/': { '*': 'no browser of ours takes part' },
+  'clients/': { '*': 'the tests are about the clients' },
+  'upstream/': { '*': 'the tests do not start a browser' },
   'apps/': { '*': 'the apps are driven once, with Chromium' },
   'miniwob/': { '*': 'the pages are driven once, with Chromium' }
 }
@@ -141,7 +141,7 @@ export const BROWSERS = {
           'Firefox cannot look like a phone (--device)'
       },
       'life/deaths.test.mjs': {
-        'that an action has opened, the action says so, and its own page goes on':
+        'that an action has opened, the action reports that, and its own page keeps working':
           'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
       },
       'navigation/navigation.test.mjs': {
@@ -183,7 +183,7 @@ export const BROWSERS = {
           'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
       },
       'state/storage-state.test.mjs': {
-        'holds the cookies that a frame of another site has inside a page':
+        'contains the partitioned cookies of a cross-site frame':
           'BiDi does not report the partition of such a cookie'
       },
       'waiting/afterwards.test.mjs': {
@@ -211,18 +211,16 @@ export const BROWSERS = {
       },
       'bad-input/elements.test.mjs': {
         '#moving of /buttons is not clicked: moving': STANDS_STILL,
-        'that keeps moving is never taken for one that stands still, however often it is tried':
-          STANDS_STILL
+        'that keeps moving is never considered stable, in any number of attempts': STANDS_STILL
       },
       'bad-input/lines.test.mjs': {
         'a line': SERVER_ALONE,
-        'with half a character in its texts can be read': NO_CONSOLE
+        'with an unpaired surrogate in its texts can be read': NO_CONSOLE
       },
       'bad-input/navigation.test.mjs': {
-        'to a page that is not found succeeds with its status: the page itself says what is wrong':
-          WITHOUT_STATUS,
-        'to a page that opens a dialog answers at once with the dialog': NO_DIALOG_KIND,
-        'away from a page that asks whether to leave answers with that question': UNASKED
+        'to a missing page succeeds with the status 404': WITHOUT_STATUS,
+        'to a page that opens a dialog returns immediately with the dialog': NO_DIALOG_KIND,
+        'away from a page with a beforeunload handler reports its dialog': UNASKED
       },
       'extraction/many.test.mjs': {
         'closed shadow roots are found beside 1,500 blank elements':
@@ -271,10 +269,10 @@ export const BROWSERS = {
       'life/no-browser.test.mjs': {
         ...ABOUT_CHROMIUM['life/no-browser.test.mjs'],
         'one that does not start is reported with its stderr': 'the test starts its driver instead',
-        'one that is no program is reported as such': 'the test starts its driver instead'
+        'an invalid executable is reported': 'the test starts its driver instead'
       },
       'protocol/resources.test.mjs': {
-        'so is the network log of a page': NO_REQUESTS
+        'the network log of a page is listed and read': NO_REQUESTS
       },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
@@ -306,19 +304,20 @@ export const BROWSERS = {
           'MiniBrowser opens no window for a link that is clicked with a held key'
       },
       'life/pool.test.mjs': {
-        'are started up to the most, each session in the one with the fewest, and closed again down to the least':
+        'are started up to the maximum, each session in the one with the fewest, and closed again down to the minimum':
           NOT_SHARED,
-        'die apart: sessions in the others notice nothing': NOT_SHARED,
-        'are what new sessions begin with: an empty page, and nothing of any other session':
+        'crash independently: sessions in the others are not affected': NOT_SHARED,
+        'are used by new sessions: with an empty page, and without data of other sessions':
           NOT_SHARED,
-        'are not for a session with options of its own, and go with a browser that dies': NOT_SHARED
+        'are not used by sessions with options, and end with their browser': NOT_SHARED
       },
       'life/deaths.test.mjs': {
-        'between two calls, the next one finds the log-in, the form and the refs':
+        'between two calls, the next one has the log-in, the form and the refs':
           'the test mocks its site, and WebDriver cannot mock',
         'when a page crashes':
           'a renderer that dies takes its session with the driver along: the session is resumed',
-        'while the browser starts, it is gone too': 'the browser that starts slowly is a Chromium'
+        'while the browser starts, the browser ends too':
+          'the browser that starts slowly is a Chromium'
       },
       'navigation/overview.test.mjs': {
         'reports that an empty page is still loading': NO_REQUESTS,
@@ -371,27 +370,27 @@ export const BROWSERS = {
         'is masked for programs, too, which see passwords': NO_REQUESTS
       },
       'seed-001/requirement-3.test.mjs': {
-        '3.2 a navigation answers with the title, the final URL and the status': WITHOUT_STATUS
+        '3.2 a navigation returns the title, the final URL and the status': WITHOUT_STATUS
       },
       'seed-001/requirement-4.test.mjs': {
-        '4.3 an element that is missing is ELEMENT_NOT_FOUND, one that cannot be clicked ELEMENT_NOT_CLICKABLE':
+        '4.3 a missing element is reported as ELEMENT_NOT_FOUND, one that cannot be clicked as ELEMENT_NOT_CLICKABLE':
           STANDS_STILL,
         '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
       'seed-001/requirement-6.test.mjs': {
         ...ABOUT_CHROMIUM['seed-001/requirement-6.test.mjs'],
         '6.3 without --headless the browser has a window': NOT_SHARED,
-        '6.3 where no display is there it has none, and one line says so': NOT_SHARED,
-        '6.4 with --headless the browser has a window or not as it says': NOT_SHARED
+        '6.3 without a display the browser runs headless, and one line reports that': NOT_SHARED,
+        '6.4 --headless determines whether the browser has a window': NOT_SHARED
       },
       'seed-001/requirement-7.test.mjs': {
-        '7.1 the server starts one browser by itself': NOT_SHARED,
-        '7.2 each new session is made in that browser': NOT_SHARED,
-        '7.3 the browser runs on when all sessions are closed': NOT_SHARED
+        '7.1 the server starts one browser automatically': NOT_SHARED,
+        '7.2 each new session is created in that browser': NOT_SHARED,
+        '7.3 the browser keeps running when all sessions are closed': NOT_SHARED
       },
       'seed-000/browser.test.mjs': {
         'Property 8: Headless Mode Configuration':
-          'it always has a window: headless it is on a display of its own'
+          'it always has a window, on a virtual display if it is headless'
       },
       'seed-000/isolation.test.mjs': {
         'Property 11: Shared Browser Instance': NOT_SHARED
@@ -400,7 +399,7 @@ export const BROWSERS = {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
       },
       'state/storage-state.test.mjs': {
-        'holds the cookies that a frame of another site has inside a page':
+        'contains the partitioned cookies of a cross-site frame':
           'WebDriver does not report the partition of such a cookie'
       },
       'waiting/afterwards.test.mjs': {

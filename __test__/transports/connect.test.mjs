@@ -169,7 +169,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
   })
 
-  test(`gives a client of ${MODERN} back its session, and what it listens to`, async (t) => {
+  test(`restores the session and the subscriptions of a client of ${MODERN}`, async (t) => {
     const [port, record] = [await freePort(), recordFor(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()

@@ -356,7 +356,7 @@ describe('the token', { timeout: 60_000 }, () => {
     assert.equal(both.status, 2)
   })
 
-  test('is named in the snippet of `troupe config CLIENT`, which works when the client puts it in', async (t) => {
+  test('is referenced in the snippet of `troupe config CLIENT`, which works when the client inserts it', async (t) => {
     const server = await startHttpServer(t, ['--port', String(await freePort())])
     const token = readFileSync(/in (\S+);/.exec(server.stderr())?.[1] ?? '', 'utf8').trim()
     const print = (client, over = '--http') => {

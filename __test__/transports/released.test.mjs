@@ -90,7 +90,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('has lost its mocks after a rest, as the result says', async () => {
+  test('loses its mocks while it is suspended, and the result reports that', async () => {
     const client = await server.connect()
     const script = "fetch('/mocked').then((response) => response.text())"
     await client.createSession()
@@ -104,7 +104,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.delete()
   })
 
-  test('is as lost to it after close_session while it rests as before', async () => {
+  test('cannot be used after close_session, also if it was suspended', async () => {
     const client = await server.connect()
     const sessionId = await client.createSession()
     await released()
@@ -132,7 +132,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await other.delete()
   })
 
-  test('comes back for each of two clients that were both away', async () => {
+  test('is resumed for each of two clients that were both absent', async () => {
     const [client, other] = [await server.connect(), await server.connect()]
     const sessionId = await client.createSession()
     await other.ok('navigate', { sessionId, url: site.url('/form') })

@@ -463,7 +463,7 @@ describe('an absent client', { timeout: 60_000 }, () => {
     assert.equal((await navigated).title, 'Form')
   })
 
-  test('has its session in the record as recoverable while it rests, and after it has gone', async (t) => {
+  test('has its session in the record as recoverable while it is suspended, and after its client has disconnected', async (t) => {
     const file = recordFile(t)
     const own = await startHttpServer(t, ['--idle-timeout', '400', '--store', file])
     const client = await own.connect()
@@ -492,7 +492,7 @@ describe('an absent client', { timeout: 60_000 }, () => {
     await Promise.all([client.delete(), other.delete()])
   })
 
-  test('while a long quiet call runs, or while it holds its stream open, keeps it', async () => {
+  test('keeps its session while a long call runs or its stream is open', async () => {
     const client = await server.connect()
     const script = (ms) => `new Promise((done) => setTimeout(done, ${ms}, globalThis.mark))`
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })

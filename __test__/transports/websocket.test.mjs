@@ -24,7 +24,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     return client
   }
 
-  test('speaks MCP as subprotocol `mcp`, in both eras, and is all there is with `--transport websocket`', async () => {
+  test('serves MCP as subprotocol `mcp` to both protocol generations, and is the only endpoint with `--transport websocket`', async () => {
     const client = await open()
     assert.equal(client.headers['sec-websocket-protocol'], 'mcp')
     assert.equal((await client.ok('navigate', { url: site.url('/form') })).title, 'Form')
@@ -47,7 +47,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await modern.close()
   })
 
-  test('has a session of its own that ends when it is closed', async () => {
+  test('has its own session, which ends when the connection is closed', async () => {
     const [one, other] = await Promise.all([open(), open()])
     await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })
     await other.ok('navigate', { url: site.url('/cookies') })
@@ -57,7 +57,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await until(async () => (await sessions()) === 0, 'the end of both sessions')
   })
 
-  test('that is cut off finds its session when it comes back in time, and loses it later', async () => {
+  test('that is interrupted gets its session back if it reconnects in time, but not later', async () => {
     const client = await open()
     const id = String(client.headers['mcp-session-id'])
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
@@ -70,7 +70,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await until(async () => (await sessions()) === 0, 'the end of the session', 5000)
   })
 
-  test('claims no session that lives, is another client’s own, or has a name that is none', async () => {
+  test('cannot claim an open session, the implicit session of another client, or an invalid id', async () => {
     const [one, other] = await Promise.all([open(), open()])
     const own = (await one.call('evaluate', { script: 'globalThis.mark = "mine"' })).meta.sessionId
     const created = await other.createSession()
@@ -110,7 +110,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await client.close()
   })
 
-  test('a call stops when it is cancelled, and when its client is cut off', async () => {
+  test('a call stops when it is canceled, and when its client is disconnected', async () => {
     const client = await open()
     const { sessionId } = await client.ok('create_session')
     const forever = { sessionId, script: 'new Promise(() => {})' }
@@ -131,7 +131,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await other.close()
   })
 
-  test('what is no message is answered, what is too large ends it, and the next one is served', async () => {
+  test('an invalid message gets an error response, a message that is too large closes the connection, and the next client is served', async () => {
     const client = await open()
     for (const [text, code] of [
       ['{', -32700],
@@ -154,7 +154,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await next.close()
   })
 
-  test('is refused to foreign pages and hosts', async () => {
+  test('is rejected for foreign origins and hosts', async () => {
     for (const headers of [
       { origin: 'https://evil.example' },
       { host: 'evil.example' },
@@ -165,7 +165,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await (await open({ origin: new URL(server.at('/')).origin })).close()
   })
 
-  test('whose client does not read ends all the same, and its session is put to rest', async (t) => {
+  test('whose client does not read is closed, and its session is suspended', async (t) => {
     const own = await startHttpServer(t, ['--idle-timeout', '300', '--result-budget', '100000000'])
     const client = await own.webSocket()
     await client.initialize()
@@ -188,7 +188,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     client.cut()
   })
 
-  test('is pinged while nothing comes from its client', async (t) => {
+  test('is pinged while its client sends nothing', async (t) => {
     const own = await startHttpServer(t, [], { transport: 'websocket' })
     const client = await own.webSocket()
     await client.initialize()
@@ -197,7 +197,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await client.close()
   })
 
-  test('is told when the server ends', async (t) => {
+  test('gets a close frame when the server ends', async (t) => {
     const own = await startHttpServer(t)
     const client = await own.webSocket()
     await client.initialize()
