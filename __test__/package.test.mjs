@@ -1,4 +1,4 @@
-// The npm package itself: what is in it, how it starts, what it says where its addon is missing.
+// The npm package itself: its files, its start, and its error if the addon is missing.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'

@@ -13,7 +13,7 @@ import { until } from '../support/wait.mjs'
 /** Where `npm run setup` put the packages. */
 export const PACKAGES = fileURLToPath(new URL('node_modules', import.meta.url))
 
-/** What an app wants of the Internet (fonts, news of its maker) is refused at once. */
+/** Requests of an app to the internet (fonts, news) are refused at once. */
 export const OFFLINE = ['--allowed-domains', '127.0.0.1,localhost']
 
 const TYPES = {

@@ -1,4 +1,4 @@
-// What every error tells a program: the target, the timeout, a suggestion.
+// The fields of every error: the target, the timeout, a suggestion.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// --browser-endpoint: a browser that somebody else has started, and keeps.
+// --browser-endpoint: a browser that another program has started and that outlives the server.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { freePort } from '../support/ports.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
 
-/** A browser of the test's own, which ends with it. */
+/** Starts a browser that ends with the test. */
 async function startBrowser(t) {
   const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
   const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : []
@@ -44,7 +44,7 @@ async function startBrowser(t) {
     'the port of the browser'
   )
   const origin = `http://127.0.0.1:${port}`
-  /** The pages that it has, as it tells them itself. @returns {Promise<{ url: string }[]>} */
+  /** Returns the pages that the browser lists. @returns {Promise<{ url: string }[]>} */
   const pages = async () =>
     (await (await fetch(`${origin}/json/list`)).json()).filter(({ type }) => type === 'page')
   return {

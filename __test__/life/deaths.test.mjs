@@ -44,7 +44,7 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
           'the sweep of the profile',
           5000
         )
-        // Its own is there, and stays.
+        // Its own process exists, and keeps running.
         assert.ok(
           profileFolders(browsers(/** @type {number} */ (next.child.pid))).every((folder) =>
             existsSync(folder)
@@ -100,7 +100,7 @@ test(
     }
     await until(end, 'the end of the first threads', 30_000)
     assert.equal((await server.ok('evaluate', { script: 'kept' })).value, 1)
-    // One that was still working is at rest by now: only its identity is compared.
+    // A process that was busy is idle now, so only its identity is compared.
     const identity = (/** @type {import('../support/processes.mjs').Process} */ browser) => [
       browser.pid,
       browser.started
@@ -205,10 +205,10 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
     'three times within a minute, its sessions report that, and new ones can be created',
     { timeout: 60_000 },
     async (t) => {
-      // One that is kept warm would be killed in place of the session's.
+      // Otherwise a browser that was started in advance could be killed instead of the session's.
       const server = await startServer(t, ['--warm-browsers', '0'])
       const first = await server.createSession()
-      /** Also the third death may still be on its way to the server when it is asked. */
+      /** The server may not have noticed the third crash yet when it is called. */
       const asked = (/** @type {(answer: any) => boolean} */ wanted, what) =>
         until(async () => {
           const answer = await server.call('evaluate', { sessionId: first, script: '1' })
@@ -289,7 +289,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
     process.kill(busy.pid, 'SIGKILL')
     await allEnded([busy])
   }
-  /** Which of its pages have crashed. */
+  /** Returns the crashed pages of the session. */
   const crashed = async (server) =>
     (await server.ok('pages', { action: 'list' })).pages
       .filter((page) => page.crashed)
@@ -386,7 +386,7 @@ function busiest(processes) {
     const ticks = Number(fields[11]) + Number(fields[12])
     const before = earlier.get(process.pid) ?? ticks
     if (!earlier.has(process.pid)) earlier.set(process.pid, ticks)
-    // A third of a second more than at the first look: no page does that which is at rest.
+    // A third of a second more than at the first measurement: an idle page does not use that much.
     if (ticks - before > 30) return process
   }
 }

@@ -40,7 +40,7 @@ async function mainJob(server, site) {
   await server.ok('type', { selector: '#name', text: 'Ada' })
   assert.equal((await server.ok('click', { selector: '#send' })).page.title, 'Echo')
 
-  // A second session has a window of its own: the first is not hidden by it.
+  // A second session has its own window, which does not hide the first.
   const sessionId = await server.createSession()
   await server.ok('navigate', { sessionId, url: site.url('/form') })
   await server.ok('click', { sessionId, selector: '#send' })
@@ -73,7 +73,7 @@ describe('with a display', { skip }, () => {
         '/titled': '<title>Shown in a window</title><h1>Shown</h1>'
       })
       const server = await startServer(t, AS_ROOT, { browser: false, env: display })
-      // Ready, and no window before the first session.
+      // The browser runs, and there is no window before the first session.
       const pid = /** @type {number} */ (server.child.pid)
       const [browser] = await until(
         () => browsers(pid).length > 0 && browsers(pid),
@@ -195,13 +195,13 @@ describe('without a display', { skip: process.platform !== 'linux' }, () => {
         clientInfo: { name: 't', version: '0' }
       })
       if (error) {
-        // It may refuse to start…
+        // Either the server does not start…
         const { code } = await server.exit
         assert.equal(code, 2)
         assert.match(server.stderr(), /^troupe: [^\n]*display[^\n]*\n$/)
         return
       }
-      // …or tell each call.
+      // …or each call fails.
       server.notify('notifications/initialized')
       const { json, text } = await server.call('navigate', { url: 'about:blank' })
       assert.equal(json.errorCode, 'BROWSER_ERROR', text)

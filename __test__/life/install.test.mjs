@@ -10,7 +10,7 @@ import { NO_DISPLAY } from '../support/display.mjs'
 import { temporaryFolder } from '../support/record.mjs'
 import { BIN } from '../support/server.mjs'
 
-/** What each is called on disk, and in its own words. */
+/** The executable of each browser, and its name in `--version`. */
 const BROWSERS = {
   chromium: { program: /^chrom/, version: /^Chromium \d+|^Google Chrome \d+/ },
   firefox: { program: /^firefox/, version: /^Mozilla Firefox \d+/ },

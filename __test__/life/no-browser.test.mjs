@@ -9,7 +9,7 @@ import { startSite } from '../support/site.mjs'
 
 const INSTALL = /npx -y troupe install chromium/
 
-/** An empty home, and nothing on the PATH. */
+/** An environment with an empty home folder and an empty PATH. */
 function emptyMachine(t) {
   const home = mkdtempSync(join(tmpdir(), 'troupe-home-'))
   t.after(() => rmSync(home, { recursive: true, force: true }))

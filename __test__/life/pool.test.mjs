@@ -90,7 +90,7 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
       [[{ pageId: 'page-1', url: 'about:blank' }]]
     )
     await checkApart(server, site, [first, ...(await creating(server, 5))])
-    // One at a time finds one ready.
+    // Sequential sessions each use a context that was created in advance.
     await until(async () => {
       const before = taken(server)
       await server.createSession()

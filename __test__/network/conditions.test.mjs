@@ -104,7 +104,7 @@ describe('network conditions', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/') })
     await server.ok('block_resource', { sessionId, resourceType: 'websocket' })
     await server.ok('set_throttling', { sessionId, latency: 50 })
-    // It takes every socket.
+    // This accepts every socket.
     const sockets = createServer().listen(0, '127.0.0.1')
     sockets.on('upgrade', ({ headers }, socket) => {
       const accept = createHash('sha1')
@@ -120,7 +120,7 @@ describe('network conditions', { timeout: 60_000 }, () => {
     const { port } = /** @type {import('node:net').AddressInfo} */ (sockets.address())
     await value(sessionId, `window.socket = new WebSocket('ws://127.0.0.1:${port}'), 0`)
     assert.ok((await value(sessionId, FETCH)) >= 50)
-    // It waits for ever, or is refused.
+    // It stays pending, or fails.
     assert.notEqual(await value(sessionId, 'socket.readyState'), 1)
   })
 

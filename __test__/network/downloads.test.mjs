@@ -1,4 +1,4 @@
-// Downloads: into the output folder, never over another file, and told to the agent.
+// Downloads are written to the output folder, never replace a file, and are reported to the agent.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -85,7 +85,7 @@ describe('the request log', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     await server.ok('mock_response', { sessionId, url: '**/api/mocked', response: { status: 202 } })
     await server.ok('evaluate', { sessionId, script: 'ask', args: ['/api/mocked'] })
-    // The page has its answer a moment before the log knows that it is over.
+    // The page receives the response shortly before the log has the end of the request.
     const requests = await until(async () => {
       const { requests } = await log(sessionId, { filter: '/api/mocked' })
       return requests.every(({ duration }) => duration !== undefined) && requests

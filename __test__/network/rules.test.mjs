@@ -55,7 +55,7 @@ describe('network rules', { timeout: 120_000 }, () => {
     }
   })
 
-  /** What /rich could load. @param {string} sessionId */
+  /** Returns the resources that /rich has loaded. @param {string} sessionId */
   async function loaded(sessionId) {
     await server.ok('navigate', { sessionId, url: site.url('/rich') })
     const { value } = await server.ok('evaluate', {

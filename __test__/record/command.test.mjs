@@ -1,4 +1,4 @@
-// `troupe sessions`: the record as a person reads it.
+// `troupe sessions` prints the record for a user.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { replay, run, troupe } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 
-/** Without it there is no terminal to answer at. */
+/** Without this program, the test has no terminal. */
 const NO_TERMINAL =
   process.platform === 'linux' && existsSync('/usr/bin/script')
     ? false
@@ -87,7 +87,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
       readFileSync(join(folder, 'run.sh'), 'utf8'),
       /^run call batch - --locale 'de-DE' --viewport-size '801x602' "\$@" <</m
     )
-    // The script does the same once more, but for the step that failed.
+    // The script repeats all steps except the one that failed.
     const again = await replay(t, folder)
     assert.deepEqual([again.status, again.stderr], [0, ''])
     const { results } = JSON.parse(again.stdout)

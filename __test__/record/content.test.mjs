@@ -1,4 +1,4 @@
-// Seed 002, Phase 2: each acceptance criterion by its own words; and what else get_content does.
+// Seed 002, Phase 2: each acceptance criterion as it is worded there, and the rest of get_content.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { pictureOf } from '../support/pictures.mjs'
@@ -22,7 +22,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     site = await startSite(scope, { '/list': LIST })
   })
 
-  /** A session on the list, and the record of how it came there. */
+  /** Returns a session on the page with the list, and the record of its navigation. */
   async function onList() {
     const sessionId = await server.createSession()
     const { meta } = await server.call('navigate', { sessionId, url: site.url('/list') })
@@ -34,7 +34,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     assert.match(await server.ok('get_content', { ref_id }), /heading "List"/)
     // A record does not change.
     assert.equal(await server.ok('get_content', { ref_id }), '')
-    // The session does: without a ref_id its cursor is meant.
+    // The session changes: a call without a ref_id uses its cursor.
     assert.match(await server.ok('get_content', { session_id: sessionId }), /heading "List"/)
     await server.ok('click', { sessionId, selector: 'role=button[name="Add"]' })
     const changed = await server.ok('get_content', { session_id: sessionId })
@@ -176,7 +176,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
       ).result.content.map(({ type }) => type),
       ['text']
     )
-    // The page's changes have none either.
+    // The changes of the page have no images either.
     await server.ok('get_content', { session_id: sessionId })
     assert.deepEqual(
       (await server.call('get_content', { session_id: sessionId })).result.content.filter(
@@ -226,7 +226,7 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     const other = await startServer(t, ['--store', file])
     const { sessionId, ref_id } = await onList()
     assert.deepEqual((await other.ok('list_requests')).requests, [])
-    // An id is a capability: who names it may read.
+    // An id is a capability token: a client that has it may read.
     assert.match(await other.ok('get_content', { ref_id }), /heading "List"/)
     assert.deepEqual(
       (await other.ok('list_requests', { sessionId })).requests.map(({ tool }) => tool),

@@ -141,7 +141,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const server = await startServer(t, ['--store', file])
     const sessions = await Promise.all([server.createSession(), server.createSession()])
     await lossLimit()
-    // Where a page has come to is known without a look at it.
+    // The URL of a page is known without a query to the page.
     await Promise.all(
       sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') }))
     )

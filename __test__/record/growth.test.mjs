@@ -39,7 +39,7 @@ test('a record in memory stays small', { timeout: 60_000, skip: SKIP }, async (t
   assert.ok(more < 160_000, `${more} KiB more after 250 calls of a megabyte each`)
 })
 
-/** KiB that are the process's own. @param {number | undefined} pid */
+/** Returns the private memory of a process in KiB. @param {number | undefined} pid */
 function memory(pid) {
   return Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
 }

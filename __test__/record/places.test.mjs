@@ -1,4 +1,4 @@
-// Where the record is kept, and what becomes of calls when that place is no good.
+// The file of the record, and calls while it cannot be written.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
@@ -22,7 +22,7 @@ import { until } from '../support/wait.mjs'
 
 const PAGE = 'data:text/html,<title>Page</title><h1>Page</h1>'
 
-/** The exit code and stderr of a server that does not come to serve. @param {string[]} args */
+/** Returns the exit code and stderr of a server that fails at startup. @param {string[]} args */
 async function refused(t, args) {
   const server = await startServer(t, args, { handshake: false })
   const { code } = await server.exit
@@ -214,7 +214,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
         const rows = query(file, question)
         return rows.length >= 20 && rows
       }
-      // No call waits long for the other server to let go of the file.
+      // No call waits long until the other server releases the file.
       const rows = await until(all, 'all calls in the record')
       assert.equal(rows.length, 20)
       assert.ok(rows.every(({ result }) => result.includes(`server ${index} call`)))
@@ -222,10 +222,10 @@ describe('the file of the record', { timeout: 120_000 }, () => {
   })
 })
 
-/** A disk of 1 MiB; null, and the test is skipped, where none can be mounted. */
+/** Mounts a disk of 1 MiB. Skips the test and returns null if that is not possible. */
 function smallDisk(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-small-disk-'))
-  /** Whether that could be done. @param {string[]} args */
+  /** Runs a command, and returns whether it succeeded. @param {string[]} args */
   const mount = (...args) => spawnSync('mount', args, { timeout: 10_000 }).status === 0
   if (!mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder)) {
     rmdirSync(folder)
@@ -242,7 +242,7 @@ function smallDisk(t) {
   }
 }
 
-/** Holds the lock for writing, as another program might. @param {string} file */
+/** Holds the write lock, like another program. @param {string} file */
 async function lock(t, file) {
   const script =
     "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nprint('locked', flush=True)\nsys.stdin.read()"
@@ -256,7 +256,7 @@ async function lock(t, file) {
   }
 }
 
-/** What a command prints. @param {string[]} args */
+/** Returns the output of a command. @param {string[]} args */
 async function troupe(args) {
   const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], {
     env: cleanEnvironment(),

@@ -10,10 +10,10 @@ import { until } from '../support/wait.mjs'
 const FORM = `<title>Log in</title><form><label>Name <input id="name"></label>
   <label>Password <input id="password" type="password"></label></form>`
 
-/** Everything that the record's files hold. @param {string} file */
+/** Returns the contents of the record's files. @param {string} file */
 const bytes = (file) => ['', '-wal'].map((end) => readFileSync(file + end, 'latin1')).join('')
 
-/** What the session is resumed from. @param {string} file */
+/** Returns the saved state of the session. @param {string} file */
 const savedState = (file) =>
   query(file, 'SELECT state FROM session_snapshots UNION ALL SELECT storage FROM session_origins')
     .map(({ state }) => state)

@@ -9,16 +9,16 @@ import { exportSession, replay } from '../support/scripts.mjs'
 import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 
-/** Posts what was done; the site has it when the function returns. */
+/** Posts the action. The site has received it when the function returns. */
 const DONE =
   "<script>function done(what) { const request = new XMLHttpRequest(); request.open('POST', '/done?' + encodeURIComponent(what), false); request.send() }</script>"
-/** An icon that posts what was done. */
+/** An icon that posts its action. */
 const icon = (what, attributes = '') =>
   `<button ${attributes} onclick="done('${what}')"><svg width="20" height="20"></svg></button>`
 const item = (name, buttons) => `<li><span>${name}</span>${buttons}</li>`
 const list = (...items) => `<ul>${items.join('')}</ul>`
 
-/** A site whose one page can be changed, and what was done there. */
+/** A site with one page that can be replaced, and the posted actions. */
 async function startPage(t, body) {
   const page = { body, done: /** @type {string[]} */ ([]), url: '' }
   const site = await startSite(t, {

@@ -1,4 +1,4 @@
-// Text from pages is put between marks that the page cannot forge.
+// Boundary marks around the text of pages, which a page cannot forge.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startServer } from '../support/server.mjs'

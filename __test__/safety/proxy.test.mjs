@@ -15,7 +15,7 @@ const login = ({ user, password } = CREDENTIALS) =>
 const SPELLINGS = [CREDENTIALS.password, encodeURIComponent(CREDENTIALS.password)]
 
 describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
-  // Without rules for pages the browser would connect by itself, and cannot log in.
+  // Without network rules, the browser would connect to the proxy itself, and cannot authenticate.
   for (const rules of [[], ['--allow-private-network']]) {
     test(`is logged in to${rules.map((rule) => `, with ${rule}`).join('')}`, async (t) => {
       const site = await startSite(t)

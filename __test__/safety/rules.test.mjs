@@ -74,7 +74,7 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
     assert.match(json.suggestion, /navigate there yourself/)
     assert.deepEqual(site.reached, ['public.example/redirect'])
     assert.equal((await server.ok('navigate', { url: own })).status, 200)
-    // Now that both are there, a redirect leads there no more than before.
+    // After visits to both kinds of hosts, a redirect to the private host is still blocked.
     assert.equal(
       (await server.call('navigate', { url: `http://public.example/redirect?to=${own}` })).json
         .errorCode,
@@ -106,10 +106,10 @@ describe('a blocked navigation', { timeout: 90_000 }, () => {
       await server.call('wait_for', { url: own, timeout: 500 })
       assert.deepEqual(site.reached.slice(sent), [], 'the page reached a private address')
     }
-    // The client has been there: the address is open to its own navigations.
+    // The client has navigated to the address, so it may navigate there again.
     await server.ok('navigate', { url: own })
     await server.ok('pages', { action: 'new', url: 'http://public.example/' })
-    // In some browsers there is nothing to go back to.
+    // In some browsers, the history has no earlier entry.
     await server.call('go_back')
     if ((await server.ok('evaluate', { script: 'location.host' })).value === 'public.example')
       await leave()
@@ -412,7 +412,7 @@ test(
     const victim = await startHttpServer(t)
     const site = await startAttackSite(t)
     const internet = await startInternet(t, site.port)
-    // The user's own browser, which is kept from nothing here.
+    // A browser of the user, without network rules.
     const browser = await startServer(t, [
       '--allow-private-network',
       '--blocked-domains',
@@ -447,7 +447,7 @@ test(
     })
     assert.ok(internet.asked.length > 1)
     assert.equal(value.socket, 'refused')
-    // Load balancers ask by any name: it tells nothing but that a server is there.
+    // Load balancers use any host name. The response contains only the status.
     assert.deepEqual([value.health[0], JSON.parse(value.health[1])], [200, { status: 'ok' }])
     for (const way of ['post', 'sessions', 'metrics']) {
       assert.equal(value[way][0], 403, `${way}: ${value[way][1]}`)

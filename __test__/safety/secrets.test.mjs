@@ -1,4 +1,4 @@
-// Secrets that are typed by name: nothing that leaves the process holds one, in whatever form.
+// Secrets that are typed by name are masked in all output, in every encoding.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -14,10 +14,10 @@ import { QUICK, startUpstream } from '../upstream/upstream.mjs'
 const VALUE = 'hunter2 & "söhne"/1'
 const MARK = '<secret>LOGIN</secret>'
 
-/** Lets `evaluate` look at pages that hold a secret. */
+/** Allows `evaluate` on pages that hold a secret. */
 const SCRIPTS = ['--enable-script-evaluation', 'true']
 
-/** A page that shows what is typed there in every form, and keeps it. */
+/** A page that stores the typed text and shows it in every encoding. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Keeper</title><link rel="icon" href="data:,">
   <form action="/got" method="get"><label>User <input id="user" name="user"></label><button id="go">Go</button></form><pre id="out"></pre>
   <script>
@@ -35,7 +35,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Keeper</title><link re
     }
   </script>`
 
-/** The forms that are looked for. */
+/** The encodings that the test searches for. */
 const FORMS = () => {
   const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64')
   return [
@@ -104,7 +104,7 @@ describe('a secret', { timeout: 120_000 }, () => {
       await server.ok('batch', {
         steps: [{ tool: 'fill', arguments: { selector: '#user', value: 'LOGIN' } }]
       })
-      // The page itself has it.
+      // The page itself has the value.
       const length = [...VALUE].length
       assert.equal(
         (await server.ok('evaluate', { script: '[...user.value].length' })).value,
@@ -361,7 +361,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     }
     const { json } = await server.call('fill', { selector: '#user', value: 'SHOP_PASWORD' })
     assert.match(json.message, /no secret `SHOP_PASWORD`; did you mean `SHOP_PASSWORD`\?/)
-    // Without secrets such a text is one like any other, but the placeholder is still none.
+    // Without secrets, such a text is typed unchanged, but a placeholder is still an error.
     const without = await startServer(t)
     await without.ok('navigate', { url: site.url('/plain') })
     await without.ok('fill', { selector: '#user', value: 'DB_PASSWORD' })
@@ -431,7 +431,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     const held = (await server.ok('get_value', { selector: '#user' })).value === MARK
     if (held) await refused()
     else assert.equal((await server.ok('evaluate', { script })).value, 'nialP')
-    // A script of the page can look into a frame.
+    // A script of the page can read a frame.
     await server.ok('navigate', { url: site.url('/framed') })
     assert.equal((await server.ok('evaluate', { script })).value, 'demarF')
     await server.ok('fill', { selector: '#frame >>> #user', value: 'LOGIN' })

@@ -26,7 +26,7 @@ describe('errors', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/all') })
   })
 
-  // For each tool that needs a session, arguments that would do in a living one.
+  // For each tool that needs a session, arguments that are valid in an open session.
   const operations = fc.oneof(
     fc.webUrl().map((url) => ['navigate', { url }]),
     fc.string().map((selector) => ['click', { selector }]),
@@ -79,12 +79,12 @@ describe('errors', { timeout: 60_000 }, () => {
   const words = fc.stringMatching(/^[a-z]{1,8}$/)
   const failing = (calls) => fc.tuple(fc.constantFrom(...Object.entries(calls)), words)
 
-  /** Each page begins anew: what failed before leaves nothing. */
+  /** Opens the page again, so that earlier failures have no effect. */
   async function fail(make, word) {
     const [tool, args] = make(word)
     const answer = await server.call(tool, args)
     assert.equal(answer.isError, true, `${tool} ${JSON.stringify(args)} succeeded: ${answer.text}`)
-    // A navigation that failed leads to the browser's own page.
+    // After a failed navigation, the browser shows its own error page.
     if (args.url?.startsWith(refused))
       await server.ok('navigate', { sessionId, url: site.url('/all') })
     return answer

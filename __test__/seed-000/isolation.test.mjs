@@ -22,7 +22,7 @@ describe('concurrent sessions', { timeout: 90_000 }, () => {
   test('Property 11: Shared Browser Instance', async () => {
     const [browser, ...more] = browsers(process.pid)
     assert.deepEqual(more, [])
-    // Mostly few: each takes the browser a new renderer.
+    // Mostly few, because each needs a new renderer process.
     const few = { weight: 24, arbitrary: fc.constant(1) }
     const many = { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) }
     const counts = fc.oneof(few, many)
@@ -85,7 +85,7 @@ describe('concurrent sessions', { timeout: 90_000 }, () => {
           nothing,
           'what one session set is seen in the other'
         )
-        // The same key may hold something else there.
+        // The other session may have another value for the same key.
         const same = { ...other, key: item.key }
         await write(two, same)
         for (const [session, { key, value, httpOnly }] of [

@@ -7,7 +7,7 @@ import { inMemoryManager } from '../support/managers.mjs'
 
 const RUNS = { numRuns: 100 }
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
-/** From a millisecond to a hundred years: what the option takes. */
+/** The range of the option: from a millisecond to a hundred years. */
 const timeouts = fc.oneof(
   fc.integer({ min: 1, max: 600_000 }),
   fc.integer({ min: 1, max: 3_155_760_000_000 })
@@ -136,7 +136,7 @@ test('Property 10: Max Sessions Configuration', async () => {
         const { sessions, failed } = await create(maxSessions + tooMany)
         assert.equal(sessions.length, maxSessions)
         assert.deepEqual(failed, Array(tooMany).fill('MAX_SESSIONS_REACHED'))
-        // Each that is closed makes room for one, and for one only.
+        // Each closed session frees exactly one slot.
         const freed = Math.min(closings, maxSessions)
         await Promise.all(sessions.slice(0, freed).map((session) => session.close()))
         assert.equal((await create(freed + 1)).sessions.length, freed)

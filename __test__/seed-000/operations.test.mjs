@@ -17,7 +17,7 @@ describe('operations', { timeout: 60_000 }, () => {
   before(async () => {
     session = await (await startManager(scope)).createSession()
     site = await startSite(scope, {
-      // Its title and status are as asked.
+      // Its title and status are as requested.
       '/page/': (_request, response, { searchParams }) => {
         const title = JSON.stringify(searchParams.get('title')).replaceAll('<', '\\u003c')
         html(
@@ -48,7 +48,7 @@ describe('operations', { timeout: 60_000 }, () => {
         assert.equal(answer.success, true)
         assert.deepEqual(
           { title: answer.title, url: answer.url, status: answer.status },
-          // As document.title has it: white space is one space, and none at the ends.
+          // Like document.title: white space is collapsed and trimmed.
           {
             title: title.replace(/[\t\n\f\r ]+/g, ' ').replace(/^ | $/g, ''),
             url: new URL(site.url(path)).href,

@@ -39,7 +39,8 @@ describe('ten sessions', { timeout: 90_000 }, () => {
       const { cached: again, ...value } = (await server.ok('evaluate', { sessionId, script: READ }))
         .value
       assert.deepEqual(value, { cookie: `who=${who}`, local: { who }, session: { who } })
-      // Its own copy; a slow cache is overtaken by the network, but never another's copy.
+      // The session's own copy, or a response of the network if the cache is slow. Never that of
+      // another session.
       assert.ok(
         again === cached[index] || !cached.includes(again),
         `${again} is of another session`

@@ -63,7 +63,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/open') })
     await within(page.opened, 'the page')
-    // Nobody calls it any more: the page goes with the time.
+    // There are no more calls, so the page is closed at the expiry.
     await within(page.closed, 'the end of the page', BRIEF + 3500)
     assert.ok(Date.now() >= expiresAt, `it closed ${expiresAt - Date.now()} ms too early`)
     assert.deepEqual((await server.ok('list_sessions')).sessions, [])
@@ -80,7 +80,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     assert.equal(isError, true)
     assert.equal(json.errorCode, 'MAX_SESSIONS_REACHED')
     assert.match(json.message, /\b2\b/)
-    // The others are as they were, and one that is closed makes room.
+    // The other sessions are unchanged, and closing one frees a slot.
     await server.ok('evaluate', { sessionId: first, script: '1' })
     await server.ok('close_session', { sessionId: first })
     await server.createSession()

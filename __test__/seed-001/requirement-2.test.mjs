@@ -1,4 +1,4 @@
-// Requirement 2: an agent closes a session that it needs no more.
+// Requirement 2: an agent closes a session that it no longer needs.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BRIEF, BROWSER } from '../support/browser.mjs'
@@ -78,10 +78,10 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     await within(page.closed, 'the end of the page', BRIEF + 3500)
     const { json } = await server.call('close_session', { sessionId })
     assert.equal(json.errorCode, 'SESSION_EXPIRED')
-    // Its place is free again in the same browser. The response that the session is closed may come
+    // Its slot in the same browser is free again. The response that the session is closed may come
     // after the page has closed.
     await until(async () => !(await server.call('create_session')).isError, 'its place')
-    // WebKit's sessions have a browser each: there are as many as before.
+    // In WebKit, each session has its own browser: their number is the same as before.
     const after = browsers(server.child.pid).map(({ pid }) => pid)
     if (BROWSER === 'webkit') assert.equal(after.length, before.length)
     else assert.deepEqual(after, before)

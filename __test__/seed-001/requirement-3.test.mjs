@@ -86,7 +86,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
       assert.equal(json.retryable, retryable)
       assert.ok(json.message.includes(url), json.message)
       if (reason === 'timeout') assert.ok(ms >= 400 && ms < 10_000, `${ms} ms`)
-      // The session can go on.
+      // The session remains usable.
       assert.equal((await server.ok('navigate', { sessionId, url: site.url('/') })).title, 'Home')
     }
   })
@@ -102,7 +102,7 @@ describe('requirement 3: navigating', { timeout: 60_000 }, () => {
     script.release()
     assert.equal((await navigation).title, 'Loaded')
 
-    // Who does not want to wait says so.
+    // A client can choose not to wait.
     const second = site.hold('/held.js')
     const early = await server.ok('navigate', {
       sessionId,

@@ -73,10 +73,10 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
       assert.equal(json.errorCode, 'ELEMENT_NOT_CLICKABLE')
       assert.ok(ms >= timeout && ms < timeout + 3000, `${ms} ms in place of ${timeout}`)
     }
-    // In time: the element comes while the click waits for it.
+    // The element is added while the click waits for it.
     await click({ selector: '#add' })
     assert.equal((await click({ selector: '#late', timeout: 5000 })).isError, false)
-    // With force what covers the element is clicked in its place.
+    // With `force`, the covering element receives the click.
     assert.equal((await click({ selector: '#covered', force: true })).isError, false)
     assert.equal((await click({ selector: '#plain', clickCount: 2 })).isError, false)
     assert.equal((await click({ selector: '#plain', button: 'right' })).isError, false)

@@ -20,14 +20,14 @@ const isHeadless = (command) =>
   /headless.shell$/.test(command[0]) ||
   command.some((argument) => argument.startsWith('--headless'))
 
-/** How long a new session has to live, within what its creation took. */
+/** Returns bounds of the lifetime of a new session: its creation takes time. */
 async function lifeOf(server) {
   const before = Date.now()
   const { expiresAt } = await server.ok('create_session')
   return { atLeast: expiresAt - Date.now(), atMost: expiresAt - before }
 }
 
-/** Creates sessions until one is refused. */
+/** Creates sessions until one is rejected. */
 async function sessionsUntilRefused(server, tries = 20) {
   for (let made = 0; made < tries; made++) {
     const { isError, json } = await server.call('create_session')

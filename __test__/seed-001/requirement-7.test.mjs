@@ -88,7 +88,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
       session: { kept: 'one' }
     })
     assert.deepEqual(await evaluate(two, read), { cookie: '', local: {}, session: {} })
-    // Also a session that comes later begins with nothing.
+    // A later session starts empty, too.
     const three = await server.createSession()
     await server.ok('navigate', { sessionId: three, url: site.url('/storage') })
     assert.deepEqual(await evaluate(three, read), { cookie: '', local: {}, session: {} })

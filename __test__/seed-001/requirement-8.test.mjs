@@ -1,4 +1,4 @@
-// Requirement 8: an agent gets errors that it can work with.
+// Requirement 8: an agent gets errors that it can handle.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'

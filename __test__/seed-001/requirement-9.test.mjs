@@ -71,7 +71,7 @@ describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
     assert.equal((await server.call('no_such_tool')).error.code, -32602)
     assert.equal((await server.request('tools/call', { arguments: {} })).error.code, -32602)
 
-    // Neither an unknown notification nor a broken line takes the server down.
+    // An unknown notification or an invalid line does not stop the server.
     server.notify('notifications/nothing')
     server.sendRaw('{"broken')
     assert.deepEqual((await server.request('ping')).result, {})
@@ -87,7 +87,7 @@ describe('requirement 9: in an MCP client', { timeout: 60_000 }, () => {
       create_session: [],
       close_session: ['sessionId'],
       navigate: ['url'],
-      // It takes a position instead of a selector, too.
+      // It also accepts a position instead of a selector.
       click: [],
       type: ['selector', 'text']
     }

@@ -1,4 +1,4 @@
-// Twenty thousand calls on fifty sessions that come and go. `npm test` has a few hundred.
+// Twenty thousand calls on fifty short sessions. `npm test` makes a few hundred.
 import { test } from 'node:test'
 import { churn } from '../support/churn.mjs'
 

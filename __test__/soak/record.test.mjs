@@ -1,4 +1,4 @@
-// What takes long to show of the record: a hundred deaths, ten thousand calls. `npm run test:soak`.
+// Long tests of the record (`npm run test:soak`): a hundred crashes, ten thousand calls.
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -47,7 +47,7 @@ describe('the record, for long', { timeout: 3_600_000 }, () => {
   )
 })
 
-/** KiB that are the process's own. @param {number | undefined} pid */
+/** Returns the private memory of a process in KiB. @param {number | undefined} pid */
 function memory(pid) {
   return Number(/Pss_Anon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
 }

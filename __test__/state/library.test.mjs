@@ -1,4 +1,4 @@
-// Sessions that come back, in the Node library.
+// Resumed sessions in the Node library.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startManager } from '../support/managers.mjs'

@@ -82,7 +82,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       ]
     )
     assert.equal(back.sessionId, sessionId)
-    // It is the one that is meant now.
+    // Calls without a sessionId now use this session.
     assert.deepEqual(await formOf(server), HALF_FILLED)
     const facts = (
       await server.ok('evaluate', {
@@ -101,7 +101,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       (await server.ok('get_cookies')).cookies.find(({ name }) => name === 'sid')?.httpOnly,
       true
     )
-    // The same refs mean the same elements, also in frames; new ones are other numbers.
+    // The refs refer to the same elements, also in frames. New refs have other numbers.
     assert.match((await server.ok('click', { selector: save })).message, /Save/)
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Saved Ann')
     assert.match((await server.ok('click', { selector: press })).message, /Press/)
@@ -187,7 +187,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
     await sleep(expiresAt - 200 - Date.now())
-    // Nothing but the last look sees this, and that takes as long as the page is busy.
+    // Only the last save contains this, and it takes as long as the page is busy.
     const script = `document.querySelector('input').value = 'typed late'; while (Date.now() < ${expiresAt + 250});`
     const { json } = await server.call('evaluate', { sessionId, script })
     assert.equal(json?.errorCode, 'SESSION_EXPIRED')
@@ -239,7 +239,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
     const sessionId = await one.createSession()
     await beMember(one, site, sessionId)
-    // Also before anything was saved of it.
+    // Also before any of its state was saved.
     for (const [tool, args] of [
       ['session_resume', {}],
       ['click', { selector: '#x' }]
@@ -256,7 +256,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     assert.deepEqual(await formOf(one, sessionId), HALF_FILLED)
     await lossLimit()
     await kill(one)
-    // Both calls at once: it is brought back once.
+    // With two concurrent calls, the session is resumed once.
     const both = await Promise.all([
       other.ok('session_resume', { sessionId }),
       other.ok('session_resume', { sessionId })
@@ -287,7 +287,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
         script: `const field = document.querySelector('#name'); setTimeout(() => { ${busy} ${late} }, 100)`
       })
       await until(() => site.requests.some(({ path }) => path === '/begun'), 'the busy script')
-      // The look that follows this call finds it busy.
+      // The page is busy during the save that follows this call.
       await dying.ok('pages', { sessionId, action: 'list' })
       // No further call comes: the state is saved again automatically.
       await until(

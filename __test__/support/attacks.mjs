@@ -124,7 +124,7 @@ export async function startAttackSite(t) {
 export async function startInternet(t, port) {
   const { connect } = await import('node:net')
   let leadsTo = port
-  /** Where connections were wanted. @type {string[]} */
+  /** Hosts of the requested connections. @type {string[]} */
   const asked = []
   /** @type {Set<import('node:net').Socket>} */
   const open = new Set()
@@ -152,7 +152,7 @@ export async function startInternet(t, port) {
     return new Promise((resolve) => proxy.close(resolve))
   })
   const { port: own } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
-  /** Every name means another place from now on. @param {number} port */
+  /** Makes every name resolve to another port from now on. @param {number} port */
   const rebind = (port) => {
     leadsTo = port
     for (const socket of open) socket.destroy()

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const isRoot = process.getuid?.() === 0
 
-/** In place of the user's own folder for what is kept between runs. */
+/** Replaces the user's state folder. */
 const STATE = fileURLToPath(new URL('../../.cache/state', import.meta.url))
 
 /** The row of the table in `browsers.mjs` that these tests are for. */
@@ -26,7 +26,7 @@ export function pathOf(program) {
 /** Full Chrome instead of the headless shell, which Troupe prefers. */
 const EXECUTABLE = ROW === 'chrome' ? (pathOf('chromium') ?? 'chromium') : undefined
 
-/** A connection that is broken off without an answer, in the words of this browser. */
+/** This browser's error for a connection that was reset without a response. */
 export const NO_ANSWER =
   BROWSER === 'firefox' ? 'net::ERR_CONNECTION_RESET' : 'net::ERR_EMPTY_RESPONSE'
 

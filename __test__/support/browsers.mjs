@@ -439,7 +439,7 @@ export const FULL_ONLY = [
   'transports/openapi.test.mjs'
 ]
 
-/** Files that measure how long something takes, or make many browsers: nothing runs beside them. */
+/** Files that measure durations or start many browsers. No other file runs at the same time. */
 export const ALONE = [
   'bad-input/navigation.test.mjs',
   'bad-input/parameters.test.mjs',
@@ -485,7 +485,7 @@ export function unsupported(browser, file, name) {
   }
 }
 
-/** What the table says of a file. @param {string} browser @param {string} file */
+/** Returns the entry of a file in the table. @param {string} browser @param {string} file */
 function of(browser, file) {
   const rows = Object.entries(BROWSERS[browser]?.unsupported ?? {})
   return rows

@@ -1,4 +1,4 @@
-// Many calls on sessions that come and go: what a server holds afterwards is what it held before.
+// Many calls on short sessions: the server has the same resources afterwards as before.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,9 +8,9 @@ import { startHttpServer } from './http.mjs'
 import { startSite } from './site.mjs'
 import { until } from './wait.mjs'
 
-/** Calls of one life of a session, beside its making and its end. */
+/** Calls in each session, besides those that create and close it. */
 const LIFE = 20
-/** A browser that starts many pages at once on a small machine takes its time. */
+/** A browser takes long to open many pages at once on a small machine. */
 const LONGEST = 120_000
 
 /**
@@ -33,7 +33,7 @@ export async function churn(t, { calls, sessions, growth }) {
   const connect = async () => Object.assign(await server.connect(), { patience: LONGEST })
   const client = await connect()
   let made = 0
-  /** A session that is worked on and ends: now by a close, now with its client. */
+  /** Uses a session, then ends it: alternately by close_session and with its client. */
   const life = async (/** @type {number} */ number) => {
     const own = number % 2 === 0
     const mine = own ? await connect() : client
@@ -65,7 +65,7 @@ export async function churn(t, { calls, sessions, growth }) {
       while (number * LIFE < until) await life(number++)
     }
     await Promise.all(Array.from({ length: sessions }, worker))
-    // All sessions are over: their browser has what it has without any.
+    // All sessions have ended: their browser has only the resources that it has without sessions.
     return settled(pid, folder)
   }
   const begun = performance.now()

@@ -6,7 +6,7 @@ import { startHttpServer } from './http.mjs'
 import { allEnded, descendants } from './processes.mjs'
 import { startSite } from './site.mjs'
 
-/** Browsers that start a hundred pages at once on a small machine take their time. */
+/** Browsers take long to open a hundred pages at once on a small machine. */
 const LONGEST = 120_000
 const PATIENCE = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
 
@@ -43,7 +43,7 @@ export async function conversations(t, count, limit) {
   t.diagnostic(`${took.toFixed(1)} s, ${used.toFixed(0)} MiB, ${below.length} browser processes`)
   assert.equal(new Set(clients.map(({ sessionId }) => sessionId)).size, count)
   assert.ok(used < limit, `${used} MiB`)
-  // One more finds no place.
+  // One more session exceeds the limit.
   const { json } = await (await server.connect()).call('navigate', { url: site.url('/') })
   assert.equal(json.errorCode, 'MAX_SESSIONS_REACHED')
   assert.deepEqual(

@@ -20,7 +20,7 @@ export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../lib/addon.
  * @returns {string[]}
  */
 function pointsIn(schema, path) {
-  // An answer within another is seen where it stands by itself.
+  // A nested result is covered where it occurs separately.
   if (path.endsWith('-> navigation')) return []
   if (schema?.enum) return schema.enum.map((word) => `${path}=${word}`)
   if (schema?.items) return pointsIn(schema.items, path)
@@ -46,7 +46,7 @@ const LEADING = [
   'handle_dialog'
 ]
 
-/** What no client of MCP can use or see, with the reason. @type {Record<string, string[]>} */
+/** Parts that no MCP client can use or receive, with the reason. @type {Record<string, string[]>} */
 export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
@@ -90,7 +90,7 @@ const ERRORS = {
   SESSION_EXPIRED: ['navigate', 'evaluate']
 }
 
-/** Those that answer with none where nothing matches, or wait for it. */
+/** Tools that return an empty result if nothing matches, or wait for a match. */
 export const ANSWER_WITH_NONE = [
   'find_elements',
   'get_all_text',
@@ -98,7 +98,7 @@ export const ANSWER_WITH_NONE = [
   'is_visible',
   'wait_for_selector'
 ]
-/** Those that a dialog does not hold up. */
+/** Tools that a dialog does not block. */
 export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch']
 
 /** The errors that a tool can give. @param {Tool} tool @returns {string[]} */
@@ -154,7 +154,7 @@ export function missing(path) {
     for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8')))
       seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
   }
-  // What many tools answer in the same words need be seen of one of them.
+  // A message that many tools share needs to be covered once.
   /** @type {Map<string, Set<string>>} */
   const answers = new Map()
   for (const { name, outputSchema } of TOOLS) {

@@ -34,7 +34,7 @@ export async function dieDuringCalls(t, file, moment) {
         /** @type {string} */ (tool),
         /** @type {object} */ (args)
       )
-      // What came after the end of the process is nothing.
+      // Output after the end of the process is ignored.
       if (result) answered.set(meta.refId, result)
     }
   }
@@ -74,7 +74,7 @@ export async function dieDuringCalls(t, file, moment) {
       content.map(({ annotations: _, ...part }) => unmarked(part))
     )
     assert.equal(kept.isError ?? false, isError ?? false)
-    // The same once more, for programs.
+    // The same for programs.
     if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
   }
   for (const { ref_id, status, error_message } of rows.filter((row) => !row.result)) {

@@ -1,9 +1,9 @@
-// A browser that starts when the test wants it to: a script in its place that waits for a file.
+// A browser whose start the test controls: a script that waits for a file first.
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
-/** What the product itself would take: without the distribution's script around it. */
+/** The executable itself, without the distribution's wrapper script. */
 export const HEADLESS_SHELL = firstOf([
   '/usr/lib/chromium/chromium-headless-shell',
   ...onPath('chromium-headless-shell', 'chrome-headless-shell', 'headless_shell', 'chromium')

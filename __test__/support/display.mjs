@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { onPath } from '../../scripts/run.mjs'
 import { within } from './wait.mjs'
 
-/** Why no test here can have a display; null where it can. */
+/** The reason why tests cannot start a display; null if they can. */
 export const NO_DISPLAY = onPath('Xvfb') ? null : 'Xvfb is not installed'
 
 /** For a server's environment: no display, whatever this process has. */
@@ -15,7 +15,7 @@ export const WITHOUT_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
  * @returns {Promise<{ DISPLAY: string, WAYLAND_DISPLAY: string }>} for a server's environment
  */
 export async function startDisplay(t) {
-  // It chooses a free number itself and tells it.
+  // It chooses a free number and prints it.
   const child = spawn(
     'Xvfb',
     ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'],

@@ -3,7 +3,7 @@
 
 const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
 
-/** Asks for `path`: the text that came, or `failed`. */
+/** Requests `path`. Returns the text of the response, or `failed`. */
 const GO = `const go = (path) => fetch(path).then((answer) => answer.text(), () => 'failed')`
 
 /** @param {string} type @param {string} text @returns {import('./site.mjs').Route} */
@@ -31,7 +31,7 @@ export const EVERYWHERE = {
         const post = (target, path) => new Promise((resolve) => {
           const { port1, port2 } = new MessageChannel()
           port1.onmessage = ({ data }) => resolve(data)
-          // A window's takes the origin too.
+          // The method of a window also takes the origin.
           target.postMessage(path, { targetOrigin: '*', transfer: [port2] })
         })
         const ask = async (path) => ({
@@ -61,7 +61,7 @@ export const EVERYWHERE = {
   '/api/': file('text/plain', 'real')
 }
 
-/** What `path` gives at each place. @param {string} text */
+/** Returns the response to `path` for each initiator. @param {string} text */
 export function all(text) {
   return Object.fromEntries(PLACES.map((place) => [place, text]))
 }

@@ -26,12 +26,12 @@ export async function startHttpServer(t, args = [], { transport = 'http', ...opt
 }
 
 export class HttpServer extends Server {
-  /** Where it serves MCP, as it says on stderr. */
+  /** The URL of MCP that the server prints to stderr. */
   get url() {
     return /serving MCP at (\S+?)["\n]/.exec(this.stderr())?.[1] ?? ''
   }
 
-  /** An address on it. @param {string} path */
+  /** Returns the URL of a path of the server. @param {string} path */
   at(path) {
     return new URL(path, this.url.replace(/^ws/, 'http')).href
   }
@@ -59,14 +59,14 @@ export class HttpServer extends Server {
     return fetch(this.at(path), { headers: { ...this.authorization, ...headers }, ...options })
   }
 
-  /** A client that has shaken hands. @param {Record<string, string>} [headers] */
+  /** Connects a client and initializes it. @param {Record<string, string>} [headers] */
   async connect(headers) {
     const client = this.client(headers)
     await client.initialize()
     return client
   }
 
-  /** A client that is still to shake hands. @param {Record<string, string>} [headers] */
+  /** Creates a client without initializing it. @param {Record<string, string>} [headers] */
   client(headers) {
     return new HttpClient(this.url, { ...this.authorization, ...headers })
   }
@@ -175,7 +175,7 @@ export class HttpClient extends RpcClient {
     return response.status
   }
 
-  /** Ends the session, as a client that leaves in order does. */
+  /** Ends the session, as clients do when they disconnect. */
   async delete() {
     return (await this.fetch('DELETE')).status
   }
@@ -183,7 +183,7 @@ export class HttpClient extends RpcClient {
 
 const MODERN = '2026-07-28'
 
-/** Each of its requests says all that there is to know of it. */
+/** A client whose requests are self-contained. */
 export class StatelessClient extends HttpClient {
   /**
    * @param {string} method

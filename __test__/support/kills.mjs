@@ -5,7 +5,7 @@ import { browsers } from './processes.mjs'
 import { until } from './wait.mjs'
 import { beMember, formOf, HALF_FILLED, kill, memberSite, recordFor, startOn } from './state.mjs'
 
-/** Calls as an agent makes them, none of which changes what the form holds. */
+/** Typical calls of an agent. None changes the values of the form. */
 const STREAM = [
   ['snapshot', {}],
   ['scroll', { y: 40 }],
@@ -16,7 +16,7 @@ const STREAM = [
   ['find', { text: 'save' }]
 ]
 
-/** Makes calls until one finds nobody; what is answered is counted. */
+/** Makes calls until the server is gone, and counts the responses. */
 async function stream(server, sessionId, over) {
   for (let call = 0; !over.aborted; call++) {
     const [tool, args] = STREAM[call % STREAM.length]
@@ -59,7 +59,7 @@ export async function killRounds(t, victim, rounds) {
           (await server.call('get_cookies', { sessionId })).json?.errorCode !== 'BROWSER_CRASHED',
         'the session'
       )
-      // More than three within a minute are a crash loop: then by way of a new server.
+      // More than three crashes within a minute are a crash loop, so a new server is started.
       if (round % 2 === 1) {
         await formOf(server, sessionId)
         await server.end()

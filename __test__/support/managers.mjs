@@ -27,7 +27,7 @@ export function inMemoryManager(config = {}) {
   const manager = new SessionManager(config, native)
   return {
     manager,
-    /** Moves the clock on; timers that are due fire a moment later. @param {number} ms */
+    /** Advances the clock. Timers that are due fire shortly afterwards. @param {number} ms */
     advance: (ms) => native.advance(ms),
     /**
      * Returns the result of the addon: `{ ok }` or `{ error }`.

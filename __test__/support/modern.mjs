@@ -1,9 +1,9 @@
-// The era of 2026-07-28: no handshake, each request says for itself which revision it speaks.
+// Protocol version 2026-07-28: there is no handshake, and each request names its version.
 import assert from 'node:assert/strict'
 
 export const MODERN = '2026-07-28'
 
-/** What each request of the modern era carries. */
+/** The metadata in each request of this protocol version. */
 export const META = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },

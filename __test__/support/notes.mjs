@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** Names the folder for the notes; without it nothing is noted. */
+/** The variable that names the folder for the notes. Without it, nothing is noted. */
 export const NOTES = 'TEST_NOTES'
 
 /**

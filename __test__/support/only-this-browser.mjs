@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { ROW } from './browser.mjs'
 import { BROWSERS, unsupported } from './browsers.mjs'
 
-// What these tests start is not to be changed with them.
+// Processes that these tests start must not inherit this.
 delete process.env.NODE_OPTIONS
 
 const runner = createRequire(import.meta.url)('node:test')

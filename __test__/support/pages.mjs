@@ -68,7 +68,7 @@ export const PAGES = {
     "<script>alert('On load')</script>"
   ),
 
-  // What each session keeps to itself.
+  // The data that is separate in each session.
   '/storage': page('Storage', '<p>Storage</p>'),
 
   // The window's load event is its last change of title.

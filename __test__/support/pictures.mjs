@@ -7,7 +7,7 @@ export function sizeOf(data) {
     return { type: 'png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
   for (let at = 2; at < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1]
-    // A start of frame that is no table has the size.
+    // A start-of-frame segment, not a table, contains the size.
     if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
       return { type: 'jpeg', width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
     }

@@ -12,7 +12,7 @@ import { until } from './wait.mjs'
 export function readProcess(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name stands in parentheses and may hold anything, also parentheses and spaces.
+    // The name is in parentheses and may contain any characters, also parentheses and spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
     return {

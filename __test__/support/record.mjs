@@ -1,4 +1,4 @@
-// A record in a file of its own, and what stands in it.
+// A record in a separate file, and its contents.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export function recordFile(t) {
   return join(temporaryFolder(t), 'record.db')
 }
 
-/** Without it the tables themselves cannot be looked at. */
+/** Without this module, the tables cannot be read. */
 export const NO_SQLITE = hasPython()
   ? false
   : 'python3 with sqlite3 reads the file from outside, and is not here'

@@ -21,7 +21,7 @@ const DOCUMENT = new URL('../../docs/reverse-proxy.md', import.meta.url)
  * @property {(file: string, folder: string) => string[]} args of the program
  */
 
-/** By their programs. @type {Record<string, ReverseProxy>} */
+/** The proxies by program. @type {Record<string, ReverseProxy>} */
 export const REVERSE_PROXIES = {
   nginx: {
     debianPackage: 'nginx-light',
@@ -55,7 +55,7 @@ export const REVERSE_PROXIES = {
   }
 }
 
-/** The path of a program; '' where it is not installed. @param {string} name */
+/** Returns the path of a program; '' if it is not installed. @param {string} name */
 export function programPath(name) {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? ''

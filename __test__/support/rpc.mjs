@@ -7,14 +7,14 @@ import { within } from './wait.mjs'
  */
 const PATIENCE = 35_000
 
-/** A client that sends JSON-RPC by its `send`, and hands what comes to `receive`. */
+/** A client that sends JSON-RPC with `send`, and passes received texts to `receive`. */
 export class RpcClient {
   #nextId = 1
-  /** How long it waits for an answer (ms). */
+  /** Timeout of a request (ms). */
   patience = PATIENCE
   /** @type {Map<number | string, (message: any) => void>} */
   #pending = new Map()
-  /** Every message that came, and every text that is none. @type {any[]} */
+  /** All received messages, and below them the texts that are not messages. @type {any[]} */
   received = []
   /** @type {string[]} */
   unparsable = []
@@ -51,7 +51,7 @@ export class RpcClient {
     return within(answer, `the answer to ${method}`, timeout)
   }
 
-  /** Nobody answers any more. @param {string} why */
+  /** Fails all pending requests: the server has ended. @param {string} why */
   gone(why) {
     for (const answer of this.#pending.values()) answer({ error: { code: 'GONE', message: why } })
     this.#pending.clear()
@@ -130,7 +130,7 @@ export class RpcClient {
     return json ?? text
   }
 
-  /** A new session's id. @param {object} [args] @returns {Promise<string>} */
+  /** Creates a session and returns its id. @param {object} [args] @returns {Promise<string>} */
   async createSession(args) {
     return (await this.ok('create_session', args)).sessionId
   }

@@ -53,7 +53,7 @@ export async function startServer(t, args = [], options = {}) {
 export class Server extends RpcClient {
   #stderr = ''
 
-  /** One that is yet to be started. @param {string[]} [args] @param {ServerOptions} [options] */
+  /** Creates a server without starting it. @param {string[]} [args] @param {ServerOptions} [options] */
   constructor(args = [], { browser = true, handshake = true, ...options } = {}) {
     super()
     this.args = [...(browser ? BROWSER_ARGUMENTS : []), ...args]
@@ -64,7 +64,7 @@ export class Server extends RpcClient {
   /** @param {{ after: (end: () => unknown) => void }} t */
   async start(t) {
     const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
-    // Where a test says no folder, what is downloaded does not go into the checkout.
+    // Without a folder of the test, downloads must not go into the checkout.
     const place = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
     const child = spawn(program, [...first, ...this.args], {
       cwd,
@@ -73,7 +73,7 @@ export class Server extends RpcClient {
     })
     this.child = child
     running.add(child)
-    /** How it ended. @type {Promise<{ code: number | null, signal: string | null }>} */
+    /** The exit code and the signal. @type {Promise<{ code: number | null, signal: string | null }>} */
     this.exit = new Promise((resolve) => {
       child.on('close', (code, signal) => {
         running.delete(child)
@@ -90,7 +90,7 @@ export class Server extends RpcClient {
     if (this.handshake) await this.initialize()
   }
 
-  /** What it has written there so far. */
+  /** Returns its stderr so far. */
   stderr() {
     return this.#stderr
   }
@@ -126,7 +126,7 @@ export class Server extends RpcClient {
     return { error: { code: 'GONE', message: `the server has ended: ${this.#stderr}` } }
   }
 
-  /** Returns when its browser runs, so that what is timed after holds none of its start. */
+  /** Returns when its browser runs, so that later measurements do not include its start. */
   async browserReady() {
     const ready = async () => {
       const { json, text } = await this.call('create_session')

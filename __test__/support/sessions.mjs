@@ -2,7 +2,7 @@
 import { startServer } from './server.mjs'
 import { until } from './wait.mjs'
 
-/** A session's id that no server has given. */
+/** A session id that no server has assigned. */
 export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
 
 /**
@@ -11,7 +11,7 @@ export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
  */
 export async function startWithExpiredSession(t) {
   const server = await startServer(t, ['--session-timeout', '50'])
-  // So short a life may end before its making: the error names it too.
+  // Such a session may expire before its creation ends. The error contains its id, too.
   const { json } = await server.call('create_session')
   await until(
     async () => (await server.ok('list_sessions')).sessions.length === 0,

@@ -1,4 +1,4 @@
-// A web site for tests, on a free port of this machine. The pages stand in pages.mjs.
+// A web site for tests on a free port of this machine. pages.mjs contains its pages.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { PAGES } from './pages.mjs'
@@ -37,9 +37,9 @@ const ROUTES = {
     )
     response.on('close', () => clearTimeout(timer))
   },
-  // No answer at all.
+  // Never responds.
   '/hang': () => {},
-  // The connection breaks off before the answer.
+  // Resets the connection before the response.
   '/drop': (request) => request.socket.destroy(),
   '/download': (_request, response) => {
     const headers = {
@@ -48,7 +48,7 @@ const ROUTES = {
     }
     response.writeHead(200, headers).end('the report')
   },
-  // /set-cookie?name=value, for the server's eyes only
+  // /set-cookie?name=value, HttpOnly
   '/set-cookie': (_request, response, { searchParams }) => {
     const cookies = [...searchParams].map(
       ([name, value]) => `${name}=${encodeURIComponent(value)}; HttpOnly; Path=/`
@@ -64,13 +64,13 @@ const ROUTES = {
     )
     html(response, '<title>Cookie forgotten</title>')
   },
-  // The page's text is the cookie header that came.
+  // The page's text is the received cookie header.
   '/cookies': (request, response) =>
     html(
       response,
       `<title>Cookies</title><pre id="out">${escape(request.headers.cookie ?? '')}</pre>`
     ),
-  // The page's text is what was sent: the query and the body.
+  // The page's text is the received query and body.
   '/echo': (_request, response, { search }) =>
     html(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
 }
@@ -88,13 +88,13 @@ export async function startSite(t, routes) {
 }
 
 export class Site {
-  /** What was asked of it, in order. @type {Seen[]} */
+  /** The received requests in order. @type {Seen[]} */
   requests = []
   port = 0
   /** @type {Map<string, { requested: () => void, released: Promise<void> }>} */
   #held = new Map()
 
-  /** One that is yet to be started. @param {Record<string, string | Route>} [routes] */
+  /** Creates a site without starting it. @param {Record<string, string | Route>} [routes] */
   constructor(routes = {}) {
     this.routes = { ...PAGES, ...ROUTES, ...routes }
   }

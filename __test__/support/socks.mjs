@@ -18,7 +18,7 @@ async function take(socket, count) {
   }
 }
 
-/** Reads a length and so many bytes. @param {import('node:net').Socket} socket */
+/** Reads a length and that number of bytes. @param {import('node:net').Socket} socket */
 const text = async (socket) => {
   const [length] = await take(socket, 1)
   return length === 0 ? '' : String(await take(socket, length))

@@ -96,7 +96,7 @@ export async function kill(server) {
   await server.exit
 }
 
-/** What is older than a second outlives every death: that is promised, and so what a test waits. */
+/** State that is older than a second survives every crash, so tests wait this long. */
 export const lossLimit = () => sleep(1000)
 
 /**
@@ -107,7 +107,7 @@ export const lossLimit = () => sleep(1000)
  */
 export const startOn = (t, record, args = []) => startServer(t, ['--store', record, ...args])
 
-/** Runs in a page: puts something of every kind into its storage. */
+/** Runs in a page: stores every type of value. */
 export const FILL_STORAGE = `async () => {
   localStorage.setItem('plain', 'one'); localStorage.setItem('__proto__', '"{}\\u2028'); sessionStorage.setItem('tab', 'two')
   const cycle = { at: new Date(1) }

@@ -33,7 +33,7 @@ export async function until(look, what, timeout = 10_000) {
   }
 }
 
-/** Whether `promise` is still open now. @param {Promise<unknown>} promise */
+/** Whether `promise` is still pending. @param {Promise<unknown>} promise */
 export async function isPending(promise) {
   const open = Symbol('open')
   return (await Promise.race([promise, Promise.resolve(open)])) === open

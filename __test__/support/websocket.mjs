@@ -50,7 +50,7 @@ export async function openWebSocket(url, headers = {}) {
 
 export class WebSocketClient extends RpcClient {
   #bytes = Buffer.alloc(0)
-  /** How many pings have come. */
+  /** The number of received pings. */
   pings = 0
   /** The code of the server's closing frame. @type {number | undefined} */
   closeCode
@@ -90,13 +90,13 @@ export class WebSocketClient extends RpcClient {
     this.socket.write(Buffer.concat([Buffer.from([0x80 | opcode]), length, mask, masked]))
   }
 
-  /** Leaves in order. */
+  /** Closes the connection with a close frame. */
   async close() {
     this.sendFrame(CLOSE, Buffer.from([0x03, 0xe8]))
     await within(this.ended, 'the end of the WebSocket', 5000)
   }
 
-  /** As if the cable were pulled. */
+  /** Closes the socket without a close frame. */
   cut() {
     this.socket.resetAndDestroy()
   }

@@ -65,7 +65,7 @@ describe('every tool', { timeout: 60_000 }, () => {
   })
 
   const names = (tools) => tools.map(({ name }) => name)
-  /** A call of `name` with valid arguments, and `more`. */
+  /** Calls `name` with valid arguments, and with `more`. */
   const refused = (name, more, errorCode, expected = {}) =>
     assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
 

@@ -10,7 +10,7 @@ import { until } from '../support/wait.mjs'
 
 const NOTICE = /suspended.*Lost: JavaScript state.*mocks/
 
-/** How many sessions live. @param {Awaited<ReturnType<typeof startHttpServer>>} server */
+/** Returns the number of open sessions. @param {Awaited<ReturnType<typeof startHttpServer>>} server */
 const count = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
 describe('a session that a client created', { timeout: 120_000 }, () => {
@@ -61,7 +61,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.ok('navigate', { url: site.url('/form') })
     await client.ok('evaluate', { script: 'globalThis.mark = 1' })
     await released()
-    // The only session that it created: it need not be named.
+    // The client has created only this session, so a call need not name it.
     const first = await client.call('evaluate', {
       script: 'document.title + typeof globalThis.mark'
     })

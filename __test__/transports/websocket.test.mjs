@@ -171,7 +171,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await client.initialize()
     await client.ok('evaluate', { script: '1' })
     client.socket.pause()
-    // More than the system's buffers on both sides.
+    // More than the socket buffers on both sides.
     const params = { name: 'evaluate', arguments: { script: '"x".repeat(6_000_000)' } }
     for (let id = 1000; id < 1005; id++) client.send({ id, method: 'tools/call', params })
     const answered = async () =>
