@@ -24,12 +24,12 @@ pub enum Answer {
     /// Text for reading (a snapshot).
     Text(String),
     Image(EncodedPicture),
-    /// One JSON object, and pictures that show what it says.
+    /// One JSON object, and the pictures that belong to it.
     Pictured {
         facts: Value,
         pictures: Vec<EncodedPicture>,
     },
-    /// A whole result of MCP, as the upstream server gave it.
+    /// A complete MCP result, as the upstream server sent it.
     Passed(Value),
 }
 
@@ -214,7 +214,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
     const KIND: AnswerKind = AnswerKind::Json;
 
     fn into_answer(self) -> Answer {
-        // Plain structs of strings and numbers: this cannot fail.
+        // Serializing plain structs of strings and numbers cannot fail.
         Answer::Json(serde_json::to_value(self).unwrap_or_default())
     }
 
@@ -286,7 +286,7 @@ impl IntoAnswer for EncodedPicture {
     }
 }
 
-/// Facts, and a picture that shows them.
+/// A JSON object, and a picture that belongs to it.
 pub(super) struct Pictured<T> {
     pub facts: T,
     pub picture: EncodedPicture,
@@ -296,7 +296,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
     const KIND: AnswerKind = AnswerKind::Json;
 
     fn into_answer(self) -> Answer {
-        // Plain structs of strings and numbers: this cannot fail.
+        // Serializing plain structs of strings and numbers cannot fail.
         let facts = serde_json::to_value(self.facts).unwrap_or_default();
         Answer::Pictured { facts, pictures: vec![self.picture] }
     }
@@ -540,8 +540,8 @@ impl ActionAnswer {
     }
 }
 
-/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action was to
-/// open. Waits until the first page has its document.
+/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action
+/// requested. Waits until the first page has its document.
 async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
     let opened = session.pages_opened_since(before, meant.len()).await;
     // A tab that a link opens because of a modifier key is not announced in advance.

@@ -139,7 +139,7 @@ pub(super) async fn run(
         } else {
             let invocation = Invocation {
                 held: held.clone(),
-                // It is the batch that keeps within the budget.
+                // The budget applies to the result of the batch, not to each step.
                 whole: true,
                 overview: Some(overview && is_last),
                 condensed: !whole && !is_last,
@@ -153,7 +153,7 @@ pub(super) async fn run(
         // A failed call of the Playwright set has a result.
         let is_failure = outcome.as_ref().is_ok_and(Answer::is_failure);
         let (result, error) = match outcome {
-            // An agent sees pictures beside the text, not as text.
+            // Agents receive pictures as image content, not as text.
             Ok(Answer::Image(picture)) if !whole => {
                 let facts = picture.facts();
                 pictures.push(picture);

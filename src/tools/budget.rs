@@ -208,7 +208,7 @@ mod tests {
         StoredTexts::default().keep("r", text.to_owned())
     }
 
-    /// Where the notice says that the text goes on.
+    /// Returns the offset of the next part from the notice.
     fn next(part: &str) -> Option<(String, usize)> {
         let (body, notice) = part.rsplit_once("\n… cut: ")?;
         let call = notice.split_once("get_content ").unwrap().1;

@@ -30,8 +30,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The tools that `line` of code names. Single words such as `type` are also ordinary strings: they
-/// count only in code that is about tools.
+/// Returns the tools that a `line` of code names. Single words such as `type` are also ordinary
+/// strings, so they count only in code that mentions tools.
 fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
     let about_tools = line.contains("tool") || line.contains("name ==");
     let words = line.split(['"', '\'']).skip(1).step_by(2);
@@ -42,8 +42,8 @@ fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
         .filter(move |tool| tool.name.contains('_') || about_tools)
 }
 
-/// Whether this is where the row of `tool` begins: `tool("click", …)`, or a name on a line of its
-/// own after `tool(`.
+/// Whether the row of `tool` begins on this line: `tool("click", …)`, or the name alone on the
+/// line after `tool(`.
 fn is_row(before: &str, line: &str, tool: &Tool) -> bool {
     let begins = ["tool", "acts", "goes"]
         .iter()

@@ -12,7 +12,7 @@ use serde_json::{Value, value::RawValue};
 /// Returns `text`, which is the JSON of `before`, changed so that it is the JSON of `after`.
 ///
 /// A text with repeated fields is written anew: `before` has only the last of them, and another one
-/// could hold what `after` leaves out.
+/// could contain what `after` omits.
 pub(super) fn rewrite(text: &str, before: &Value, after: &Value) -> String {
     if before == after && !may_have_repeated_fields(text, before) {
         return text.to_owned();
@@ -76,7 +76,7 @@ fn collect(
     }
 }
 
-/// The fields of an object, as they are in the text.
+/// The fields of an object, as written in the text.
 struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
@@ -115,7 +115,7 @@ fn fields_in(value: &Value) -> usize {
     }
 }
 
-/// How many fields a JSON text has, at every depth.
+/// Returns the number of fields in a JSON text, at every depth.
 struct FieldCount(usize);
 
 impl<'de> Deserialize<'de> for FieldCount {

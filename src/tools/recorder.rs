@@ -211,7 +211,7 @@ impl Recording {
         }
     }
 
-    /// Takes the upstream server's result: what was found in it, and its text.
+    /// Stores the upstream server's result: its extracted content, and its text.
     pub fn passed(&mut self, found: PageObservations, text: Box<str>) {
         self.page_snapshot = found.snapshot.map(Into::into);
         self.repeated = found.repeated;
@@ -299,7 +299,7 @@ impl Recording {
             picture: number,
         }));
         let is_error = outcome.result.is_err();
-        // Strings and numbers: this cannot fail.
+        // Serializing strings and numbers cannot fail.
         let stored = serde_json::to_string(&StoredResult { content, is_error }).unwrap_or_default();
         (stored, text, pictures.into_iter().filter_map(decoded).collect())
     }
@@ -455,7 +455,7 @@ fn typed_values<'a>(tool: &Tool, params: &'a mut Value) -> Vec<TypedValue<'a>> {
     if !matches!(tool.run, Run::Batch) {
         return typed::values(&tool.typed, params);
     }
-    // The kind of each field is known to the steps' own records alone.
+    // Only the records of the steps have the kind of each field.
     let steps = params.pointer_mut("/steps").and_then(Value::as_array_mut);
     steps.into_iter().flatten().flat_map(typed_in_step).collect()
 }
@@ -470,7 +470,7 @@ fn decoded(picture: &EncodedPicture) -> Option<store::Picture> {
     store::Picture::decoded(&picture.mime_type, &picture.data)
 }
 
-/// As the record has it.
+/// Returns the name in the record.
 pub(super) fn message(message: ConsoleMessage) -> Message {
     Message {
         level: message.level.as_str().to_owned(),

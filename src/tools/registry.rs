@@ -856,7 +856,7 @@ fn is_chosen(config: &Config, tool: &Tool) -> bool {
     removal(config, tool).is_none()
 }
 
-/// Whether a tool has something to do where the upstream server serves the sessions.
+/// Whether a tool also works if an upstream server provides the sessions.
 fn is_beside_upstream(tool: &Tool) -> bool {
     matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
 }

@@ -15,7 +15,7 @@ use crate::{
     store,
 };
 
-/// How a client names an earlier screenshot.
+/// A reference of a client to an earlier screenshot.
 pub(super) enum EarlierScreenshot {
     Uri(ResourceUri),
     RefId(String),

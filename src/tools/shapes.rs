@@ -37,7 +37,7 @@ impl TestClient {
         }
     }
 
-    /// Calls a tool and keeps its answer, or its error, under `what`; gives the answer.
+    /// Calls a tool, stores its answer or error under `what`, and returns the answer.
     async fn call(&mut self, what: &str, tool: &str, arguments: Value) -> Value {
         let invocation = Invocation::new(self.connection.clone(), tool, arguments);
         let answer = match self.registry.call(invocation).await.unwrap().result {

@@ -183,7 +183,7 @@ pub struct Properties {
     pub(super) works_in_dialog: bool,
     /// The call only waits: once it has begun, the next calls of its session run beside it.
     pub(super) is_concurrent: bool,
-    /// Why the tool cannot be a step of a batch.
+    /// The reason why the tool cannot be a step of a batch.
     pub(super) not_in_batch: Option<&'static str>,
     /// The result is a snapshot of the page.
     pub is_snapshot: bool,
@@ -296,7 +296,7 @@ impl Tool {
     }
 }
 
-/// A tool that can be called: a row of the list, or one of the upstream server.
+/// A tool that can be called: a native row, or a tool of the upstream server.
 #[derive(Clone)]
 pub enum Callable {
     Native(&'static Tool),

@@ -42,7 +42,7 @@ impl PictureType {
     }
 }
 
-/// File extensions, and the type of picture that each means.
+/// File extensions, and the type of picture of each.
 const EXTENSIONS: &[(&str, PictureType)] =
     &[("png", PictureType::Png), ("jpg", PictureType::Jpeg), ("jpeg", PictureType::Jpeg)];
 
@@ -227,8 +227,8 @@ pub(super) async fn compare_screenshots(
     Ok(Pictured { facts, picture: checked(&call.config, data, ImageFormat::Png)? })
 }
 
-/// Reads the picture that a client names: an earlier screenshot, a file in reach, base64, or a data
-/// URL.
+/// Reads the picture that a client names: an earlier screenshot, an accessible file, base64, or a
+/// data URL.
 async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
     let earlier = match EarlierScreenshot::parse(&given)? {
         Some(earlier) => Some(earlier.find(&call.server).await?.data),

@@ -1,4 +1,4 @@
-//! A call of a tool of the set, and what every handler shares.
+//! A call of a tool of the set, and the functions that all handlers use.
 
 use std::{
     sync::{Arc, OnceLock},

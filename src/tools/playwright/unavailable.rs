@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::Result;
 
-/// Returns the error of a tool that this server does not have.
+/// Returns the error of a tool that this server does not support.
 fn unavailable(what: &str, instead: &str) -> Result<Response> {
     Err(error(format!("{what} is not available in this server. {instead}")))
 }
