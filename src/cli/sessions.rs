@@ -233,7 +233,7 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Formats a time with a precision of seconds.
+/// Formats a time to the second.
 fn time(millis: u64) -> String {
     iso8601(millis).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }

@@ -101,7 +101,6 @@ const SECRETS_FILE: &str = "TROUPE_SECRETS_FILE";
 /// Whether Kubernetes sets this variable in each pod for a Service whose name begins with `troupe`
 /// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>), or
 /// Docker for a link.
-/// Docker for a link.
 fn is_service_link(name: &str, text: &str) -> bool {
     const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
     let has_protocol_url = || {

@@ -63,15 +63,16 @@ pub(super) const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
 /// The navigation timeout of @playwright/mcp.
 const PLAYWRIGHT_NAVIGATION: Duration = Duration::from_secs(60);
 
-/// Gives `--allowed-origins` the meaning of @playwright/mcp if it is meant so: the origins that
-/// pages may request, separated by semicolons.
+/// Gives `--allowed-origins` the meaning of @playwright/mcp: the origins that pages may request,
+/// separated by semicolons. Applies to the variable of @playwright/mcp, and with
+/// `--tools playwright`.
 fn take_request_origins(config: &mut Config, origins: &mut Origins) {
-    let is_meant_as_there = match origins.get("allowed-origins") {
+    let are_request_origins = match origins.get("allowed-origins") {
         Some(Origin::Variable(name)) if name.starts_with(PLAYWRIGHT_PREFIX) => true,
         Some(_) => config.tools.iter().any(|word| word == "playwright"),
         None => false,
     };
-    if is_meant_as_there {
+    if are_request_origins {
         origins.remove("allowed-origins");
         config.security.request_origins = std::mem::take(&mut config.allowed_origins)
             .iter()
@@ -150,7 +151,7 @@ pub(super) fn merge(layers: &[&[Setting]]) -> Result<Config, ConfigError> {
     serde_json::from_value(merged).map_err(wrong)
 }
 
-/// The value at a dotted path.
+/// Returns the value at a dotted path.
 #[cfg(test)]
 pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, key| value.get(key))

@@ -965,22 +965,23 @@ pub static OPTIONS: &[ConfigOption] = &[
         .negatable(),
 ];
 
-/// The option of a kebab or camelCase flag (without the dashes), and whether the name negates it.
+/// Finds the option of a flag without its dashes, in kebab case or camelCase. Also returns whether
+/// the name negates the option.
 pub fn by_flag(name: &str) -> Option<(&'static ConfigOption, bool)> {
     by_spelling(|kebab| kebab == name || camel(kebab) == name)
 }
 
-/// The option of an environment variable, and whether the name negates it.
+/// Finds the option of an environment variable, and returns whether the name negates it.
 pub fn by_variable(name: &str) -> Option<(&'static ConfigOption, bool)> {
     by_spelling(|kebab| environment(kebab) == name)
 }
 
-/// The option of a file's flat key, and whether the name negates it.
+/// Finds the option of a flat key of the file, and returns whether the name negates it.
 pub fn by_key(key: &str) -> Option<(&'static ConfigOption, bool)> {
     by_spelling(|kebab| camel(kebab) == key).filter(|(option, _)| option.name != CONFIG)
 }
 
-/// The option of a nested file's dotted key.
+/// Finds the option of a dotted key of the nested file.
 pub fn by_nested(key: &str) -> Option<&'static ConfigOption> {
     OPTIONS.iter().find(|option| option.nested == Some(key))
 }

@@ -13,13 +13,13 @@ pub fn environment(kebab: &str) -> String {
     format!("TROUPE_{}", kebab.to_shouty_snake_case())
 }
 
-/// The known name that `given` was most likely meant to be.
+/// Returns the known name that is most similar to `given`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     near(given, known).into_iter().next()
 }
 
-/// The known names that `given` may have been meant to be, nearest first: they differ in at most a
-/// third of their letters. Case and separators do not count.
+/// Returns the known names that are similar to `given`, the most similar first. They differ in at
+/// most a third of their letters. Case and separators are ignored.
 pub fn near<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let plain = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

@@ -446,7 +446,7 @@ fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Texts that fit an option.
+/// Generates valid texts for an option.
 fn fitting(kind: Kind) -> BoxedStrategy<String> {
     let folder = env!("CARGO_MANIFEST_DIR");
     let files = ["Cargo.toml", "Cargo.lock", "src/lib.rs"].map(|name| format!("{folder}/{name}"));

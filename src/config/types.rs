@@ -195,7 +195,7 @@ impl TryFrom<String> for Retention {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("this is no retention")
+        Self::parse(&text).ok_or("the retention is not valid")
     }
 }
 
