@@ -70,7 +70,7 @@ function toJson(signature, read) {
 const TOOLS = JSON.parse(native.toolSchemas())
 const CREATE = TOOLS.find((/** @type {any} */ tool) => tool.lifecycle === 'create')
 
-/** Signatures of the functions that are not made from the tools. */
+/** Signatures of the functions that are not generated from the tools. */
 const SIGNATURES = {
   constructor: 'new SessionManager(config?)',
   serve: 'serve(config?)',
@@ -205,8 +205,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Events are sent from the first listener on. One that throws ends the process, as in every
-   * EventEmitter.
+   * Events are emitted once there is a listener. A listener that throws ends the process, as in
+   * every EventEmitter.
    */
   #listen() {
     const listener = (/** @type {string} */ json) => {

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 'use strict'
 
-// The launcher. It requires the addon and nothing else, because every start of a client waits for
-// it, and it never touches process.stdin or process.stdout: Node would make the pipes non-blocking
-// under the addon that serves them.
+// The launcher. It loads only the addon, because clients wait for its start. It must not use
+// process.stdin or process.stdout: Node would make these pipes non-blocking, but the addon serves
+// them.
 
 /**
  * Exit codes for a second signal. JavaScript handles signals, because tokio's handlers livelock

@@ -25,7 +25,7 @@ function load() {
       `there is no build for ${process.platform}-${process.arch}: Troupe runs on ${all}`
     )
   }
-  /** The addons that exist and cannot be loaded, such as one for another libc. @type {string[]} */
+  /** The errors of addons that cannot be loaded, such as one for another libc. @type {string[]} */
   const reasons = []
   for (const { name } of possible) {
     const built = join(ROOT, `troupe.${name}.node`)

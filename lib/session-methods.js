@@ -43,12 +43,12 @@ function sessionMethods(tools) {
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']
 
-/** Methods with other positional parameters than those below. @type {Record<string, string[]>} */
+/** Positional parameters of methods to which the rule below does not apply. @type {Record<string, string[]>} */
 const POSITIONAL = { drag_and_drop: ['source', 'target'] }
 
 /**
- * The required parameters, unless the first may be an object, which would look like an object of
- * all parameters. If none is required, the first parameter alone, as in `getText(selector)`.
+ * Returns the required parameters, unless the first may be an object, which cannot be distinguished
+ * from an object of all parameters. If none is required, the first parameter alone, as in `getText(selector)`.
  * @param {Record<string, any>} properties @param {string[]} parameters @param {string[]} required
  */
 function positionalOf(properties, parameters, required) {
@@ -59,7 +59,7 @@ function positionalOf(properties, parameters, required) {
 }
 
 /**
- * The parameters as a signature shows them.
+ * Returns the parameters in the form of a signature.
  * @param {Pick<Method, 'parameters' | 'positional' | 'required'>} method
  */
 function parametersOf({ parameters, positional, required }) {
@@ -147,7 +147,7 @@ const SPECIAL = {
 }
 
 /**
- * The text of a picture or of the bytes of one, as a data URL; undefined for anything else.
+ * Returns a picture, or the bytes of one, as a data URL. Returns undefined for any other value.
  * @param {any} baseline
  */
 function baselineText(baseline) {
@@ -162,7 +162,10 @@ function baselineText(baseline) {
   return isPicture ? `data:${baseline.mimeType};base64,${baseline.data}` : undefined
 }
 
-/** Whether an object has parameters of the tool's own. @param {Method} method @param {any} value */
+/**
+ * Whether all keys of an object are parameters of the tool.
+ * @param {Method} method @param {any} value
+ */
 function isOptions({ parameters }, value) {
   const keys = isPlainObject(value) ? Object.keys(value) : []
   return keys.length > 0 && keys.every((key) => parameters.includes(key))

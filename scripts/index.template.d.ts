@@ -76,8 +76,8 @@ export interface Server {
 }
 
 /**
- * Starts the MCP server that `troupe` is on the command line, by the configuration's `transport`. Over HTTP, clients send
- * `authToken`, or the token of the file that the server creates; with `auth: false` none.
+ * Starts the same MCP server as the command `troupe`, with the `transport` of the configuration. Over HTTP, clients send
+ * `authToken`, or the token in the file that the server creates. With `auth: false`, they send no token.
  */
 export function serve(config?: Config): Promise<Server>
 

@@ -56,7 +56,7 @@ const OTHER_NODES = {
 }
 /** Zig links addons for Linux: for glibc 2.28, and for other processors. */
 const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
-/** 130 pages, each with a written task and a reward. */
+/** MiniWoB++: 130 pages, each with a written task and a reward. */
 const MINIWOB = 'miniwob==1.1.0'
 /** Small packages of HTML documentation: pages for the test of roles and names. */
 const DEBIAN_DOCS = [

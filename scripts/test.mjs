@@ -48,7 +48,7 @@ const total = { passed: 0, failed: 0, skipped: 0 }
  * @type {string[]}
  */
 const failures = []
-/** A file with the same and the failed parts, for `.ci/run`. */
+/** The file with these counts and the failed parts, for `.ci/run`. */
 const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 /**
