@@ -174,7 +174,7 @@ export interface Config {
   /** The same as --caps vision. Default: false */
   vision?: boolean
   /** Language of the code in results of the Playwright set. Default: typescript */
-  codegen?: 'typescript' | 'none'
+  codegen?: 'typescript' | 'python' | 'java' | 'csharp' | 'none'
   /** Least severe console messages in results of the Playwright set. Default: info */
   consoleLevel?: 'error' | 'warning' | 'info' | 'debug'
   /** How results of the Playwright set name files. Default: relative */

@@ -80,10 +80,6 @@ export const ACCEPTED = [
     calls: ['get-config[1]']
   },
   {
-    reason: 'code is written in TypeScript only: other languages are rejected at start',
-    calls: ['python-code']
-  },
-  {
     reason: 'scripts cannot read a page that holds a secret that was typed by name',
     calls: ['secrets[5]', 'secrets[6]', 'secrets[7]']
   },

@@ -76,6 +76,9 @@ named_values! {
     /// The language of generated code in results of the Playwright set.
     Codegen {
         Typescript = "typescript",
+        Python = "python",
+        Java = "java",
+        Csharp = "csharp",
         None = "none",
     }
 

@@ -1,5 +1,17 @@
 // Scenarios with options of the server.
-import { click, evaluate, locator, scenario, snapshot, type, visit } from '../scenario.mjs'
+import {
+  click,
+  documentOf,
+  evaluate,
+  hover,
+  locator,
+  press,
+  scenario,
+  select,
+  snapshot,
+  type,
+  visit
+} from '../scenario.mjs'
 
 /**
  * @param {string[]} options
@@ -9,6 +21,68 @@ import { click, evaluate, locator, scenario, snapshot, type, visit } from '../sc
 const withOptions = (options, ...of) => ({ ...scenario(...of), options })
 
 const FORM = `<h1>Form</h1><label>Name <input></label><button onclick="console.log('pressed'); console.error('failed')">Go</button>`
+
+const EACH_ACTION = `${FORM}<p data-qa="note" draggable="true">Note</p><p data-testid="other">Other</p>
+<select multiple aria-label="Colors"><option>Red</option><option>Blue</option></select>
+<label><input type="checkbox"> Agree</label><ul><li>One</li><li>Two</li></ul>
+<button>Save</button><button>Save</button><button>Save all</button><b>it's \\ "quoted"</b>
+<iframe title="Inner page" src="/frame"></iframe>`
+
+const FIELDS = [
+  { name: 'Name', type: 'textbox', target: 'ref:textbox', value: 'TOKEN' },
+  { name: 'Agree', type: 'checkbox', target: 'ref:checkbox', value: 'true' },
+  { name: 'Colors', type: 'combobox', target: 'ref:listbox', value: 'Blue' }
+]
+
+/** @type {import('../scenario.mjs').Call[]} */
+const CALLS_WITH_CODE = [
+  click('ref:button "Go"'),
+  click('ref:button "Go"', { button: 'right', modifiers: ['Alt', 'Shift'] }),
+  click('ref:button "Go"', { doubleClick: true, modifiers: ['Control'] }),
+  type('ref:textbox', 'a "b" \\ \'c\'', { submit: true }),
+  type('ref:textbox', 'slow', { slowly: true }),
+  evaluate('() => 1'),
+  ['browser_fill_form', { fields: FIELDS }],
+  ['browser_fill_form', { fields: [{ ...FIELDS[1], value: 'false' }] }],
+  select('ref:listbox', 'Red', 'Blue'),
+  select('ref:listbox', 'Red'),
+  select('ref:listbox'),
+  hover('ref:Note'),
+  press('Tab'),
+  click('ref:button "Inner"'),
+  click('ref:button "Save" [ref'),
+  click('getByRole("button", { name: "Save", exact: true }).nth(1)'),
+  click('getByRole("button", { name: "Save", exact: true }).last()'),
+  click('getByRole("button", { name: /^save ALL/i })'),
+  click("getByText(/it's/)"),
+  click('getByText("Two", { exact: true })'),
+  click('getByLabel("Agree")'),
+  click('getByTestId("note")'),
+  click('locator("li").filter({ hasText: "One" })'),
+  click('getByRole("list").filter({ has: getByText("One") }).getByText("Two")'),
+  click('getByRole("checkbox", { checked: true })'),
+  click('locator("iframe").contentFrame().getByRole("button", { name: "Inner" })'),
+  locator('[data-qa]'),
+  locator('[data-testid]'),
+  locator('getByTestId("note")'),
+  ['browser_verify_element_visible', { role: 'button', accessibleName: 'Go' }],
+  ['browser_verify_text_visible', { text: 'Two' }],
+  ['browser_verify_list_visible', { element: 'list', target: 'ref:list [', items: ['One', 'Two'] }],
+  [
+    'browser_verify_value',
+    { element: 'Name', type: 'textbox', target: 'ref:textbox', value: 'abc def' }
+  ],
+  [
+    'browser_verify_value',
+    { element: 'Agree', type: 'checkbox', target: 'ref:checkbox', value: 'true' }
+  ],
+  [
+    'browser_verify_value',
+    { element: 'Agree', type: 'checkbox', target: 'ref:checkbox', value: 'false' }
+  ],
+  ['browser_drag', { startTarget: 'ref:Note', endTarget: 'ref:Other' }],
+  ['browser_navigate_back']
+]
 
 /** @type {import('../scenario.mjs').Scenario[]} */
 export const OPTIONS = [
@@ -37,18 +111,14 @@ export const OPTIONS = [
       ['browser_pdf_save']
     ]
   ),
-  withOptions(
-    ['--test-id-attribute', 'data-qa', '--codegen', 'python'],
-    'python-code',
-    `${FORM}<p data-qa="note">Note</p><p data-testid="other">Other</p>`,
-    [
-      click('ref:button "Go"'),
-      type('ref:textbox', 'a "b"', { submit: true }),
-      locator('[data-qa]'),
-      locator('[data-testid]'),
-      locator('getByTestId("note")'),
-      ['browser_verify_element_visible', { role: 'button', accessibleName: 'Go' }]
-    ]
+  ...['python', 'java', 'csharp'].map((language) =>
+    withOptions(
+      ['--test-id-attribute', 'data-qa', '--codegen', language, '--secrets', 'secrets.env'],
+      `${language}-code`,
+      EACH_ACTION,
+      CALLS_WITH_CODE,
+      { '/frame': documentOf('frame', '<button>Inner</button>') }
+    )
   ),
   withOptions(
     ['--secrets', 'secrets.env'],

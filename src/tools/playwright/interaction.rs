@@ -106,7 +106,7 @@ pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result
     }
     let options = code::options(&Value::Object(written));
     let code = format!("await page.{}.{method}({options});", target.locator);
-    Ok(Response::default().with_code(code).showing_page())
+    Ok(Response::default().with_action(code).showing_page())
 }
 
 #[derive(Deserialize)]
@@ -121,7 +121,7 @@ pub(super) async fn hover(call: PlaywrightCall, given: TargetArguments) -> Resul
     let hovered = page.hover(&element, call.config.timeout_action).await;
     hovered.map_err(|error| action_error(&call, &target, error))?;
     let code = format!("await page.{}.hover();", target.locator);
-    Ok(Response::default().with_code(code).showing_page())
+    Ok(Response::default().with_action(code).showing_page())
 }
 
 #[derive(Deserialize)]
@@ -152,7 +152,7 @@ pub(super) async fn select(call: PlaywrightCall, given: Select) -> Result<Respon
     let page = call.page().await?;
     let target = call.strict_target(&page, &given.target).await?;
     choose(&call, &target, &given.values).await?;
-    Ok(Response::default().with_code(select_code(&target, &given.values)).showing_page())
+    Ok(Response::default().with_action(select_code(&target, &given.values)).showing_page())
 }
 
 async fn choose(
@@ -241,7 +241,7 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
         let typed = with_secret(&page, text.is_secret, typing).await;
         typed.map_err(|error| action_error(&call, &target, error))?
     } else {
-        response.add_code(format!("await page.{locator}.fill({});", text.code));
+        response.add_action(format!("await page.{locator}.fill({});", text.code));
         let filling = page.fill(&target.reference, &text.value, false, timeout);
         let filled = with_secret(&page, text.is_secret, filling).await;
         filled.map_err(|error| action_error(&call, &target, error))?
@@ -249,7 +249,7 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
     call.record_typed(&text.value, &done.entered);
     call.record_entered(&done.entered);
     if given.submit == Some(true) {
-        response.add_code(format!("await page.{locator}.press('Enter');"));
+        response.add_action(format!("await page.{locator}.press('Enter');"));
         response.show_page();
         let pressed = call.act(page.press("Enter", 0, Some(&target.reference), timeout)).await;
         pressed.map_err(|error| action_error(&call, &target, error))?;
@@ -310,7 +310,7 @@ async fn fill_fields(
                 call.record_typed(&text.value, &filled.entered);
                 entered.passwords.push(filled.entered.passwords.contains(&true));
                 entered.secret = filled.entered.secret.or(entered.secret.take());
-                response.add_code(format!("await page.{locator}.fill({});", text.code));
+                response.add_action(format!("await page.{locator}.fill({});", text.code));
             }
             FieldType::Checkbox | FieldType::Radio => {
                 let checked = value == "true";
@@ -318,13 +318,13 @@ async fn fill_fields(
                 set.map_err(|error| action_error(call, &target, error))?;
                 entered.passwords.push(false);
                 let method = if checked { "check" } else { "uncheck" };
-                response.add_code(format!("await page.{locator}.{method}();"));
+                response.add_action(format!("await page.{locator}.{method}();"));
             }
             FieldType::Combobox => {
                 let values = [value];
                 choose(call, &target, &values).await?;
                 entered.passwords.push(false);
-                response.add_code(select_code(&target, &values));
+                response.add_action(select_code(&target, &values));
             }
         }
     }

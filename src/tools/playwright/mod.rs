@@ -13,6 +13,7 @@ mod evaluation;
 mod extraction;
 mod find;
 mod interaction;
+mod languages;
 mod mouse;
 mod navigation;
 mod network;

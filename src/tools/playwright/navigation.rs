@@ -77,7 +77,7 @@ pub(super) async fn open(
         let _ = page.wait_for_load(WaitUntil::Load, LOAD_TIMEOUT).await;
     }
     response.show_page();
-    response.add_code(format!("await page.goto({});", code::quote(given)));
+    response.add_action(format!("await page.goto({});", code::quote(given)));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     call::PlaywrightCall,
-    console,
+    console, languages,
     output::{self, FileName},
     state::modal_states,
 };
@@ -30,12 +30,29 @@ enum ShownContent {
     Snapshot { options: AriaSnapshotOptions, file: Option<String> },
 }
 
+/// Generated code of one call.
+enum Code {
+    /// Code that @playwright/mcp writes in JavaScript only.
+    JavaScript(String),
+    /// A statement that is translated to the language of `--codegen`.
+    Action(String),
+}
+
+impl Code {
+    fn in_language(&self, language: Codegen) -> String {
+        match self {
+            Self::JavaScript(code) => code.clone(),
+            Self::Action(code) => languages::translate(code, language),
+        }
+    }
+}
+
 /// The parts of a result, before it is rendered.
 #[derive(Default)]
 pub(super) struct Response {
     errors: Vec<String>,
     results: Vec<String>,
-    code: Vec<String>,
+    code: Vec<Code>,
     pictures: Vec<EncodedPicture>,
     shown: ShownContent,
     /// The session was closed: there is no page.
@@ -59,9 +76,19 @@ impl Response {
         self.results.push(text.into());
     }
 
-    /// Adds code that does the same in a Playwright test.
+    /// Adds JavaScript that does the same in a Playwright test.
     pub fn add_code(&mut self, code: impl Into<String>) {
-        self.code.push(code.into());
+        self.code.push(Code::JavaScript(code.into()));
+    }
+
+    /// Adds a statement in JavaScript that is translated to the language of `--codegen`.
+    pub fn add_action(&mut self, code: impl Into<String>) {
+        self.code.push(Code::Action(code.into()));
+    }
+
+    pub fn with_action(mut self, code: impl Into<String>) -> Self {
+        self.add_action(code);
+        self
     }
 
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
@@ -117,8 +144,12 @@ impl Response {
         let mut sections = Sections::default();
         sections.add("Error", None, &self.errors);
         sections.add("Result", None, &self.results);
-        if call.config.codegen != Codegen::None {
-            sections.add("Ran Playwright code", Some("js"), &self.code);
+        let language = call.config.codegen;
+        if language != Codegen::None {
+            let block = if language == Codegen::Typescript { "js" } else { language.as_str() };
+            let code: Vec<String> =
+                self.code.iter().map(|code| code.in_language(language)).collect();
+            sections.add("Ran Playwright code", Some(block), &code);
         }
         if !self.closed {
             add_page(call, &self.shown, &mut sections).await?;

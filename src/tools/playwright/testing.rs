@@ -66,7 +66,7 @@ async fn verify_visible(
     Ok(match page.playwright_target_in_any_frame(locator).await? {
         None => Response::error(missing()),
         Some(target) => Response::text("Done")
-            .with_code(format!("await expect(page.{}).toBeVisible();", target.locator)),
+            .with_action(format!("await expect(page.{}).toBeVisible();", target.locator)),
     })
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn verify_list(call: PlaywrightCall, given: List) -> Result<Res
     }
     let lines: Vec<String> =
         snapshot.iter().map(|line| format!("  {}\n", code::in_template_literal(line))).collect();
-    Ok(Response::text("Done").with_code(format!(
+    Ok(Response::text("Done").with_action(format!(
         "await expect(page.locator('body')).toMatchAriaSnapshot(`\n{}  `);",
         lines.concat()
     )))
@@ -171,7 +171,7 @@ pub(super) async fn verify_value(call: PlaywrightCall, given: ExpectedValue) -> 
             format!("await expect(page.{locator}){not}.toBeChecked();")
         }
     };
-    Ok(Response::text("Done").with_code(code))
+    Ok(Response::text("Done").with_action(code))
 }
 
 #[derive(Deserialize)]
