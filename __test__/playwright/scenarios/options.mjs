@@ -26,7 +26,7 @@ const EACH_ACTION = `${FORM}<p data-qa="note" draggable="true">Note</p><p data-t
 <select multiple aria-label="Colors"><option>Red</option><option>Blue</option></select>
 <label><input type="checkbox"> Agree</label><ul><li>One</li><li>Two</li></ul>
 <button>Save</button><button>Save</button><button>Save all</button><b>it's \\ "quoted"</b>
-<iframe title="Inner page" src="/frame"></iframe>`
+<iframe title="Inner page" src="/code-frame"></iframe>`
 
 const FIELDS = [
   { name: 'Name', type: 'textbox', target: 'ref:textbox', value: 'TOKEN' },
@@ -117,7 +117,7 @@ export const OPTIONS = [
       `${language}-code`,
       EACH_ACTION,
       CALLS_WITH_CODE,
-      { '/frame': documentOf('frame', '<button>Inner</button>') }
+      { '/code-frame': documentOf('frame', '<button>Inner</button>') }
     )
   ),
   withOptions(
