@@ -8,10 +8,13 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::redaction::MASK;
+use crate::{
+    policy::redaction::MASK,
+    tools::{Registry, Tool},
+};
 
 /// Parameters that name elements.
-const TARGETS: &[&str] = &["selector", "source", "target"];
+const TARGETS: &[&str] = &["selector", "source", "target", "startTarget", "endTarget"];
 /// The role of a line whose children are in a separate document.
 const IFRAME: &str = "iframe";
 /// Roles of lines whose text is a value that users change.
@@ -26,6 +29,17 @@ const DESCRIBED_BY_TEXT: &[&str] = &["listitem", "paragraph"];
 const CUT: char = '…';
 /// Begins the placeholder of a secret that was typed by its name.
 const SECRET: &str = "<secret>";
+
+/// What the record has about an element that a call of a ref acted on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RecordedElement {
+    /// A ref of the Playwright set.
+    Locator {
+        locator: String,
+    },
+    TestId(TestId),
+}
 
 /// The test id of an element, as `TestId` in `page/injected/api.ts`.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +75,8 @@ pub(super) struct Replay {
     /// The targets of the frames that refs name.
     frames: HashMap<String, String>,
     pub steps: Vec<String>,
+    /// The tools of the Playwright set that the steps call.
+    pub playwright_tools: Vec<String>,
     /// The environment variables that the script needs, each with a description.
     pub variables: Vec<(String, String)>,
     /// Numbers of the steps whose element cannot be named.
@@ -68,10 +84,14 @@ pub(super) struct Replay {
     pub has_secrets: bool,
 }
 
-/// The parts of a call's result that describe the element on which the call acted.
+/// What describes the element on which a call acted.
 struct ActedOn<'a> {
+    /// The result of the call.
     answer: &'a str,
-    test_ids: &'a HashMap<String, TestId>,
+    /// What the record has about the elements, by their refs.
+    elements: &'a HashMap<String, RecordedElement>,
+    /// Whether refs are those of the Playwright set.
+    is_playwright: bool,
 }
 
 impl Replay {
@@ -114,16 +134,21 @@ impl Replay {
     }
 
     /// Adds the call of `tool` with these parameters. `told` is its result, which describes the
-    /// element at that time. `test_ids` has the test ids of its elements by their refs.
+    /// element at that time. `elements` describes its elements by their refs.
     pub fn add(
         &mut self,
         tool: &str,
         mut arguments: Value,
         told: &[String],
-        test_ids: &HashMap<String, TestId>,
+        elements: &HashMap<String, RecordedElement>,
     ) {
         let answer = told.iter().flat_map(|text| texts_of(text)).collect::<Vec<_>>().join("\n");
-        let unnamed = self.replace_refs(&mut arguments, &ActedOn { answer: &answer, test_ids });
+        let is_playwright = Registry::row(tool).is_some_and(Tool::is_playwright);
+        if is_playwright && !self.playwright_tools.iter().any(|known| known == tool) {
+            self.playwright_tools.push(tool.to_owned());
+        }
+        let acted_on = ActedOn { answer: &answer, elements, is_playwright };
+        let unnamed = self.replace_refs(&mut arguments, &acted_on);
         if unnamed {
             self.unnamed.push(self.steps.len() + 1);
         }
@@ -174,6 +199,13 @@ impl Replay {
     }
 
     fn target(&self, reference: &str, acted_on: &ActedOn<'_>) -> Option<String> {
+        let recorded = acted_on.elements.get(reference);
+        let test_id = match recorded {
+            Some(RecordedElement::Locator { locator }) => return Some(locator.clone()),
+            _ if acted_on.is_playwright => return None,
+            Some(RecordedElement::TestId(test_id)) => Some(test_id),
+            None => None,
+        };
         let shown = self.shown.get(reference);
         let now = described(acted_on.answer, reference);
         let now =
@@ -189,9 +221,7 @@ impl Replay {
             (None, Some(now)) => self.by_name(reference, &now),
             (None, None) => None,
         };
-        named
-            .or_else(|| self.by_test_id(reference, acted_on.test_ids.get(reference)?))
-            .or_else(|| shown?.unnamed.clone())
+        named.or_else(|| self.by_test_id(reference, test_id?)).or_else(|| shown?.unnamed.clone())
     }
 
     /// Returns a target for the element of `reference` by role and name, unless they are not unique
@@ -619,7 +649,8 @@ mod tests {
 - img [ref=e19]"#;
 
     fn target(replay: &Replay, reference: &str, answer: &str) -> Option<String> {
-        replay.target(reference, &ActedOn { answer, test_ids: &HashMap::new() })
+        replay
+            .target(reference, &ActedOn { answer, elements: &HashMap::new(), is_playwright: false })
     }
 
     #[test]
@@ -672,7 +703,10 @@ mod tests {
         replay.see(ICONS);
         let target = |reference: &str, test_id: Value| {
             let test_ids = serde_json::from_value(json!({reference: test_id})).unwrap();
-            replay.target(reference, &ActedOn { answer: "", test_ids: &test_ids })
+            replay.target(
+                reference,
+                &ActedOn { answer: "", elements: &test_ids, is_playwright: false },
+            )
         };
         let id = |value: &str| json!({"attribute": "data-testid", "value": value});
         let within = |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
@@ -704,7 +738,12 @@ mod tests {
             );
         }
         assert_eq!(
-            replay.target("e9", &ActedOn { answer: "", test_ids: &HashMap::new() }).as_deref(),
+            replay
+                .target(
+                    "e9",
+                    &ActedOn { answer: "", elements: &HashMap::new(), is_playwright: false }
+                )
+                .as_deref(),
             Some(r#"role=textbox[name=""]"#)
         );
     }

@@ -19,7 +19,7 @@ use crate::private;
 use crate::store::{
     Message, Picture, Record, RecordLocation, SessionFilter, SessionRow, Store, iso8601,
 };
-use crate::tools::Registry;
+use crate::tools::{Registry, Tool};
 
 /// What `troupe sessions` does with the record.
 #[derive(Debug, Clone, PartialEq)]
@@ -401,10 +401,13 @@ fn replay_call(replay: &mut Replay, call: &Record) {
         replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
     }
     let parameters = parameters(call);
+    // Its refs are not those of the native tools.
+    let is_playwright = tool.is_some_and(Tool::is_playwright);
     let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
         && parameters.as_object().is_some_and(|given| !given.is_empty());
     match answer.page_snapshot.as_deref().filter(|_| !is_part) {
         Some(page) => replay.see(page),
+        None if is_playwright => {}
         None => told.iter().chain(&answer.content).for_each(|text| replay.see_part(text)),
     }
 }
@@ -416,6 +419,10 @@ const END: &str = "END_OF_STEPS";
 fn script(session: &SessionRow, replay: &Replay) -> String {
     let options: String =
         options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
+    let tools = match replay.playwright_tools.as_slice() {
+        [] => String::new(),
+        used => format!(" --tools native,{}", used.join(",")),
+    };
     let mut notes = String::new();
     // A line break in a name from the record would end the comment.
     let mut note = |text: &str| notes.push_str(&format!("# {}\n", crate::config::one_line(text)));
@@ -438,7 +445,7 @@ fn script(session: &SessionRow, replay: &Replay) -> String {
          # Stops at the first step that fails, with exit code 1. Accepts options: ./run.sh --headless\n\
          {notes}\
          run() {{ if command -v troupe >/dev/null 2>&1; then troupe \"$@\"; else npx -y troupe \"$@\"; fi; }}\n\
-         run call batch -{options} \"$@\" <<'{END}'\n\
+         run call batch -{options}{tools} \"$@\" <<'{END}'\n\
          {{\"steps\": [\n  {}\n]}}\n\
          {END}\n",
         session.id,

@@ -62,6 +62,13 @@ fn failure(answer: &Answer) -> Option<String> {
     failure_in(facts)
 }
 
+/// Returns the error in the result of a failed step of the Playwright set.
+fn playwright_error(step: &Value) -> Option<&str> {
+    let result = &step["result"];
+    let text = result["content"][0]["text"].as_str().filter(|_| result["isError"] == true)?;
+    Some(text.strip_prefix("### Error\n").unwrap_or(text))
+}
+
 /// Returns why a call with this result has failed: the first step of a batch that failed.
 pub fn failure_in(facts: &Value) -> Option<String> {
     if facts["success"] != false {
@@ -69,7 +76,7 @@ pub fn failure_in(facts: &Value) -> Option<String> {
     }
     let steps = facts["results"].as_array().into_iter().flatten().enumerate();
     let failed = steps.filter_map(|(at, step)| {
-        let message = step["error"]["message"].as_str()?;
+        let message = step["error"]["message"].as_str().or_else(|| playwright_error(step))?;
         Some(format!(
             "step {} ({}) failed: {message}",
             at + 1,

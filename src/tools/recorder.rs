@@ -121,7 +121,7 @@ impl Recording {
     /// Reads the page after a call, if the call has acted on the page.
     pub async fn look_at(&mut self, page: &Page) {
         if self.is_on() {
-            self.test_ids = page.test_ids_in(&self.params);
+            self.test_ids = page.test_ids_in(&self.params, self.tool.is_playwright());
         }
         if self.is_on() && self.tool.acts_on_page() {
             self.page_snapshot = Box::pin(page.text_after()).await;

@@ -350,7 +350,7 @@ impl Properties {
             harmless,
             switch,
             lifecycle,
-            is_replayed: false,
+            is_replayed: lifecycle.is_none(),
             works_in_dialog: true,
             ..Self::default()
         }

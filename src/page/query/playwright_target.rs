@@ -91,6 +91,7 @@ impl Page {
         if let Some(number) = frame_of_ref(target) {
             let frame = self.playwright_frame(number).ok_or_else(|| not_in_snapshot(target))?;
             let found = self.playwright_target_in(frame, target, None, true).await?;
+            self.record_locator(target, &found.locator);
             return Ok(PlaywrightTarget {
                 shown: format!("locator('aria-ref={target}')"),
                 ..found

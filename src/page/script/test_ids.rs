@@ -1,16 +1,17 @@
-//! The test ids of the elements that calls acted on, for the record.
+//! The test ids and locators of the elements that calls acted on, for the record.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::page::Page;
 
 /// Maximum number of elements. One call acts on fewer.
 const MOST: usize = 1024;
 
-/// Test ids by ref, as `TestId` of `injected/api.ts` describes them.
+/// Test ids by ref, as `TestId` of `injected/api.ts` describes them, or locators by ref of the
+/// Playwright set.
 #[derive(Debug, Default)]
 pub(in crate::page) struct TestIds(Mutex<HashMap<String, Value>>);
 
@@ -18,25 +19,34 @@ impl TestIds {
     /// Records the test ID in the answer of a call into the page.
     pub fn hear(&self, answer: &Value) {
         let Some(reference) = answer["ref"].as_str() else { return };
-        let mut known = self.0.lock();
         match answer.get("testId") {
-            Some(test_id) => {
-                if known.len() >= MOST {
-                    known.clear();
-                }
-                known.insert(reference.to_owned(), test_id.clone());
-            }
+            Some(test_id) => self.insert(reference, test_id.clone()),
             // The element no longer has one.
-            None => drop(known.remove(reference)),
+            None => drop(self.0.lock().remove(reference)),
         }
+    }
+
+    fn insert(&self, reference: &str, fact: Value) {
+        let mut known = self.0.lock();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(reference.to_owned(), fact);
     }
 }
 
 impl Page {
-    /// Returns the test IDs of the elements whose refs are in the parameters of a call.
-    pub fn test_ids_in(&self, params: &Value) -> Map<String, Value> {
+    /// Records the Playwright locator of the element that `reference` of the Playwright set names.
+    pub(in crate::page) fn record_locator(&self, reference: &str, locator: &str) {
+        self.locators.insert(reference, json!({"locator": locator}));
+    }
+
+    /// Returns the test IDs of the elements whose refs are in the parameters of a call, or their
+    /// locators if the refs are those of the Playwright set.
+    pub fn test_ids_in(&self, params: &Value, is_playwright: bool) -> Map<String, Value> {
+        let known = if is_playwright { &self.locators } else { &self.test_ids };
         let mut found = Map::new();
-        collect(params, &self.test_ids.0.lock(), &mut found);
+        collect(params, &known.0.lock(), &mut found);
         found
     }
 }
