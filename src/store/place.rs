@@ -27,9 +27,11 @@ impl RecordLocation {
         Ok(match config.store.as_deref() {
             Some("memory" | ":memory:") => Self::Memory,
             Some(url) if url.contains("://") => {
+                // The rest of the URL may contain a password.
+                let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
                 return Err(TroupeError::new(
                     ErrorCode::InvalidParameters,
-                    format!("`--store {url}` is not supported by this version"),
+                    format!("`--store {scheme}://…` is not supported by this version"),
                 )
                 .detail("reason", "notBuilt")
                 .suggestion("use none, memory, or the path of an SQLite file"));
@@ -43,5 +45,17 @@ impl RecordLocation {
                 state_folder().map_or(Self::Memory, |folder| Self::File(folder.join("record.db")))
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_for_a_database_url_does_not_contain_its_password() {
+        let store = Some("postgres://user:hidden@db/troupe".to_owned());
+        let error = RecordLocation::of(&Config { store, ..Config::default() }).unwrap_err();
+        assert_eq!(error.message, "`--store postgres://…` is not supported by this version");
     }
 }
