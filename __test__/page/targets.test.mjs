@@ -46,6 +46,10 @@ const TARGETS = [
   ['text=/(/', /^INVALID_SELECTOR/]
 ]
 
+/** Returns the descriptions of the matches of an ambiguous target. */
+const matchesIn = ({ details }) =>
+  (details.matches ?? []).map(({ description }) => description).join('; ')
+
 describe('targets', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
 
@@ -55,7 +59,7 @@ describe('targets', { timeout: 60_000 }, () => {
       const { description, error } = await world.call('resolve', { target, strict: true })
       assert.match(
         description ??
-          `${error.code} ${error.message} ${error.suggestion ?? ''} ${error.details.reason ?? ''}`,
+          `${error.code} ${error.message} ${error.suggestion ?? ''} ${matchesIn(error)} ${error.details.reason ?? ''}`,
         expected,
         target
       )

@@ -32,7 +32,7 @@ export function requireRef(ref: string): Element {
     'ELEMENT_NOT_FOUND',
     `the element of ref \`${ref}\` is no longer in the page`,
     { reason: 'stale', ref },
-    'Take a new snapshot: it shows the current refs.'
+    'Call `snapshot`: it shows the current refs.'
   )
 }
 
@@ -75,9 +75,8 @@ export function resolveMany(
   }))
   throw new CallError(
     'ELEMENT_AMBIGUOUS',
-    `\`${trimmed}\` matches ${shown.length} elements: ${matches.map((match) => match.description).join('; ')}${shown.length > matches.length ? '; …' : ''}`,
-    { count: shown.length, matches },
-    'Use the ref of one element, or a more specific target.'
+    `\`${trimmed}\` matches ${shown.length} elements`,
+    { count: shown.length, matches }
   )
 }
 
@@ -96,7 +95,7 @@ export function notFound(target: string, refs: RefAllocator): CallError {
     'ELEMENT_NOT_FOUND',
     message,
     { suggestions },
-    `Did you mean ${suggestions.map((near) => near.description).join(', or ')}?`
+    `Did you mean ${suggestions.map((near) => near.description).join(', or ')}? Pass its ref as \`selector\`.`
   )
 }
 
