@@ -70,9 +70,9 @@ error_codes! {
     InvalidParameters "INVALID_PARAMETERS": "A parameter is missing, unknown or has the wrong type (`details.violations`).",
         permanent, Refused 400, "correct the parameters that the message names";
     InvalidUrl "INVALID_URL": "The URL cannot be parsed.",
-        permanent, Failed 422, "pass a complete URL, such as https://example.com/";
+        permanent, Failed 422, "pass a complete `url`, such as https://example.com/";
     InvalidSelector "INVALID_SELECTOR": "The target cannot be parsed.",
-        permanent, Failed 422, "a target is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=… or testid=…";
+        permanent, Failed 422, "pass a `selector` that is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=…, placeholder=… or testid=…";
     SessionNotFound "SESSION_NOT_FOUND": "No session has this id, or it was closed.",
         permanent, Refused 404, "create a session with create_session";
     SessionExpired "SESSION_EXPIRED": "The session has expired, before or during the call.",
@@ -84,11 +84,11 @@ error_codes! {
     MaxSessionsReached "MAX_SESSIONS_REACHED": "The session limit is reached.",
         retryable, Refused 503, "close a session with close_session, or raise --max-sessions";
     NavigationFailed "NAVIGATION_FAILED": "A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable.",
-        permanent, Failed 422, "check the URL and that its server runs";
+        permanent, Failed 422, "check that the server of `url` runs, or `navigate` to another page";
     ElementNotFound "ELEMENT_NOT_FOUND": "No element matches within the timeout, or the ref is stale (`details.reason`).",
         permanent, Failed 422, "get the current refs with `snapshot`, or search the page with `find`";
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
-        permanent, Failed 422, "pass one of the refs in details.matches";
+        permanent, Failed 422, "pass the ref of one match in `details.matches` as `selector`";
     ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
         permanent, Failed 422, "look at the page with `snapshot`, and remove what blocks the element; or target another element";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
@@ -100,7 +100,7 @@ error_codes! {
     NetworkError "NETWORK_ERROR": "A request other than a navigation failed, for example a `fetch` of `evaluate`.",
         retryable, Failed 422, "check that the request's server runs, then call again, or look at the request with get_request_log";
     ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
-        permanent, Failed 422, "correct the script; details has the position of the error";
+        permanent, Failed 422, "correct `script`; details has the position of the error";
     BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids it (`details.rule`).",
         permanent, Failed 422, "use another way, or ask the user to change the server option in details.rule";
     BrowserCrashed "BROWSER_CRASHED": "The browser or the page has crashed. Not retryable if a crashed page must be navigated first.",

@@ -301,7 +301,7 @@ fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
         format!("there is no file `{name}`: looked for {}", places.join(" and ")),
     )
     .detail("path", name)
-    .suggestion("pass the path of an existing file")
+    .suggestion("pass the `path` of an existing file")
 }
 
 fn exists(path: &Path) -> TroupeError {
@@ -311,7 +311,7 @@ fn exists(path: &Path) -> TroupeError {
         format!("the file `{path}` exists, and existing files are not overwritten"),
     )
     .detail("path", path)
-    .suggestion("pass another path, or delete the file")
+    .suggestion("pass another `path`, or delete the file")
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {

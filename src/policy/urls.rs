@@ -36,7 +36,9 @@ impl Rule {
     fn suggestion(&self) -> &'static str {
         match self {
             Self::Scheme(scheme) => match scheme.as_str() {
-                "file" => "start the server with --allow-file-access, or serve the file over HTTP",
+                "file" => {
+                    "serve the file over HTTP and pass that `url`, or start the server with --allow-file-access"
+                }
                 "javascript" => "run scripts with `evaluate`",
                 _ => "open an http: or https: URL",
             },

@@ -113,7 +113,7 @@ fn pointer_target(
         let violation =
             json!({"parameter": selector, "problem": problem, "reason": "MISSING_PARAMETER"});
         return Err(missing(problem).detail("violations", json!([violation])).suggestion(
-            "pass a ref (e12) or another selector, or a position {x, y} in the viewport",
+            format!("pass a ref (e12) or another selector as `{selector}`, or `{position}` {{x, y}} in the viewport"),
         ));
     }
     Ok(PointerTarget { selector, position: position.map(Into::into) })

@@ -28,7 +28,8 @@ impl Page {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,
                 "no dialog is open in this page",
-            ));
+            )
+            .suggestion("go on without it: `snapshot` shows the page"));
         };
         let mark = self.state.mark();
         // Without `prompt_text`, a prompt returns its default text, as when a user only presses OK.

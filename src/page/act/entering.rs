@@ -140,7 +140,7 @@ impl Page {
         Err(TroupeError::new(code, format!("{what} cannot be focused"))
             .detail("reason", "not focusable")
             .detail("selector", target)
-            .suggestion("click it, then `press` without `selector`"))
+            .suggestion("`click` it, then `press` without `selector`"))
     }
 
     /// Sets the value of a field, and dispatches `input` and `change`. With `with_key`, also
@@ -352,7 +352,7 @@ impl Page {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`{key}` is not a key"))
                 .detail("key", key)
                 .suggestion(
-                    "pass a character (a, ?), a name (Enter, ArrowDown, F5) or a chord (Control+Shift+A)",
+                    "pass a `key`: a character (a, ?), a name (Enter, ArrowDown, F5) or a chord (Control+Shift+A)",
                 )
         })?;
         let pressing = async |mark| self.input(mark, self.engine.keyboard(&events)).await;
@@ -408,7 +408,7 @@ impl Page {
                 ErrorCode::ElementNotEditable,
                 format!("{element} is not a file input, and clicking it opened no file chooser"),
             )
-            .suggestion("target the file input, or the button that opens the file chooser")
+            .suggestion("pass the `selector` of the file input, or of the button that opens the file chooser")
             .detail("reason", "no file input"));
         };
         self.dismiss_file_chooser();

@@ -17,7 +17,7 @@ impl Page {
                 ErrorCode::InvalidParameters,
                 "no file chooser is open in this page",
             )
-            .suggestion("click the button that opens the file chooser"));
+            .suggestion("`click` the button that opens the file chooser"));
         };
         check_count(&chooser, files)?;
         self.dismiss_file_chooser();

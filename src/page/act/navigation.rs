@@ -57,7 +57,7 @@ pub fn normalize_url(given: &str) -> Result<Url> {
     let invalid = |reason: String| {
         TroupeError::new(ErrorCode::InvalidUrl, format!("not a URL: `{given}` ({reason})"))
             .detail("url", given)
-            .suggestion("give a whole URL, such as https://example.com/")
+            .suggestion("pass a complete `url`, such as https://example.com/")
     };
     let host_first = given.split(['/', '?', '#']).next().unwrap_or_default();
     let (name, port) = host_first.split_once(':').unwrap_or((host_first, ""));
@@ -143,7 +143,8 @@ impl Page {
                     ErrorCode::NavigationFailed,
                     format!("there is no history entry to go {way} to from `{}`", self.url()),
                 )
-                .detail("reason", "no history entry"));
+                .detail("reason", "no history entry")
+                .suggestion("open a page with `navigate` {url}"));
             }
             let reached = tokio::select! {
                 reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
@@ -381,16 +382,16 @@ impl Page {
                 | "net::ERR_INTERNET_DISCONNECTED"
         );
         let suggestion = match reason {
-            "timeout" => "raise `timeout`, or pass waitUntil: domcontentloaded",
+            "timeout" => "raise `timeout`, or pass `waitUntil`: domcontentloaded",
             "net::ERR_NAME_NOT_RESOLVED" | "net::ERR_CONNECTION_REFUSED" => {
-                "check the URL and that its server runs"
+                "check `url` and that its server runs"
             }
             reason if reason.starts_with("net::ERR_CERT") => {
-                "the certificate is not trusted; --ignore-https-errors accepts it"
+                "pass another `url`: the certificate is not trusted, unless the server is started with --ignore-https-errors"
             }
-            "net::ERR_UNSAFE_PORT" => "serve the page on another port",
-            _ if retryable => "try again later",
-            _ => "check the URL",
+            "net::ERR_UNSAFE_PORT" => "serve the page on another port, and pass that `url`",
+            _ if retryable => "`navigate` again later",
+            _ => "check `url`, or open another page with `navigate`",
         };
         let error = TroupeError::new(
             ErrorCode::NavigationFailed,

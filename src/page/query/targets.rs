@@ -119,7 +119,7 @@ fn stale(what: &str) -> TroupeError {
         format!("`{what}` is in a frame whose document was replaced or removed"),
     )
     .detail("reason", "stale")
-    .suggestion("take a new snapshot")
+    .suggestion("call `snapshot`: it shows the current refs")
 }
 
 fn unknown(reference: &str) -> TroupeError {

@@ -163,6 +163,7 @@ impl Page {
                 ErrorCode::InvalidParameters,
                 format!("`{pattern}` is not a valid URL pattern: {reason}"),
             )
+            .suggestion("pass a part of the URL as `url`, or a glob such as **/orders/*")
         })?;
         let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
         let there = self.alive_for(Duration::MAX, async {

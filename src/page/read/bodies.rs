@@ -33,6 +33,7 @@ impl Page {
                 ErrorCode::InvalidParameters,
                 format!("the request log of page `{}` has no request {number}", self.id),
             )
+            .suggestion("get the numbers with get_request_log")
         })
     }
 }

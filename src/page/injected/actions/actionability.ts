@@ -61,7 +61,7 @@ const advice: Record<string, string> = {
   position:
     'Positions are CSS px from the top left corner of the element. Without `selector`, they are those of the viewport.',
   covered: 'Close what covers it, or pass `force`.',
-  'read-only': 'Target a field that can be edited.',
+  'read-only': 'Target a field that can be edited: `snapshot` lists them.',
   ELEMENT_NOT_INTERACTIVE:
     'Target another element: `snapshot` with `interactive` lists those that can be used.'
 }
@@ -368,7 +368,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
   return {
     reason: 'not-a-text-field',
     why: `accepts no text: ${tagOf(element)} is not an input, textarea or contenteditable element`,
-    suggestion: 'Target the text field itself, e.g. role=textbox or label=…'
+    suggestion: 'Pass the `selector` of the text field, such as role=textbox or label=…'
   }
 }
 

@@ -235,7 +235,8 @@ export function select(argument: SelectArgument): SelectResult {
     throw new CallError(
       'INVALID_PARAMETERS',
       `${describe(element)} takes one value, but ${argument.values.length} were given`,
-      { values: argument.values }
+      { values: argument.values },
+      'Pass one `value`.'
     )
   const options = Array.from(element.options)
   const chosen = argument.values.map((value) =>
@@ -287,12 +288,19 @@ function findOption(
     throw new CallError(
       'ELEMENT_NOT_FOUND',
       `${describe(element)} has no option \`${wanted}\`: it has ${some.map((each) => each.label || each.value).join(', ')}${options.length > some.length ? ', …' : ''}`,
-      { reason: 'option', options: some, count: options.length }
+      { reason: 'option', options: some, count: options.length },
+      'Pass one of its options as `value`.'
     )
   }
   const group = option.parentElement
   if (option.disabled || (group instanceof HTMLOptGroupElement && group.disabled))
-    throw refuse(element, 'disabled', `has the option \`${wanted}\` disabled`)
+    throw refuse(
+      element,
+      'disabled',
+      `has the option \`${wanted}\` disabled`,
+      {},
+      'Pass another option as `value`.'
+    )
   return option
 }
 
@@ -317,7 +325,7 @@ export function checkedState(argument: CheckedStateArgument): CheckedStateResult
       'ELEMENT_NOT_CLICKABLE',
       `${describe(element)} can be neither checked nor unchecked: its role is ${role}`,
       { reason: 'ELEMENT_NOT_INTERACTIVE' },
-      'Use click for it.'
+      'Use `click`.'
     )
   if (argument.wanted === !checked) guardClick(pressable)
   return {

@@ -97,7 +97,7 @@ export async function waitFor(argument: WaitForArgument): Promise<WaitForResult 
       const suggestions = missing ? similarElements(argument.target as string, refs) : []
       const advice =
         suggestions.length > 0
-          ? `Did you mean ${suggestions.map((near) => near.description).join(', or ')}?`
+          ? `Did you mean ${suggestions.map((near) => near.description).join(', or ')}? Pass its ref as \`selector\`.`
           : undefined
       throw new CallError(
         'TIMEOUT',

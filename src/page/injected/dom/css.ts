@@ -79,8 +79,7 @@ const invalidSelector = (selector: string): CallError =>
   new CallError(
     'INVALID_SELECTOR',
     `${selector} is not a valid CSS selector`,
-    { selector },
-    'Targets are a ref (e12), CSS, XPath (//…), text=…, role=button[name="…"], label=…, placeholder=… or testid=…'
+    { selector }
   )
 
 function queryNative(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {

@@ -198,7 +198,7 @@ export function parseRole(body: string, target: string): RoleTarget {
       'INVALID_SELECTOR',
       `${target}: ${why}`,
       { selector: target },
-      'For example role=button[name="Send"]'
+      'Pass a `selector` such as role=button[name="Send"].'
     )
   if (!head) throw bad('the role is missing')
   const role = head[1].toLowerCase() === 'image' ? 'img' : head[1].toLowerCase()
