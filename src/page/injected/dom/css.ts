@@ -76,11 +76,7 @@ export function queryCss(selector: string, scope: Root | Element): Element[] {
 }
 
 const invalidSelector = (selector: string): CallError =>
-  new CallError(
-    'INVALID_SELECTOR',
-    `${selector} is not a valid CSS selector`,
-    { selector }
-  )
+  new CallError('INVALID_SELECTOR', `${selector} is not a valid CSS selector`, { selector })
 
 function queryNative(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {
   try {

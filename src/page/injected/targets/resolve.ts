@@ -73,11 +73,10 @@ export function resolveMany(
     ref: refs.of(element),
     description: describeElement(element, refs) + context[index]
   }))
-  throw new CallError(
-    'ELEMENT_AMBIGUOUS',
-    `\`${trimmed}\` matches ${shown.length} elements`,
-    { count: shown.length, matches }
-  )
+  throw new CallError('ELEMENT_AMBIGUOUS', `\`${trimmed}\` matches ${shown.length} elements`, {
+    count: shown.length,
+    matches
+  })
 }
 
 /** Returns the elements with exactly the label of a `label=` target. */
