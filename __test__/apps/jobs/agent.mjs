@@ -66,6 +66,21 @@ export class JobAgent {
   }
 
   /**
+   * Searches the page with `browser_find`, and asserts that the result shows `pattern`. The search is
+   * repeated as a snapshot is, and counts once.
+   * @param {string} text @param {RegExp} pattern
+   */
+  async search(text, pattern) {
+    const deadline = performance.now() + RENDERED
+    for (;;) {
+      const found = await this.#request('browser_find', { text })
+      if (pattern.test(found)) return this.#count(found, { text })
+      if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${found}`)
+      await sleep(50)
+    }
+  }
+
+  /**
    * Takes a snapshot in any case, when the page has stopped changing.
    * @param {RegExp} pattern
    * @param {object} [args]

@@ -96,7 +96,6 @@ export const nodeRed = {
     await click(done)
     await click(deploy)
     await click(start)
-    await agent.act('browser_find', { text: 'Good day' })
-    agent.read(/"Good day Ada!/)
+    await agent.search('Good day', /"Good day Ada!/)
   }
 }

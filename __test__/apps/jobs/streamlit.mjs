@@ -82,7 +82,6 @@ export const streamlit = {
     })
     await click(/paragraph \[ref=\w+\]: Gift wrap/)
     await click(/paragraph \[ref=\w+\]: Add order/)
-    await agent.act('browser_find', { text: 'Added 3' })
-    agent.read(/Added 3 × Sofa, gift wrapped: second floor/)
+    await agent.search('Added 3', /Added 3 × Sofa, gift wrapped: second floor/)
   }
 }
