@@ -32,7 +32,7 @@ struct Step {
 pub(super) fn translate(statement: &str, language: Codegen) -> String {
     let writer = match language {
         Codegen::Typescript | Codegen::None => return statement.to_owned(),
-        Codegen::Python | Codegen::Java | Codegen::Csharp => Writer { language },
+        Codegen::Python | Codegen::Java | Codegen::Csharp => CodeWriter { language },
     };
     let expression = statement.strip_prefix("await ").and_then(|rest| rest.strip_suffix(';'));
     match expression.and_then(parse) {
@@ -205,11 +205,11 @@ fn quote(text: &str) -> String {
 const PROPERTIES: [&str; 3] = ["first", "last", "contentFrame"];
 
 /// Writes expressions in Python, Java or C#.
-struct Writer {
+struct CodeWriter {
     language: Codegen,
 }
 
-impl Writer {
+impl CodeWriter {
     /// Selects the form of this writer's language.
     fn pick<T>(&self, python: T, java: T, csharp: T) -> T {
         match self.language {
