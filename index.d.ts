@@ -137,6 +137,8 @@ export interface Config {
   idleTimeout?: number
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number
+  /** Exit of the daemon of the command line after this time without a client, in ms. Default: 3600000 */
+  daemonIdle?: number
   /** Run as a stdio proxy for a running Troupe server */
   connect?: string
   /** Supervise this MCP server, one for each session, instead of the built-in engine */

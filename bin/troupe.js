@@ -27,7 +27,7 @@ async function main() {
       native.stopCli()
     })
   }
-  return native.runCli(process.argv.slice(2))
+  return native.runCli(process.argv.slice(2), [process.execPath, __filename])
 }
 
 main().then(

@@ -21,6 +21,8 @@ pub struct ErrorRow {
     /// Whether the same call may succeed later although nothing has changed.
     pub retryable: bool,
     pub status: HttpStatus,
+    /// The exit code of commands, which never changes: a new row gets the next free number.
+    pub exit: u8,
     /// The default suggestion, if the error has no specific one.
     pub suggestion: &'static str,
 }
@@ -37,7 +39,7 @@ pub enum HttpStatus {
 }
 
 macro_rules! error_codes {
-    ($($code:ident $text:literal: $when:literal, $retryable:ident, $status:ident $number:literal, $suggestion:literal;)*) => {
+    ($($code:ident $text:literal: $when:literal, $retryable:ident, $status:ident $number:literal exit $exit:literal, $suggestion:literal;)*) => {
         /// Stable error codes; clients branch on them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ErrorCode {
@@ -50,6 +52,7 @@ macro_rules! error_codes {
             when: $when,
             retryable: error_codes!(@ $retryable),
             status: HttpStatus::$status($number),
+            exit: $exit,
             suggestion: $suggestion,
         },)*];
 
@@ -68,53 +71,53 @@ macro_rules! error_codes {
 
 error_codes! {
     InvalidParameters "INVALID_PARAMETERS": "A parameter is missing, unknown or has the wrong type (`details.violations`).",
-        permanent, Refused 400, "correct the parameters that the message names";
+        permanent, Refused 400 exit 10, "correct the parameters that the message names";
     InvalidUrl "INVALID_URL": "The URL cannot be parsed.",
-        permanent, Failed 422, "pass a complete `url`, such as https://example.com/";
+        permanent, Failed 422 exit 11, "pass a complete `url`, such as https://example.com/";
     InvalidSelector "INVALID_SELECTOR": "The target cannot be parsed.",
-        permanent, Failed 422, "pass a `selector` that is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=…, placeholder=… or testid=…";
+        permanent, Failed 422 exit 12, "pass a `selector` that is a ref (e12), CSS, XPath (//…), text=…, role=button[name=\"…\"], label=…, placeholder=… or testid=…";
     SessionNotFound "SESSION_NOT_FOUND": "No session has this id, or it was closed.",
-        permanent, Refused 404, "create a session with create_session";
+        permanent, Refused 404 exit 13, "create a session with create_session";
     SessionExpired "SESSION_EXPIRED": "The session has expired, before or during the call.",
-        permanent, Refused 410, "restore the session with session_resume, or create one with create_session";
+        permanent, Refused 410 exit 14, "restore the session with session_resume, or create one with create_session";
     PageNotFound "PAGE_NOT_FOUND": "No page of the session has this id, or it was closed.",
-        permanent, Refused 404, "list the pages with `pages` {action: \"list\"}";
+        permanent, Refused 404 exit 15, "list the pages with `pages` {action: \"list\"}";
     RecordNotFound "RECORD_NOT_FOUND": "No recorded call has this id.",
-        permanent, Refused 404, "list the recorded calls with list_requests";
+        permanent, Refused 404 exit 16, "list the recorded calls with list_requests";
     MaxSessionsReached "MAX_SESSIONS_REACHED": "The session limit is reached.",
-        retryable, Refused 503, "close a session with close_session, or raise --max-sessions";
+        retryable, Refused 503 exit 17, "close a session with close_session, or raise --max-sessions";
     NavigationFailed "NAVIGATION_FAILED": "A navigation failed or timed out (`details.reason`). Timeouts and reset connections are retryable.",
-        permanent, Failed 422, "check that the server of `url` runs, or `navigate` to another page";
+        permanent, Failed 422 exit 18, "check that the server of `url` runs, or `navigate` to another page";
     ElementNotFound "ELEMENT_NOT_FOUND": "No element matches within the timeout, or the ref is stale (`details.reason`).",
-        permanent, Failed 422, "get the current refs with `snapshot`, or search the page with `find`";
+        permanent, Failed 422 exit 19, "get the current refs with `snapshot`, or search the page with `find`";
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
-        permanent, Failed 422, "pass the ref of one match in `details.matches` as `selector`";
+        permanent, Failed 422 exit 20, "pass the ref of one match in `details.matches` as `selector`";
     ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
-        permanent, Failed 422, "look at the page with `snapshot`, and remove what blocks the element; or target another element";
+        permanent, Failed 422 exit 21, "look at the page with `snapshot`, and remove what blocks the element; or target another element";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
-        permanent, Failed 422, "target an editable field: `snapshot` lists the fields of the page";
+        permanent, Failed 422 exit 22, "target an editable field: `snapshot` lists the fields of the page";
     DialogOpen "DIALOG_OPEN": "A dialog blocks the page.",
-        permanent, Failed 422, "answer it with handle_dialog {accept: true} or {accept: false}, then go on";
+        permanent, Failed 422 exit 23, "answer it with handle_dialog {accept: true} or {accept: false}, then go on";
     Timeout "TIMEOUT": "A wait has timed out.",
-        retryable, Failed 422, "raise `timeout`, or look at the page with `snapshot`";
+        retryable, Failed 422 exit 24, "raise `timeout`, or look at the page with `snapshot`";
     NetworkError "NETWORK_ERROR": "A request other than a navigation failed, for example a `fetch` of `evaluate`.",
-        retryable, Failed 422, "check that the request's server runs, then call again, or look at the request with get_request_log";
+        retryable, Failed 422 exit 25, "check that the request's server runs, then call again, or look at the request with get_request_log";
     ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
-        permanent, Failed 422, "correct `script`; details has the position of the error";
+        permanent, Failed 422 exit 26, "correct `script`; details has the position of the error";
     BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids it (`details.rule`).",
-        permanent, Failed 422, "use another way, or ask the user to change the server option in details.rule";
+        permanent, Failed 422 exit 27, "use another way, or ask the user to change the server option in details.rule";
     BrowserCrashed "BROWSER_CRASHED": "The browser or the page has crashed. Not retryable if a crashed page must be navigated first.",
-        retryable, Failed 503, "repeat the call: Troupe restarts the browser and resumes the session";
+        retryable, Failed 503 exit 28, "repeat the call: Troupe restarts the browser and resumes the session";
     BrowserError "BROWSER_ERROR": "The browser rejected the call, does not support it, or could not be started.",
-        permanent, Failed 422, "call again; if it fails again, run `troupe doctor`, which checks the browser";
+        permanent, Failed 422 exit 29, "call again; if it fails again, run `troupe doctor`, which checks the browser";
     ResourceExhausted "RESOURCE_EXHAUSTED": "A limit of memory, size or number is reached.",
-        retryable, Failed 422, "request less, or raise the limit that the message names";
+        retryable, Failed 422 exit 30, "request less, or raise the limit that the message names";
     UpstreamUnavailable "UPSTREAM_UNAVAILABLE": "The upstream server of the session is not running.",
-        retryable, Refused 503, "call again later; the server's log has the reason";
+        retryable, Refused 503 exit 31, "call again later; the server's log has the reason";
     ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, or the server ended during the call.",
-        retryable, Refused 503, "start that server or correct its URL, then call again";
+        retryable, Refused 503 exit 32, "start that server or correct its URL, then call again";
     InternalError "INTERNAL_ERROR": "A defect of Troupe, or a failure of the machine.",
-        permanent, Failed 500, "call again; if it fails again, report it with the server's log";
+        permanent, Failed 500 exit 33, "call again; if it fails again, report it with the server's log";
 }
 
 impl ErrorCode {
@@ -295,6 +298,15 @@ mod tests {
             assert_eq!(row.code.row().code, row.code);
             assert_eq!(serde_json::to_value(row.code).unwrap(), row.code.as_str());
         }
+    }
+
+    #[test]
+    fn every_code_has_its_own_exit_code() {
+        let exits: std::collections::BTreeSet<u8> =
+            ERROR_CODES.iter().map(|row| row.exit).collect();
+        assert_eq!(exits.len(), ERROR_CODES.len());
+        // Lower ones are those of the command line, higher ones those of signals.
+        assert!(exits.iter().all(|exit| (10..100).contains(exit)), "{exits:?}");
     }
 
     #[test]

@@ -218,10 +218,12 @@ describe('facts in the documents', () => {
       flag,
       ...aliases.map((name) => `--${name}`)
     ])
-    const help = ['', 'install', 'doctor', 'call', 'sessions', 'config'].flatMap((command) => {
-      const args = ['bin/troupe.js', ...(command ? [command] : []), '--help']
-      return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stdout
-    })
+    const help = ['', 'install', 'doctor', 'call', 'sessions', 'config', 'click'].flatMap(
+      (command) => {
+        const args = ['bin/troupe.js', ...(command ? [command] : []), '--help']
+        return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stdout
+      }
+    )
     const known = new Set([...options, ...help.join('\n').match(/--[a-z-]+/g)])
     for (const path of [
       'README.md',

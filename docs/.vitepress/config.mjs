@@ -22,6 +22,7 @@ export default defineConfig({
         text: 'Use',
         items: [
           page('Clients', '/clients'),
+          page('Command line', '/command-line'),
           page('Tools', '/tools'),
           page('Error codes', '/errors'),
           page('Configuration', '/configuration'),

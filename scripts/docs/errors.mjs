@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{ code: string, when: string, retryable: boolean, status: { refused?: number, failed?:
- *   number }, suggestion: string | null }} ErrorRow
+ *   number }, exit: number, suggestion: string | null }} ErrorRow
  */
 
 const INTRODUCTION = `# Error codes
@@ -13,19 +13,20 @@ A tool call that fails returns \`isError: true\` and one JSON object: \`{errorCo
 suggestion?}\`. The Node library throws it as a \`TroupeError\`. \`retryable\` means that the same call may succeed later although
 nothing has changed. An error without a suggestion of its own has the one in the table.
 
-The last column is the HTTP status of the JSON API. With a status in bold, the call was not made. Otherwise it ran and failed:
-\`POST /api/requests\` then responds with 200 and the error in its body, the other routes with the status in the table.
+\`exit\` is the exit code of a [command](command-line.md). \`HTTP\` is the status of the JSON API. With a status in bold, the call
+was not made. Otherwise it ran and failed: \`POST /api/requests\` then responds with 200 and the error in its body, the other routes
+with the status in the table.
 `
 
 /** @param {ErrorRow[]} rows @returns {string} */
 export function errorDocument(rows) {
-  const lines = rows.map(({ code, when, retryable, status, suggestion }) => {
+  const lines = rows.map(({ code, when, retryable, status, exit, suggestion }) => {
     const http = status.refused ? `**${status.refused}**` : status.failed
-    return `| \`${code}\` | ${when} | ${retryable ? 'yes' : 'no'} | ${suggestion ?? ''} | ${http} |`
+    return `| \`${code}\` | ${when} | ${retryable ? 'yes' : 'no'} | ${suggestion ?? ''} | ${exit} | ${http} |`
   })
   const table = [
-    '| code | when | retryable | suggestion | HTTP |',
-    '|---|---|---|---|---|',
+    '| code | when | retryable | suggestion | exit | HTTP |',
+    '|---|---|---|---|---|---|',
     ...lines
   ]
   return `${INTRODUCTION}\n${table.join('\n')}\n`

@@ -6,6 +6,7 @@
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 
+use super::daemon::DaemonAction;
 use super::sessions::RecordAction;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
@@ -36,6 +37,7 @@ pub(super) enum Subcommand {
     Call { tool: String, arguments: String },
     Sessions(RecordAction),
     Config { client: String, http: bool },
+    Daemon(DaemonAction),
 }
 
 pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
@@ -66,6 +68,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     })?,
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
+                "daemon" => Subcommand::Daemon(daemon_action(matches)?),
                 "sessions" => Subcommand::Sessions(sessions_action(matches)?),
                 _ => Subcommand::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
@@ -78,6 +81,16 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
         }
     };
     Ok(Parsed::Run { command, given })
+}
+
+fn daemon_action(matches: &ArgMatches) -> Result<DaemonAction, Usage> {
+    let name = matches.get_one::<String>("ACTION").map_or("status", String::as_str);
+    let action = DaemonAction::NAMES.iter().find(|(known, _)| *known == name);
+    action.map(|(_, action)| *action).ok_or_else(|| {
+        Usage::Other(format!(
+            "`{name}` is not an action of `troupe daemon`: use `start`, `status`, `stop` or `logs`"
+        ))
+    })
 }
 
 fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
@@ -198,6 +211,11 @@ fn application() -> Clap {
         false,
     );
     main.subcommand(command(
+        Clap::new("daemon")
+            .about("Control the server that runs the commands: `start`, `status` (default), `stop` or `logs`")
+            .arg(Arg::new("ACTION").help("start, status (default), stop or logs")),
+    ))
+    .subcommand(command(
         Clap::new("install")
             .about("Install a browser unless one is installed")
             .arg(Arg::new("BROWSER").help("chromium (default), firefox or webkit")),

@@ -4,6 +4,8 @@
 mod arguments;
 mod call;
 mod client;
+mod commands;
+mod daemon;
 mod doctor;
 mod install;
 mod logging;
@@ -20,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 use self::arguments::{Parsed, Subcommand};
 use self::screen::Screen;
 use self::usage::Usage;
-use crate::config::{Config, Setting};
+use crate::config::{Config, SESSION, Setting, working_directory};
 use crate::error::TroupeError;
+use crate::tools::{CommandRow, Tool};
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
@@ -30,21 +33,60 @@ const MISUSED: i32 = 2;
 /// Interrupted: the exit code of shells for SIGINT.
 const STOPPED: i32 = 130;
 
+pub use self::daemon::Launcher;
+
 /// Runs the command in the arguments (without the program's name), and returns the exit code.
-pub async fn run(args: Vec<String>, stop: CancellationToken) -> i32 {
+/// `launcher` is the command line that runs this program.
+pub async fn run(args: Vec<String>, launcher: Launcher, stop: CancellationToken) -> i32 {
     // A variable that is not valid Unicode is not one of Troupe's.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    run_with(args, environment.collect(), &Screen::of_this_process(), stop).await
+    let environment: Vec<_> = environment.collect();
+    let screen = Screen::of_this_process();
+    if let Some(named) = commands::arguments::named(&args) {
+        let work = page_command(named, &args, &environment, launcher, &screen, stop);
+        return Box::pin(work).await;
+    }
+    run_with(args, environment, launcher, &screen, stop).await
+}
+
+/// Runs a command that calls a tool.
+async fn page_command(
+    named: (&'static Tool, CommandRow),
+    args: &[String],
+    environment: &[(String, String)],
+    launcher: Launcher,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> i32 {
+    let session = environment.iter().find(|(name, _)| name == SESSION);
+    let caller = commands::Caller {
+        folder: working_directory(),
+        session: session.map(|(_, name)| name.clone()),
+        launcher,
+    };
+    let parsed = commands::arguments::parse(named, args, &caller.folder, || {
+        tokio::task::block_in_place(commands::arguments::read_stdin)
+    });
+    match parsed {
+        Ok(Ok(command)) => commands::run(command, &caller, screen, stop).await,
+        Ok(Err(help)) => {
+            screen.out(&help);
+            OK
+        }
+        Err(usage) => misused(screen, &usage),
+    }
 }
 
 /// Like [`run`], with its dependencies as parameters.
 async fn run_with(
     args: Vec<String>,
     environment: Vec<(String, String)>,
+    launcher: Launcher,
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
+    let mut passed_on = Vec::new();
     let prepared = match arguments::parse(args) {
         Ok(Parsed::Text(text)) => {
             screen.out(&text);
@@ -53,6 +95,7 @@ async fn run_with(
         Ok(Parsed::Run { command, given }) => {
             // With `--http`, the options describe a server that listens on a port.
             let implied = matches!(command, Subcommand::Config { http: true, .. });
+            passed_on.clone_from(&given);
             let implied = implied.then(|| Setting::from_flag("transport", "http"));
             let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
             let flags: Result<Vec<_>, _> = implied.into_iter().chain(given_flags).collect();
@@ -69,6 +112,9 @@ async fn run_with(
         Ok((Subcommand::Serve, _, config)) => Box::pin(serve::run(config, screen, stop)).await,
         Ok((Subcommand::Call { tool, arguments }, _, config)) => {
             Box::pin(call::run(config, &tool, &arguments, screen, stop)).await
+        }
+        Ok((Subcommand::Daemon(action), _, config)) => {
+            daemon::run(config, action, &passed_on, &launcher, screen, stop).await
         }
         Ok((Subcommand::Config { client, http }, settings, config)) => {
             client::run(&client, http, &settings, &config, screen).await

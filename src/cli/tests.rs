@@ -43,7 +43,13 @@ fn troupe_in(environment: &[(&str, &str)], args: &[&str]) -> Outcome {
         environment.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let args = args.iter().map(|&text| text.to_owned()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let code = runtime.block_on(run_with(args, environment, &screen, CancellationToken::new()));
+    let code = runtime.block_on(run_with(
+        args,
+        environment,
+        Launcher(Vec::new()),
+        &screen,
+        CancellationToken::new(),
+    ));
     Outcome { code, out: out.text(), err: err.text() }
 }
 

@@ -16,7 +16,9 @@ pub(super) const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
 pub const UPSTREAM_SESSION_ID: &str = "TROUPE_UPSTREAM_SESSION_ID";
 pub const UPSTREAM_PORT: &str = "TROUPE_UPSTREAM_PORT";
-const NO_OPTIONS: [&str; 3] = [UPSTREAM_OUTPUT_DIR, UPSTREAM_SESSION_ID, UPSTREAM_PORT];
+/// The name of the session of the command line.
+pub const SESSION: &str = "TROUPE_SESSION";
+const NO_OPTIONS: [&str; 4] = [UPSTREAM_OUTPUT_DIR, UPSTREAM_SESSION_ID, UPSTREAM_PORT, SESSION];
 
 /// The settings of the environment.
 #[derive(Debug, Default)]

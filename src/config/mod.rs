@@ -23,14 +23,15 @@ mod tests;
 mod types;
 mod value;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::environment::{own_variables, server_variables};
+pub use self::environment::{SESSION, own_variables, server_variables};
 pub use self::error::{ConfigError, one_line};
-pub use self::folders::state_folder;
+pub use self::folders::{state_folder, working_directory};
 pub use self::layer::Setting;
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::origin::Origin;
@@ -47,6 +48,15 @@ pub use self::value::{Kind, network};
 /// A wait without a limit: a hundred years, which can be added to the current time without
 /// overflow.
 pub const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// Returns the version of this build. Tests of an upgrade run a build as another version.
+pub fn version() -> Cow<'static, str> {
+    #[cfg(feature = "testing")]
+    if let Ok(version) = std::env::var("TESTING_VERSION") {
+        return Cow::Owned(version);
+    }
+    Cow::Borrowed(env!("CARGO_PKG_VERSION"))
+}
 
 /// The complete configuration, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,6 +133,8 @@ pub struct Config {
     pub rate_limit: u32,
     /// How long the head and the body of a request may take to arrive.
     #[serde(with = "types::millis")]
+    pub daemon_idle: Duration,
+    #[serde(with = "types::millis")]
     pub request_timeout: Duration,
     /// How long running calls may take to finish after SIGTERM.
     #[serde(with = "types::millis")]
@@ -175,6 +187,9 @@ pub struct Config {
     /// here.
     #[serde(skip, default = "folders::working_directory")]
     pub working_directory: PathBuf,
+    /// The Unix socket on which the daemon listens, in place of a port. Only its owner can connect.
+    #[serde(skip)]
+    pub socket: Option<PathBuf>,
     /// Where `max_sessions` was set, for messages; `None` for the default.
     #[serde(skip)]
     pub max_sessions_origin: Option<Origin>,
@@ -391,6 +406,7 @@ impl Default for Config {
             rate_limit: 0,
             request_timeout: Duration::from_millis(30_000),
             drain_timeout: Duration::from_millis(2_000),
+            daemon_idle: Duration::from_hours(1),
             connect: None,
             idle_timeout: Duration::from_millis(60_000),
             tools: vec!["native".to_owned()],
@@ -437,6 +453,7 @@ impl Default for Config {
                 file: None,
             },
             working_directory: folders::working_directory(),
+            socket: None,
             max_sessions_origin: None,
             keeps_request_details: false,
             warnings: Vec::new(),

@@ -605,9 +605,17 @@ pub static OPTIONS: &[ConfigOption] = &[
     .scope(Scope::Sessions),
     row(
         SERVER,
+        "daemon-idle",
+        "daemonIdle",
+        Kind::Millis { min: 1 },
+        "Exit of the daemon of the command line after this time without a client, in ms",
+    )
+    .scope(Scope::Any),
+    row(
+        SERVER,
         "connect",
         "connect",
-        Kind::Url(&["ws", "wss", "http", "https"]),
+        Kind::Url(&["ws", "wss", "http", "https", "unix"]),
         "Run as a stdio proxy for a running Troupe server",
     )
     .scope(Scope::Any),

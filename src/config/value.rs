@@ -123,7 +123,9 @@ impl Kind {
             Self::Size => size(value),
             Self::Url(schemes) => {
                 let url = Url::parse(value.as_str()?).ok()?;
-                (schemes.contains(&url.scheme()) && url.has_host()).then(|| value.clone())
+                // The URL of a socket has only a path.
+                let is_complete = url.has_host() || url.scheme() == "unix";
+                (schemes.contains(&url.scheme()) && is_complete).then(|| value.clone())
             }
             Self::Proxy => proxy(value.as_str()?).then(|| value.clone()),
             Self::Locale => locale(value.as_str()?).then(|| value.clone()),

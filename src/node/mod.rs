@@ -107,10 +107,15 @@ fn panicked() -> String {
     )))
 }
 
-/// Runs the command line `troupe args…`; resolves to the exit code.
+/// Runs the command line `troupe args…`; resolves to the exit code. `launcher` is the command line
+/// that runs this program, for the start of the daemon.
 #[napi(ts_return_type = "Promise<number>", catch_unwind)]
-pub fn run_cli<'env>(env: &'env Env, args: Vec<String>) -> napi::Result<Object<'env>> {
-    promise(env, crate::cli::run(args, STOP.clone()), PANICKED)
+pub fn run_cli<'env>(
+    env: &'env Env,
+    args: Vec<String>,
+    launcher: Vec<String>,
+) -> napi::Result<Object<'env>> {
+    promise(env, crate::cli::run(args, crate::cli::Launcher(launcher), STOP.clone()), PANICKED)
 }
 
 /// Stops what `runCli` runs. Its promise resolves when it has stopped.

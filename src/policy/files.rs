@@ -239,6 +239,10 @@ fn usable_working_directory(config: &Config) -> Option<&Path> {
 
 /// Returns the accessible directories, each as written and with links resolved.
 fn roots(config: &Config) -> Vec<PathBuf> {
+    // Clients of the socket run as the same user, and pass absolute paths.
+    if config.socket.is_some() {
+        return vec![PathBuf::from(std::path::MAIN_SEPARATOR_STR)];
+    }
     let mut folders = vec![output_folder(config)];
     if config.shares_working_directory() {
         folders.push(download_folder(config));

@@ -22,7 +22,10 @@ pub(super) fn tools() -> Vec<Tool> {
         .read_only()
         .concurrent()
         .page(find_element),
-        tool("find_elements", "List all matches with refs.").read_only().page(find_elements),
+        tool("find_elements", "List all matches with refs.")
+            .command("elements", &["selector"], "troupe elements 'role=button'")
+            .read_only()
+            .page(find_elements),
         tool("element_exists", "Check whether anything matches, without waiting.")
             .read_only()
             .page(element_exists),
@@ -35,6 +38,7 @@ pub(super) fn tools() -> Vec<Tool> {
             .concurrent()
             .page(wait_for_selector),
         tool("wait_for", "Wait until every given condition holds.")
+            .command("wait", &["text"], "troupe wait 'Saved'")
             .read_only()
             .concurrent()
             .page(wait_for),

@@ -32,23 +32,23 @@ pub(super) const UPLOADS: Switch = Switch {
 pub(super) fn tools() -> Vec<Tool> {
     let acts = |name, description| tool(name, Group::Interaction, description);
     vec![
-        acts("click", "Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames.")
+        acts("click", "Click an element by its ref (e12) or a selector: CSS, XPath, text=, role=, label=, testid=; >>> enters frames.").command("click", &["selector"], "troupe click e12")
             .page(click),
-        acts("type", "Type text key by key; clear replaces the field's text, submit presses Enter.")
+        acts("type", "Type text key by key; clear replaces the field's text, submit presses Enter.").command("type", &["selector", "text"], "troupe type e7 'hello' --submit")
             .page(type_text),
-        acts("fill", "Set a field's value at once. For most forms; use type if a field reacts to keys.").page(fill),
-        acts("fill_form", "Set several fields: text, options, true or false for checkboxes.").page(fill_form),
-        acts("select", "Choose an option of a <select> by value or label.").page(select),
-        acts("check", "Check a checkbox, switch or radio button.").page(check),
-        acts("uncheck", "Uncheck a checkbox or switch.").page(uncheck),
-        acts("hover", "Move the pointer over an element, for menus and tooltips.").page(hover),
-        acts("scroll", "Scroll by x and y pixels (wheel on maps), or an element into view. Actions scroll automatically.").page(scroll),
-        acts("drag_and_drop", "Drag one element onto another, or along a path to draw.").page(drag_and_drop),
-        acts("upload_file", "Set the files of a file input, or of the chooser that a button opens.")
+        acts("fill", "Set a field's value at once. For most forms; use type if a field reacts to keys.").command("fill", &["selector", "value"], "troupe fill 'label=Email' 'ada@example.com'").page(fill),
+        acts("fill_form", "Set several fields: text, options, true or false for checkboxes.").command("form", &["fields"], r#"troupe form '[{"selector": "label=Name", "value": "Ada"}]'"#).page(fill_form),
+        acts("select", "Choose an option of a <select> by value or label.").command("select", &["selector", "value"], "troupe select 'label=Country' Norway").page(select),
+        acts("check", "Check a checkbox, switch or radio button.").command("check", &["selector"], "troupe check 'label=I agree'").page(check),
+        acts("uncheck", "Uncheck a checkbox or switch.").command("uncheck", &["selector"], "troupe uncheck 'label=I agree'").page(uncheck),
+        acts("hover", "Move the pointer over an element, for menus and tooltips.").command("hover", &["selector"], "troupe hover e4").page(hover),
+        acts("scroll", "Scroll by x and y pixels (wheel on maps), or an element into view. Actions scroll automatically.").command("scroll", &["selector"], "troupe scroll --y 600").page(scroll),
+        acts("drag_and_drop", "Drag one element onto another, or along a path to draw.").command("drag", &["source", "target"], "troupe drag e3 e9").page(drag_and_drop),
+        acts("upload_file", "Set the files of a file input, or of the chooser that a button opens.").command("upload", &["selector", "files"], "troupe upload 'label=Photo' photo.png").files(&["files"])
             .switched_by(UPLOADS)
             .page(upload_file),
-        acts("press", "Press a key or chord in the focused element: Enter, ArrowDown, Control+A.").page(press),
-        acts("handle_dialog", "Accept or dismiss the open JavaScript dialog.")
+        acts("press", "Press a key or chord in the focused element: Enter, ArrowDown, Control+A.").command("press", &["key"], "troupe press Enter").page(press),
+        acts("handle_dialog", "Accept or dismiss the open JavaScript dialog.").command("dialog", &["accept"], "troupe dialog true")
             .works_in_dialog()
             .page(handle_dialog),
     ]

@@ -56,4 +56,4 @@ pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
-pub use tool::{Callable, Group, Hints, LifecycleEffect, Tool};
+pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Tool};

@@ -20,10 +20,19 @@ use crate::{
 pub(super) fn tools() -> Vec<Tool> {
     let goes = |name, description| tool(name, Group::Navigation, description);
     vec![
-        goes("navigate", "Go to a URL and wait until it has loaded.").page(navigate),
-        goes("go_back", "Go back in the history.").page(go_back),
-        goes("go_forward", "Go forward in the history.").page(go_forward),
-        goes("reload", "Reload the page from its server.").page(reload),
+        goes("navigate", "Go to a URL and wait until it has loaded.")
+            .command("open", &["url"], "troupe open https://example.com")
+            .opens_session()
+            .page(navigate),
+        goes("go_back", "Go back in the history.")
+            .command("back", &[], "troupe back")
+            .page(go_back),
+        goes("go_forward", "Go forward in the history.")
+            .command("forward", &[], "troupe forward")
+            .page(go_forward),
+        goes("reload", "Reload the page from its server.")
+            .command("reload", &[], "troupe reload")
+            .page(reload),
         goes("wait_for_load", "Wait until the page has loaded, or its network is idle.")
             .read_only()
             .concurrent()
@@ -33,6 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Pages,
             "List, open (at a url), select or close tabs. A popup is not selected automatically.",
         )
+        .command("tab", &["action", "pageId"], "troupe tab new --url https://example.com")
         .session(pages),
     ]
 }

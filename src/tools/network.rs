@@ -25,14 +25,21 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Network,
             "Block requests of a type in the whole session; block false unblocks.",
         )
+        .command("block", &["resourceType"], "troupe block image")
         .page(block_resource),
         tool(
             "mock_response",
             Group::Network,
             "Mock the response to requests; omit response to remove the mock.",
         )
+        .command(
+            "mock",
+            &["url", "response"],
+            r#"troupe mock '**/api/user' '{"json": {"name": "Ada"}}'"#,
+        )
         .page(mock_response),
         tool("set_offline", Group::Network, "Take the session offline, or online again.")
+            .command("offline", &["offline"], "troupe offline true")
             .page(set_offline),
         tool(
             "set_throttling",
@@ -45,6 +52,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Network,
             "List the page's latest requests with status, type, time and failure.",
         )
+        .command("network", &["filter"], "troupe network failed")
         .read_only()
         .works_in_dialog()
         .page(get_request_log),

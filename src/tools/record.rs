@@ -34,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .read_only()
         .server(get_content),
-        tool("get_console_content", Group::Record, "Read the console messages of a call, or of the session.")
+        tool("get_console_content", Group::Record, "Read the console messages of a call, or of the session.").command("console", &[], "troupe console --level error")
             .read_only()
             .server(get_console_content),
         tool("list_requests", Group::Record, "List the recorded calls, newest first.")

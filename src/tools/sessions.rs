@@ -38,6 +38,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .alias("create_new_session", &[("sessionId", "session_id")])
         .server(create),
         tool("close_session", Group::Session, "Close a session when its task is done.")
+            .command("close", &[], "troupe close")
             .destructive()
             .harmless()
             .lifecycle(LifecycleEffect::Close)
@@ -47,6 +48,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "List your sessions, and the ten latest ended ones that can be resumed.",
         )
+        .command("list", &[], "troupe list")
         .read_only()
         .not_replayed()
         .server(list),
@@ -63,6 +65,8 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "Get cookies and storage as Playwright's storageState, or write them to a new file.",
         )
+        .command("save", &["path"], "troupe save login.json")
+        .files(&["path"])
         .harmless()
         .not_replayed()
         .session(save_state),
@@ -71,6 +75,8 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "Replace cookies and storage with a saved state, or that of a file.",
         )
+        .command("restore", &["state"], "troupe restore login.json")
+        .files(&["state"])
         .destructive()
         .session(restore_state),
         tool(
@@ -78,6 +84,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "Read cookies, including HttpOnly: all, or those sent to given URLs.",
         )
+        .command("cookies", &["urls"], "troupe cookies")
         .read_only()
         .session(get_cookies),
         tool(
@@ -91,6 +98,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Session,
             "Resize the session's pages, for example to see the layout on a phone.",
         )
+        .command("resize", &["width", "height"], "troupe resize 390 844")
         .session(set_viewport),
     ]
 }

@@ -172,6 +172,16 @@ pub(super) struct Switch {
     pub suggestion: &'static str,
 }
 
+/// A command of the command line that calls the tool. Its options are the tool's parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandRow {
+    pub name: &'static str,
+    /// The parameters that are positional, in order.
+    pub positional: &'static [&'static str],
+    /// A complete command, for the help and the skill.
+    pub example: &'static str,
+}
+
 /// Everything that other modules need to know about a tool except its schemas. No other place names
 /// a tool to decide how to treat it (`names.rs` checks that).
 #[derive(Debug, Clone, Copy)]
@@ -195,6 +205,11 @@ pub struct Properties {
     pub alias: Option<&'static str>,
     /// Fields that the result has under names of seed 002 too, if the tool is called by its alias.
     pub(super) alias_fields: &'static [(&'static str, &'static str)],
+    pub command: Option<CommandRow>,
+    /// Whether its command creates the session of its name, if there is none.
+    pub opens_session: bool,
+    /// The parameters that name files of the client.
+    pub files: &'static [&'static str],
 }
 
 /// A row of the list.
@@ -224,6 +239,11 @@ impl Tool {
     pub fn changes_pages(&self) -> bool {
         let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
         !self.properties.hints.read_only && !leads && !self.properties.harmless
+    }
+
+    /// Whether the tool has the parameter `name`.
+    pub fn takes(&self, name: &str) -> bool {
+        !self.input["properties"][name].is_null()
     }
 
     /// Whether `name` is the tool's name or its alias.
@@ -333,6 +353,9 @@ impl Default for Properties {
             switch: None,
             alias: None,
             alias_fields: &[],
+            command: None,
+            opens_session: false,
+            files: &[],
         }
     }
 }
@@ -424,6 +447,28 @@ impl ToolBuilder {
     ) -> Self {
         self.properties.alias = Some(name);
         self.properties.alias_fields = fields;
+        self
+    }
+
+    /// Adds the command `name` with the parameters `positional`.
+    pub fn command(
+        mut self,
+        name: &'static str,
+        positional: &'static [&'static str],
+        example: &'static str,
+    ) -> Self {
+        self.properties.command = Some(CommandRow { name, positional, example });
+        self
+    }
+
+    pub fn opens_session(mut self) -> Self {
+        self.properties.opens_session = true;
+        self
+    }
+
+    /// Names the parameters that are paths of the client's files.
+    pub fn files(mut self, parameters: &'static [&'static str]) -> Self {
+        self.properties.files = parameters;
         self
     }
 

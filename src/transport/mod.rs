@@ -4,6 +4,7 @@ mod connect;
 mod framing;
 mod keep_alive;
 mod lines;
+mod local;
 mod messages;
 mod network;
 mod stdio;
@@ -13,7 +14,11 @@ use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
-pub use self::{connect::call_connected, token::Token};
+pub use self::{
+    connect::call_connected,
+    local::{DaemonClaim, DaemonClient, DaemonFolder, DaemonInfo, DaemonResult},
+    token::Token,
+};
 use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};
 use crate::{
     config::{Config, Transport},

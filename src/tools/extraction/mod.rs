@@ -34,31 +34,31 @@ pub(super) const SCRIPTS: Switch = Switch {
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name, description| tool(name, Group::Extraction, description);
     vec![
-        tool("snapshot", "Get the page as text: roles, names, states, and a ref (e12) for each element to act on.")
+        tool("snapshot", "Get the page as text: roles, names, states, and a ref (e12) for each element to act on.").command("snapshot", &["selector"], "troupe snapshot --interactive")
             .read_only()
             .snapshot()
             .page(snapshot),
-        tool("find", "Search the whole page for lines, with refs, if a snapshot is long or folded.")
+        tool("find", "Search the whole page for lines, with refs, if a snapshot is long or folded.").command("find", &["text"], "troupe find 'order total'")
             .read_only()
             .page(text::find),
-        tool("read_page", "Read the main content as Markdown: articles, documentation.").read_only().page(text::read_page),
-        tool("get_text", "Read the visible text of the page or an element.").read_only().page(text::get_text),
+        tool("read_page", "Read the main content as Markdown: articles, documentation.").command("read", &[], "troupe read").read_only().page(text::read_page),
+        tool("get_text", "Read the visible text of the page or an element.").command("text", &["selector"], "troupe text '#total'").read_only().page(text::get_text),
         tool("get_all_text", "Read the text of all matches.").read_only().page(text::get_all_text),
         tool("get_attribute", "Read an attribute, such as href.").read_only().page(text::get_attribute),
-        tool("get_value", "Read a field's value and checked state.").read_only().page(text::get_value),
-        tool("screenshot", "Take a screenshot of the page. To act on it, use snapshot.").read_only().page(pictures::screenshot),
+        tool("get_value", "Read a field's value and checked state.").command("value", &["selector"], "troupe value 'label=Email'").read_only().page(text::get_value),
+        tool("screenshot", "Take a screenshot of the page. To act on it, use snapshot.").command("screenshot", &["path"], "troupe screenshot page.png").files(&["path"]).read_only().page(pictures::screenshot),
         tool("screenshot_element", "Take a screenshot of an element.").read_only().page(pictures::screenshot_element),
         tool("compare_screenshots", "Compare with an earlier screenshot: percentage, and an image with the changes boxed.")
             .read_only()
             .page(pictures::compare_screenshots),
-        tool("extract_table", "Read a table as headers and rows.").read_only().page(data::extract_table),
-        tool("extract_links", "List links with text, URL and ref.").read_only().page(data::extract_links),
+        tool("extract_table", "Read a table as headers and rows.").command("table", &["selector"], "troupe table table").read_only().page(data::extract_table),
+        tool("extract_links", "List links with text, URL and ref.").command("links", &["selector"], "troupe links").read_only().page(data::extract_links),
         tool("get_page_metadata", "Read title, description, meta tags, JSON-LD and headings.").read_only().page(data::get_page_metadata),
-        tool("evaluate", "Run JavaScript: an expression that can use args, or a function called with them. Promises are awaited.")
+        tool("evaluate", "Run JavaScript: an expression that can use args, or a function called with them. Promises are awaited.").command("eval", &["script"], "troupe eval 'document.title'")
             .destructive()
             .switched_by(SCRIPTS)
             .page(evaluate),
-        tool("save_pdf", "Save the page as a PDF file.").harmless().page(pdf::save_pdf),
+        tool("save_pdf", "Save the page as a PDF file.").command("pdf", &["path"], "troupe pdf page.pdf").files(&["path"]).harmless().page(pdf::save_pdf),
     ]
 }
 

@@ -1,13 +1,16 @@
 //! The WebSocket from `--connect` to the server.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt, path::PathBuf, pin::Pin, time::Duration};
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 pub(super) use tokio_tungstenite::tungstenite::Error as SocketError;
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    MaybeTlsStream, WebSocketStream, client_async_with_config, connect_async_with_config,
     tungstenite::{
         Error, Message,
         client::IntoClientRequest,
@@ -54,6 +57,8 @@ const ID_PREFIX: &str = "troupe-connect-";
 #[derive(Clone)]
 pub(super) struct ConnectTarget {
     url: Url,
+    /// The socket of a daemon, in place of the port of `url`.
+    socket: Option<PathBuf>,
     /// The URL as it was given, for messages. It has no password.
     pub shown: String,
     headers: HeaderMap,
@@ -69,6 +74,12 @@ impl ConnectTarget {
             TroupeError::new(ErrorCode::InvalidParameters, format!("`--connect {given}`: {why}"))
         };
         let mut url = Url::parse(given).map_err(|error| wrong(&error.to_string()))?;
+        if url.scheme() == "unix" {
+            return match socket_path(&url) {
+                Some(socket) if cfg!(unix) => Self::of_socket(socket, given).map_err(wrong),
+                _ => Err(wrong("unix: needs the path of a socket, on a system that has them")),
+            };
+        }
         let mut shown = url.clone();
         let _ = (shown.set_username(""), shown.set_password(None));
         let scheme = match url.scheme() {
@@ -78,7 +89,7 @@ impl ConnectTarget {
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 "wss"
             }
-            _ => return Err(wrong("the URL must begin with http:, https:, ws: or wss:")),
+            _ => return Err(wrong("the URL must begin with http:, https:, ws:, wss: or unix:")),
         };
         url.set_scheme(scheme).map_err(|()| wrong("the scheme is not valid"))?;
         // The path of the WebSocket, next to that of Streamable HTTP.
@@ -93,7 +104,15 @@ impl ConnectTarget {
         let token = Token::configured(config).await?;
         let reads_token_file = token.is_none() && config.auth && is_loopback(&url);
         headers.extend(token.and_then(|token| Some((header::AUTHORIZATION, token.header()?))));
-        Ok(Self { url, shown: shown.into(), headers, reads_token_file })
+        Ok(Self { url, socket: None, shown: shown.into(), headers, reads_token_file })
+    }
+
+    fn of_socket(socket: PathBuf, given: &str) -> Result<Self, &'static str> {
+        let url = Url::parse("ws://localhost/ws").map_err(|_| "the URL is not valid")?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mcp"));
+        let shown = given.to_owned();
+        Ok(Self { url, socket: Some(socket), shown, headers, reads_token_file: false })
     }
 
     async fn request(&self, name: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
@@ -114,6 +133,12 @@ impl ConnectTarget {
     }
 }
 
+/// Returns the path of a URL such as `unix:///run/user/1000/socket`.
+fn socket_path(url: &Url) -> Option<PathBuf> {
+    let path = percent_encoding::percent_decode_str(url.path()).decode_utf8().ok()?;
+    (path.len() > 1 && url.host_str().is_none_or(str::is_empty)).then(|| PathBuf::from(&*path))
+}
+
 /// Returns whether `url` names this machine. The token file is used only for such URLs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -130,9 +155,18 @@ pub(super) struct Established {
     pub early: Vec<String>,
 }
 
+/// The messages of a WebSocket, over TCP or a Unix socket.
+trait MessageStream:
+    Stream<Item = Result<Message, Error>> + Sink<Message, Error = Error> + Send
+{
+}
+
+impl<S> MessageStream for WebSocketStream<S> where S: AsyncRead + AsyncWrite + Unpin + Send + 'static
+{}
+
 /// A connection to the server.
 pub(super) struct ServerLink {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: Pin<Box<dyn MessageStream>>,
     /// The id of the client at the server.
     name: Option<String>,
     /// Whether it is the same server as before.
@@ -289,10 +323,7 @@ async fn attempt_in_time(
         .max_message_size(Some(LONGEST_ANSWER))
         .max_frame_size(Some(LONGEST_ANSWER));
     let request = target.request(name.as_deref(), handshake.restorable.own()).await?;
-    let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
-    if let Some(stream) = tcp_stream(socket.get_ref()) {
-        keep_alive::watch(stream);
-    }
+    let (socket, response) = open_socket(target, request, config).await?;
     *name =
         response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
     let known = name.is_some() && *name == handshake.name;
@@ -335,6 +366,25 @@ async fn attempt_in_time(
         }
     }
     Ok(Established { link, early })
+}
+
+/// Connects to the port or the socket of `target`, and upgrades to a WebSocket.
+async fn open_socket(
+    target: &ConnectTarget,
+    request: Request,
+    config: WebSocketConfig,
+) -> Result<(Pin<Box<dyn MessageStream>>, Response<Option<Vec<u8>>>), Error> {
+    #[cfg(unix)]
+    if let Some(path) = &target.socket {
+        let stream = tokio::net::UnixStream::connect(path).await?;
+        let (socket, response) = client_async_with_config(request, stream, Some(config)).await?;
+        return Ok((Box::pin(socket), response));
+    }
+    let (socket, response) = connect_async_with_config(request, Some(config), true).await?;
+    if let Some(stream) = tcp_stream(socket.get_ref()) {
+        keep_alive::watch(stream);
+    }
+    Ok((Box::pin(socket), response))
 }
 
 /// Returns the TCP connection below TLS.
@@ -409,7 +459,7 @@ impl ServerLink {
     /// client.
     pub async fn close(mut self) {
         let closing = async {
-            self.socket.close(None).await?;
+            self.socket.close().await?;
             while let Some(Ok(_)) = self.socket.next().await {}
             Ok::<(), Error>(())
         };

@@ -55,6 +55,8 @@ pub(super) struct Guard {
     /// The token for the JSON API, which shows the sessions of all clients. It is required with
     /// `--no-auth` too; `None` closes the API.
     programs: Option<Token>,
+    /// The server listens on a socket that only its owner can use, so no token is required.
+    is_private: bool,
     rate: RateLimit,
     refusals: Arc<RefusalLog>,
     proxies: TrustedProxies,
@@ -69,7 +71,9 @@ impl Guard {
         Ok(Self {
             hosts: Hosts::new(config),
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
+            is_private: config.socket.is_some(),
             programs: match (&token, config.transport) {
+                _ if config.socket.is_some() => None,
                 (Some(token), _) => Some(token.clone()),
                 (None, Transport::Http) => match Token::of_server(config).await {
                     Ok(token) => {
@@ -257,7 +261,9 @@ pub(super) async fn authenticate_program(
     request: Request,
     next: Next,
 ) -> Response {
-    if guard.programs.as_ref().is_some_and(|token| token.is_in(request.headers())) {
+    let headers = request.headers();
+    let has_token = guard.programs.as_ref().is_some_and(|token| token.is_in(headers));
+    if guard.is_private || has_token {
         return next.run(request).await;
     }
     unauthorized(&guard, &request)
@@ -331,6 +337,7 @@ mod tests {
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
             token: None,
             programs: None,
+            is_private: false,
             rate: RateLimit::new(0),
             refusals: Arc::default(),
             proxies: TrustedProxies::new(&[]),

@@ -1,6 +1,13 @@
 //! Accepts connections. Their number is limited, and so is the time for the head of a request.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -11,8 +18,10 @@ use axum::{
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
@@ -34,29 +43,85 @@ pub(super) struct ConnectionLimits {
     pub connections: usize,
     /// Timeout for the head of a request, and between two requests.
     pub head: Duration,
+    /// How long the server waits without a connection before it stops.
+    pub idle: Option<Duration>,
 }
+
+/// When to stop.
+pub(super) struct StopSignals<'a> {
+    /// Accept no further connections.
+    pub stop: &'a CancellationToken,
+    /// End the open connections.
+    pub end: &'a CancellationToken,
+}
+
+/// The port or the socket that the server listens on.
+pub(super) enum ServerListener {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixListener),
+}
+
+impl ServerListener {
+    async fn accept(&self) -> io::Result<(Box<dyn Duplex>, SocketAddr)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                prepare(&stream);
+                Ok((Box::new(stream), address))
+            }
+            #[cfg(unix)]
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Box::new(stream), (Ipv4Addr::LOCALHOST, 0).into()))
+            }
+        }
+    }
+}
+
+/// A connection of either kind.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 
 /// The address of the peer that sent a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerAddress(pub SocketAddr);
 
-/// Serves connections to `listener` until `stop`; open connections go on until `end`.
+/// Serves connections to `listener` until it shall stop or has been idle for too long. Open
+/// connections go on until their signal.
 pub(super) async fn accept(
-    listener: TcpListener,
+    listener: ServerListener,
     routes: Router,
     limits: ConnectionLimits,
+    has_clients: impl Fn() -> bool,
     log: Arc<RefusalLog>,
     connections: &TaskTracker,
-    stop: &CancellationToken,
-    end: &CancellationToken,
+    signals: StopSignals<'_>,
 ) {
+    let StopSignals { stop, end } = signals;
     let places = Arc::new(Semaphore::new(limits.connections));
     let refusals = Arc::new(Semaphore::new(MAX_REJECTIONS));
     let ended = Arc::new(Notify::new());
+    let mut last_use = Instant::now();
     loop {
+        let idle = limits.idle.filter(|_| places.available_permits() == limits.connections);
         let (stream, address) = tokio::select! {
             biased;
             () = stop.cancelled() => return,
+            () = ended.notified() => {
+                last_use = Instant::now();
+                continue;
+            }
+            () = until_idle(last_use, idle) => {
+                // A WebSocket is no longer a connection of this loop.
+                if has_clients() {
+                    last_use = Instant::now();
+                    continue;
+                }
+                tracing::info!("the server stops: no client has connected for --daemon-idle");
+                return;
+            }
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -68,7 +133,6 @@ pub(super) async fn accept(
                 }
             },
         };
-        prepare(&stream);
         if let Ok(place) = places.clone().try_acquire_owned() {
             let connection = serve(stream, address, routes.clone(), limits.head, end.clone());
             let ended = ended.clone();
@@ -88,6 +152,13 @@ pub(super) async fn accept(
     }
 }
 
+async fn until_idle(last_use: Instant, idle: Option<Duration>) {
+    match idle {
+        Some(idle) => tokio::time::sleep_until(last_use + idle).await,
+        None => std::future::pending().await,
+    }
+}
+
 fn prepare(stream: &TcpStream) {
     // Small responses must not wait for the acknowledgment of earlier ones.
     let _ = stream.set_nodelay(true);
@@ -95,7 +166,7 @@ fn prepare(stream: &TcpStream) {
 }
 
 async fn serve(
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     address: SocketAddr,
     routes: Router,
     head: Duration,
@@ -125,7 +196,7 @@ async fn serve(
 
 /// Responds to one request with 429.
 async fn reject(
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     address: SocketAddr,
     _place: OwnedSemaphorePermit,
     log: Arc<RefusalLog>,

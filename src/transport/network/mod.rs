@@ -20,7 +20,7 @@ mod request;
 mod streamable;
 mod websocket;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Json, Router,
@@ -40,11 +40,12 @@ use self::{
     clients::Clients,
     events::EventBuffers,
     guard::{ForeignHost, Guard},
+    listen::{ServerListener, StopSignals},
     metrics::Metrics,
     problems::problem,
     refusals::RefusalLog,
 };
-use super::{LifetimeLog, Token};
+use super::{LifetimeLog, Token, local};
 use crate::{
     config::{Config, Transport},
     error::{ErrorCode, Result, TroupeError},
@@ -70,12 +71,20 @@ struct ServerState {
     /// Canceled after the timeout for pending responses.
     end: CancellationToken,
     request_timeout: Duration,
+    /// Whether the server listens on a socket that only its owner can use.
+    is_private: bool,
 }
 
-/// A server that is bound to its port.
+/// Where the server listens.
+enum ServerAddress {
+    Port(SocketAddr),
+    Socket(PathBuf),
+}
+
+/// A server that is bound to its port or its socket.
 pub struct NetworkServer {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: ServerListener,
+    address: ServerAddress,
     transport: Transport,
     base_path: String,
     token: Option<Token>,
@@ -86,20 +95,16 @@ pub struct NetworkServer {
 }
 
 impl NetworkServer {
-    /// Binds the port.
+    /// Binds the port or the socket.
     pub async fn bind(config: Arc<Config>) -> Result<Self> {
         let guard = Guard::new(&config).await?;
         let server = Server::open(config.clone())?;
-        let host = config.host.trim_matches(['[', ']']).to_owned();
-        let refused = |error: std::io::Error| {
-            TroupeError::new(
-                ErrorCode::InternalError,
-                format!("{host}:{} cannot be bound: {error}", config.port),
-            )
-            .suggestion("pass another --port, or 0 for a free one")
+        let (listener, address) = match &config.socket {
+            Some(path) => {
+                (ServerListener::Unix(local::listen(path)?), ServerAddress::Socket(path.clone()))
+            }
+            None => bind_port(&config).await?,
         };
-        let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
@@ -114,6 +119,7 @@ impl NetworkServer {
             stop,
             end: CancellationToken::new(),
             request_timeout: config.request_timeout,
+            is_private: config.socket.is_some(),
         };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
@@ -128,24 +134,36 @@ impl NetworkServer {
 
     /// Returns the URL for clients.
     pub fn url(&self) -> String {
-        match self.transport {
-            Transport::Websocket => format!("ws://{}{}/ws", self.address, self.base_path),
-            _ => format!("http://{}{}/mcp", self.address, self.base_path),
+        match (&self.address, self.transport) {
+            (ServerAddress::Socket(path), _) => format!("unix://{}", path.display()),
+            (ServerAddress::Port(address), Transport::Websocket) => {
+                format!("ws://{address}{}/ws", self.base_path)
+            }
+            (ServerAddress::Port(address), _) => format!("http://{address}{}/mcp", self.base_path),
         }
     }
 
     /// Serves until `stop` is canceled, then shuts the server down.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
         let _life = LifetimeLog::begin(Some(&self.url()));
-        let Self { listener, routes, refusals, state, tasks, .. } = self;
+        let Self { listener, address, routes, refusals, state, tasks, .. } = self;
         let manager = state.server.registry().manager().clone();
         manager.prepare();
         let connections = TaskTracker::new();
         let limits = listen::ConnectionLimits {
             connections: manager.config().max_connections,
             head: state.request_timeout,
+            idle: manager.config().socket.is_some().then_some(manager.config().daemon_idle),
         };
-        listen::accept(listener, routes, limits, refusals, &connections, &stop, &state.stop).await;
+        let clients = state.clients.clone();
+        let has_clients = move || clients.count() > 0;
+        let signals = StopSignals { stop: &stop, end: &state.stop };
+        listen::accept(listener, routes, limits, has_clients, refusals, &connections, signals)
+            .await;
+        if let ServerAddress::Socket(path) = address {
+            // From now on, new clients start another server.
+            let _ = std::fs::remove_file(path);
+        }
         state.draining.cancel();
         state.server.registry().drain().await;
         // Before the sessions end, so that calls fail with the reason for their cancellation.
@@ -169,6 +187,20 @@ impl NetworkServer {
         tasks.wait().await;
         Ok(())
     }
+}
+
+async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
+    let host = config.host.trim_matches(['[', ']']).to_owned();
+    let refused = |error: std::io::Error| {
+        TroupeError::new(
+            ErrorCode::InternalError,
+            format!("{host}:{} cannot be bound: {error}", config.port),
+        )
+        .suggestion("pass another --port, or 0 for a free one")
+    };
+    let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok((ServerListener::Tcp(listener), ServerAddress::Port(address)))
 }
 
 fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
@@ -215,7 +247,7 @@ async fn health(
         manager.browser_failure().map(|error| error.message)
     };
     let mut body =
-        json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "sessions": sessions});
+        json!({"status": "ok", "version": crate::config::version(), "sessions": sessions});
     if let Some(upstreams) = state.server.registry().upstreams() {
         let states = upstreams.health_states();
         for state in &states {

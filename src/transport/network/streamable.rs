@@ -71,9 +71,12 @@ pub(super) async fn serve(State(state): State<ServerState>, request: Request) ->
         Err(error) => return error.into_response(),
     };
     let posts = parts.method == Method::POST;
-    let client = known
-        .clone()
-        .unwrap_or_else(|| AttachedClient::new(Connection::stateless(), &state.stop, &state.end));
+    let client = known.clone().unwrap_or_else(|| {
+        // The clients of a socket all belong to its owner.
+        let connection =
+            if state.is_private { Connection::monitor() } else { Connection::stateless() };
+        AttachedClient::new(connection, &state.stop, &state.end)
+    });
     let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
     let response = match batch {
         Some(batch) => {

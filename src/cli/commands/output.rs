@@ -1,0 +1,235 @@
+//! Prints results: short ones on stdout, long ones in files of the caller.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::arguments::PageCommand;
+use super::names::SessionNames;
+use crate::config::one_line;
+use crate::error::{ErrorCode, Result, TroupeError};
+use crate::server::without_boundaries;
+use crate::tools::Registry;
+use crate::transport::DaemonResult;
+
+/// The folder for files in the working directory of the caller.
+const FOLDER: &str = ".troupe";
+/// A text with more characters goes to a file.
+const LONGEST: usize = 4_000;
+/// How much of such a text is printed: whole lines with at most this many characters.
+const HEAD: usize = 1_200;
+/// Maximum number of files of one command in the folder.
+const MOST_FILES: u32 = 100_000;
+
+pub(super) struct Printer {
+    command: &'static str,
+    folder: PathBuf,
+    json: bool,
+    inline: bool,
+}
+
+impl Printer {
+    pub fn new(command: &PageCommand, folder: &Path) -> Self {
+        let PageCommand { row, json, inline, .. } = command;
+        let folder = folder.join(FOLDER);
+        Self { command: row.name, folder, json: *json, inline: *inline }
+    }
+
+    /// Returns what the command prints, and writes what is too long into a file.
+    pub fn text(&self, result: DaemonResult, names: &SessionNames) -> Result<String> {
+        let mut parts = Vec::new();
+        let mut json = Vec::new();
+        // The picture is in a file that the caller has named.
+        let is_saved = result.content.iter().any(|part| {
+            let text = part["text"].as_str().unwrap_or_default();
+            serde_json::from_str::<Value>(text).is_ok_and(|facts| facts["path"].is_string())
+        });
+        for part in &result.content {
+            if is_saved && part["data"].is_string() {
+                continue;
+            }
+            if let (Some(data), Some(kind)) = (part["data"].as_str(), part["mimeType"].as_str()) {
+                let path = self.picture(data, kind)?.display().to_string();
+                parts.push(path.clone());
+                json.push(json!({"path": path}));
+                continue;
+            }
+            let text = part["text"].as_str().unwrap_or_default();
+            match serde_json::from_str::<Value>(text) {
+                Ok(mut value @ (Value::Object(_) | Value::Array(_))) => {
+                    name_sessions(&mut value, names);
+                    parts.push(self.facts(&value)?);
+                    json.push(value);
+                }
+                _ if self.json => {
+                    json.push(json!({"text": without_boundaries(text, &result.ref_id)}));
+                }
+                _ => parts.push(self.short(text, &result.ref_id)?),
+            }
+        }
+        if self.json {
+            let value = if json.len() == 1 { json.remove(0) } else { json!(json) };
+            return Ok(value.to_string());
+        }
+        Ok(parts.join("\n"))
+    }
+
+    /// Returns an error as one line and its details, or as JSON.
+    pub fn error(&self, error: &TroupeError) -> String {
+        if self.json {
+            return serde_json::to_string(error).unwrap_or_else(|_| error.to_string());
+        }
+        let mut lines = vec![format!("error: {} ({})", error.message, error.code.as_str())];
+        for (name, value) in &error.details {
+            if matches!(name.as_str(), "matches" | "suggestions" | "violations") {
+                let items = value.as_array().into_iter().flatten();
+                lines.extend(items.map(|item| format!("  {}", item_line(item))));
+            }
+        }
+        lines
+            .extend(error.suggestion.as_deref().map(|text| format!("next: {}", as_commands(text))));
+        lines.join("\n")
+    }
+
+    /// Returns the fields of a result as lines.
+    fn facts(&self, value: &Value) -> Result<String> {
+        let Value::Object(fields) = value else { return self.short(&lines(value), "") };
+        let mut parts = Vec::new();
+        for (name, value) in fields {
+            match value {
+                Value::Null => {}
+                Value::Bool(true) if name == "success" => {}
+                Value::String(text) if name == "message" => parts.push(as_commands(text)),
+                Value::String(text) if text.contains('\n') => {
+                    parts.push(format!("{name}:\n{}", self.short(text, "")?));
+                }
+                Value::String(text) => parts.push(format!("{name}: {}", self.short(text, "")?)),
+                Value::Array(items) if items.is_empty() => parts.push(format!("{name}: none")),
+                Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
+                    let items: Vec<String> = items.iter().map(item_line).collect();
+                    parts.push(format!("{name}: {}", self.short(&items.join(", "), "")?));
+                }
+                Value::Array(_) => {
+                    parts.push(format!("{name}:\n{}", self.short(&lines(value), "")?));
+                }
+                other => parts.push(format!("{name}: {}", self.short(&other.to_string(), "")?)),
+            }
+        }
+        Ok(parts.join("\n"))
+    }
+
+    /// Returns a text, or its beginning and the path of the file that contains all of it.
+    fn short(&self, text: &str, ref_id: &str) -> Result<String> {
+        if self.inline || self.json || text.chars().count() <= LONGEST {
+            return Ok(text.to_owned());
+        }
+        let whole = without_boundaries(text, ref_id);
+        let (path, mut file) = self.new_file("txt")?;
+        file.write_all(whole.as_bytes()).map_err(|error| unwritable(&path, &error))?;
+        let mut head = String::new();
+        for line in text.lines() {
+            if head.len() + line.len() > HEAD {
+                break;
+            }
+            head.push_str(line);
+            head.push('\n');
+        }
+        let count = whole.lines().count();
+        let path = path.display();
+        Ok(format!("{head}… {count} lines in {path}; search them: grep -n 'TEXT' {path}"))
+    }
+
+    fn picture(&self, data: &str, kind: &str) -> Result<PathBuf> {
+        let extension = match kind {
+            "image/jpeg" => "jpg",
+            _ => "png",
+        };
+        let (path, mut file) = self.new_file(extension)?;
+        let bytes = BASE64_STANDARD.decode(data).map_err(io::Error::other);
+        let written = bytes.and_then(|bytes| file.write_all(&bytes));
+        written.map_err(|error| unwritable(&path, &error))?;
+        Ok(path)
+    }
+
+    /// Creates a file with the next free number.
+    fn new_file(&self, extension: &str) -> Result<(PathBuf, File)> {
+        let folder = &self.folder;
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        // The files are not meant for the repository.
+        let ignore = folder.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n").map_err(|error| unwritable(&ignore, &error))?;
+        }
+        for number in 1..MOST_FILES {
+            let path = folder.join(format!("{}-{number}.{extension}", self.command));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(unwritable(&path, &error)),
+            }
+        }
+        let message = format!("`{}` contains {MOST_FILES} files", folder.display());
+        Err(TroupeError::new(ErrorCode::ResourceExhausted, message).suggestion("delete the folder"))
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> TroupeError {
+    let message = format!("`{}` cannot be written: {error}", path.display());
+    TroupeError::new(ErrorCode::InternalError, message)
+        .suggestion("make the working directory writable, or pass --inline")
+}
+
+/// Writes a list as one line for each item.
+fn lines(value: &Value) -> String {
+    let items = value.as_array().into_iter().flatten();
+    items.map(item_line).collect::<Vec<_>>().join("\n")
+}
+
+fn item_line(item: &Value) -> String {
+    match item {
+        Value::String(text) => one_line(text),
+        Value::Object(fields) => {
+            let parts = fields.iter().filter(|(_, value)| !value.is_null());
+            let parts = parts.map(|(name, value)| match value {
+                Value::String(text) => format!("{name}={}", one_line(text)),
+                other => format!("{name}={other}"),
+            });
+            parts.collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Replaces the names of tools in a message by their commands.
+fn as_commands(text: &str) -> String {
+    let mut text = text.to_owned();
+    for tool in Registry::all() {
+        if let Some(row) = tool.properties.command {
+            text = text.replace(&format!("`{}`", tool.name), &format!("`troupe {}`", row.name));
+        }
+    }
+    text
+}
+
+/// Replaces the ids of sessions in a result by their names.
+fn name_sessions(value: &mut Value, names: &SessionNames) {
+    let by_id = names.by_id();
+    replace(value, &by_id);
+}
+
+fn replace(value: &mut Value, names: &std::collections::HashMap<String, String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(name) = names.get(text) {
+                *text = name.clone();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, names)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, names)),
+        _ => {}
+    }
+}

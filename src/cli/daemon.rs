@@ -1,0 +1,293 @@
+//! The daemon of the command line: starts it, stops it, and is it (`troupe daemon serve`).
+
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+use super::screen::Screen;
+use super::{FAILED, OK, logging, misused, report};
+use crate::config::{Config, LogConfig, Transport, one_line, version};
+use crate::error::{ErrorCode, Result, TroupeError};
+use crate::policy::vault::Vault;
+use crate::transport::{DaemonClient, DaemonFolder, Endpoint};
+
+/// Timeout for the start of a daemon.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of bytes of the log that `troupe daemon logs` prints.
+const LOG_TAIL: usize = 32 * 1024;
+/// What the daemon prints when it accepts connections.
+const READY: &str = "ready";
+
+/// The action of `troupe daemon ACTION`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DaemonAction {
+    Start,
+    Status,
+    Stop,
+    Logs,
+    /// Runs the daemon in this process.
+    Serve,
+}
+
+impl DaemonAction {
+    pub const NAMES: &[(&str, Self)] = &[
+        ("start", Self::Start),
+        ("status", Self::Status),
+        ("stop", Self::Stop),
+        ("logs", Self::Logs),
+        ("serve", Self::Serve),
+    ];
+}
+
+/// The command line that runs this program: the path of Node and that of the launcher.
+#[derive(Debug, Clone)]
+pub struct Launcher(pub Vec<String>);
+
+pub(super) async fn run(
+    config: Config,
+    action: DaemonAction,
+    flags: &[(String, String)],
+    launcher: &Launcher,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> i32 {
+    if action == DaemonAction::Serve {
+        return Box::pin(serve(config, screen, stop)).await;
+    }
+    let work = async {
+        let folder = DaemonFolder::of_this_user()?;
+        match action {
+            DaemonAction::Start => {
+                connect(&folder, launcher, flags).await?;
+                screen.out(&status(&folder)?);
+            }
+            DaemonAction::Stop => match end(&folder).await? {
+                true => screen.out("stopped; `troupe open` resumes its sessions"),
+                false => screen.out("not running"),
+            },
+            DaemonAction::Logs => screen.out(&log(&folder)?),
+            DaemonAction::Status | DaemonAction::Serve => screen.out(&status(&folder)?),
+        }
+        Ok(())
+    };
+    let done = tokio::select! {
+        done = work => done,
+        () = stop.cancelled() => return super::STOPPED,
+    };
+    match done {
+        Ok(()) => OK,
+        Err(error) => {
+            report(screen, &error);
+            error.code.row().exit.into()
+        }
+    }
+}
+
+fn status(folder: &DaemonFolder) -> Result<String> {
+    let log = folder.log().display().to_string();
+    Ok(match folder.running()? {
+        None => format!("not running\nlog: {log}"),
+        Some(daemon) => format!(
+            "running\npid: {}\nversion: {}\nMCP clients: troupe --connect unix://{}\nlog: {log}",
+            daemon.pid,
+            daemon.version,
+            folder.socket().display()
+        ),
+    })
+}
+
+/// Returns the end of the log.
+fn log(folder: &DaemonFolder) -> Result<String> {
+    let path = folder.log();
+    let bytes = fs::read(&path).map_err(|error| failed(&path, &error))?;
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_TAIL)..]).into_owned();
+    if bytes.len() <= LOG_TAIL {
+        return Ok(text);
+    }
+    let from = text.find('\n').map_or(0, |end| end + 1);
+    Ok(format!("the last lines of {}:\n{}", path.display(), &text[from..]))
+}
+
+fn failed(path: &std::path::Path, error: &std::io::Error) -> TroupeError {
+    TroupeError::new(ErrorCode::InternalError, format!("`{}`: {error}", path.display()))
+}
+
+/// Serves the socket until nobody has connected for `--daemon-idle`.
+async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
+    let folder = match DaemonFolder::of_this_user() {
+        Ok(folder) => folder,
+        Err(error) => {
+            report(screen, &error);
+            return FAILED;
+        }
+    };
+    config.transport = Transport::Http;
+    config.connect = None;
+    config.auth = false;
+    (config.auth_token, config.auth_token_file) = (None, None);
+    config.socket = Some(folder.socket());
+    config.output_dir.get_or_insert(folder.output());
+    let log =
+        LogConfig { file: config.log.file.clone().or(Some(folder.log())), ..config.log.clone() };
+    let vault = Vault::open(&config);
+    if let Err(usage) = logging::start(&log, vault.unwrap_or_default(), &[]) {
+        return misused(screen, &usage);
+    }
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let served = async {
+        let _claim = folder.claim().await?;
+        let server = Endpoint::open(config).await?;
+        screen.out(READY);
+        server.run(stop).await
+    };
+    match served.await {
+        Ok(()) => OK,
+        Err(error) => {
+            report(screen, &error);
+            FAILED
+        }
+    }
+}
+
+/// Connects to the daemon. Starts it if there is none, and replaces an older one.
+pub(super) async fn connect(
+    folder: &DaemonFolder,
+    launcher: &Launcher,
+    flags: &[(String, String)],
+) -> Result<DaemonClient> {
+    let socket = folder.socket();
+    if let Some(client) = DaemonClient::connect(&socket).await
+        && !is_older(&client.version, &version())
+    {
+        return Ok(client);
+    }
+    let _start = folder.lock_start().await?;
+    match DaemonClient::connect(&socket).await {
+        Some(client) if !is_older(&client.version, &version()) => return Ok(client),
+        Some(_) => drop(end(folder).await?),
+        None => {}
+    }
+    start(folder, launcher, flags).await?;
+    DaemonClient::connect(&socket).await.ok_or_else(|| {
+        TroupeError::new(ErrorCode::ServerUnavailable, "the daemon ended after its start")
+            .suggestion("`troupe daemon logs` prints its log")
+    })
+}
+
+/// Whether the version `found` is before `own`.
+fn is_older(found: &str, own: &str) -> bool {
+    let numbers = |version: &str| -> Vec<u64> {
+        let release = version.split(['-', '+']).next().unwrap_or_default();
+        release.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+    };
+    numbers(found) < numbers(own)
+}
+
+/// Starts a daemon in the background, and waits until it accepts connections.
+async fn start(
+    folder: &DaemonFolder,
+    launcher: &Launcher,
+    flags: &[(String, String)],
+) -> Result<()> {
+    let [program, arguments @ ..] = launcher.0.as_slice() else {
+        return Err(TroupeError::new(
+            ErrorCode::InternalError,
+            "the path of this program is not known",
+        ));
+    };
+    let errors: PathBuf = folder.path().join("start-log");
+    let mut options = OpenOptions::new();
+    let file = options.create(true).write(true).truncate(true).open(&errors);
+    let file = file.map_err(|error| failed(&errors, &error))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(["daemon", "serve"])
+        .args(flags.iter().map(|(name, value)| format!("--{name}={value}")))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(file);
+    in_own_session(&mut command);
+    let mut child = command.spawn().map_err(|error| failed(program.as_ref(), &error))?;
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        let mut output = BufReader::new(output);
+        // Without a line, the message below has the reason.
+        let _ = tokio::time::timeout(START_TIMEOUT, output.read_line(&mut line)).await;
+    }
+    if line.trim_end() == READY {
+        return Ok(());
+    }
+    let why = fs::read_to_string(&errors).unwrap_or_default();
+    Err(TroupeError::new(
+        ErrorCode::ServerUnavailable,
+        format!("the daemon could not be started: {}", one_line(why.trim())),
+    )
+    .suggestion("`troupe daemon logs` prints its log"))
+}
+
+/// Detaches the process from the terminal, whose end would stop it.
+#[cfg(unix)]
+fn in_own_session(command: &mut Command) {
+    // SAFETY: `setsid` is async-signal-safe, and nothing else runs between fork and exec.
+    unsafe {
+        command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(std::io::Error::from));
+    }
+}
+
+#[cfg(not(unix))]
+fn in_own_session(_command: &mut Command) {}
+
+/// Stops the daemon and waits until it has saved its sessions. Returns whether one was running.
+async fn end(folder: &DaemonFolder) -> Result<bool> {
+    let Some(daemon) = folder.running()? else { return Ok(false) };
+    terminate(daemon.pid)?;
+    folder.ended().await?;
+    Ok(true)
+}
+
+#[cfg(unix)]
+fn terminate(pid: u32) -> Result<()> {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    // The daemon holds its lock, so the process id is still its own.
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX));
+    match kill(pid, Signal::SIGTERM) {
+        Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
+        Err(error) => Err(TroupeError::new(
+            ErrorCode::InternalError,
+            format!("the daemon (process {pid}) cannot be stopped: {error}"),
+        )),
+    }
+}
+
+#[cfg(not(unix))]
+fn terminate(_pid: u32) -> Result<()> {
+    Err(unsupported())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        for (found, own, older) in [
+            ("0.1.0", "0.1.0", false),
+            ("0.9.0", "0.10.0", true),
+            ("1.0.0", "0.9.9", false),
+            ("0.1.0-next.1", "0.1.0", false),
+            ("", "0.1.0", true),
+        ] {
+            assert_eq!(is_older(found, own), older, "{found} {own}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The files of the daemon in the state directory of the user.
+//!
+//! A daemon holds a lock for its whole life, so that there is one at a time. Its socket appears
+//! when it accepts connections, and disappears before it stops. Clients that start a daemon hold
+//! another lock, so that concurrent clients start one.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::{state_folder, version},
+    error::{ErrorCode, Result, TroupeError},
+    private,
+};
+
+/// Timeout for the locks: another client may be starting a daemon, or an old daemon may be saving
+/// its sessions.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The folder with the files of the daemon.
+#[derive(Debug, Clone)]
+pub struct DaemonFolder(PathBuf);
+
+/// A running daemon, as it describes itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DaemonInfo {
+    pub pid: u32,
+    pub version: String,
+}
+
+/// The lock of the only daemon.
+pub struct DaemonClaim {
+    _lock: File,
+}
+
+impl DaemonFolder {
+    /// Returns the folder of this user, and creates it.
+    pub fn of_this_user() -> Result<Self> {
+        let folder = state_folder().ok_or_else(|| {
+            failed("this user has no state directory").suggestion("set HOME or XDG_STATE_HOME")
+        })?;
+        let folder = folder.join("daemon");
+        let created = fs::create_dir_all(&folder).and_then(|()| private::restrict(&folder));
+        created.map_err(|error| failed(format!("`{}`: {error}", folder.display())))?;
+        Ok(Self(folder))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("socket")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+
+    /// The folder for downloads and other files that the caller has not named.
+    pub fn output(&self) -> PathBuf {
+        self.0.join("output")
+    }
+
+    /// Claims the folder for a daemon. Waits until an earlier daemon has ended.
+    pub async fn claim(&self) -> Result<DaemonClaim> {
+        let mut lock = locked(self.0.join("lock")).await?;
+        let info = DaemonInfo { pid: std::process::id(), version: version().into_owned() };
+        let text = serde_json::to_vec(&info).unwrap_or_default();
+        let written = lock.set_len(0).and_then(|()| lock.rewind());
+        let written = written.and_then(|()| lock.write_all(&text));
+        written.map_err(|error| failed(format!("`{}`: {error}", self.0.display())))?;
+        Ok(DaemonClaim { _lock: lock })
+    }
+
+    /// Returns the running daemon, if there is one. It may be starting or stopping.
+    pub fn running(&self) -> Result<Option<DaemonInfo>> {
+        let path = self.0.join("lock");
+        let read = || {
+            let mut lock = open(&path)?;
+            match lock.try_lock() {
+                Ok(()) => return Ok(None),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            let mut text = String::new();
+            lock.read_to_string(&mut text)?;
+            Ok(serde_json::from_str(&text).ok())
+        };
+        read().map_err(|error| failed(format!("`{}`: {error}", path.display())))
+    }
+
+    /// Waits until no other client starts a daemon. Until the result is dropped, none does.
+    pub async fn lock_start(&self) -> Result<impl Drop + use<>> {
+        let lock = locked(self.0.join("start-lock")).await?;
+        Ok(scopeguard::guard(lock, drop))
+    }
+
+    /// Waits until the running daemon has ended.
+    pub async fn ended(&self) -> Result<()> {
+        locked(self.0.join("lock")).await.map(drop)
+    }
+}
+
+fn failed(message: impl Into<String>) -> TroupeError {
+    TroupeError::new(ErrorCode::InternalError, message)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+async fn locked(path: PathBuf) -> Result<File> {
+    let shown = path.display().to_string();
+    let waiting = tokio::task::spawn_blocking(move || {
+        let lock = open(&path)?;
+        lock.lock()?;
+        Ok::<_, io::Error>(lock)
+    });
+    match tokio::time::timeout(LOCK_TIMEOUT, waiting).await {
+        Ok(Ok(Ok(lock))) => Ok(lock),
+        Ok(Ok(Err(error))) => Err(failed(format!("`{shown}` cannot be locked: {error}"))),
+        Ok(Err(error)) => Err(failed(format!("`{shown}` cannot be locked: {error}"))),
+        Err(_) => Err(TroupeError::new(
+            ErrorCode::ServerUnavailable,
+            format!(
+                "another process has held `{shown}` for {} s: a daemon that does not respond",
+                LOCK_TIMEOUT.as_secs()
+            ),
+        )
+        .suggestion("stop it with `troupe daemon stop`")),
+    }
+}
+
+/// Listens on the socket. Requires the claim of the daemon, because it replaces the socket of a
+/// daemon that was killed.
+#[cfg(unix)]
+pub(in crate::transport) fn listen(path: &Path) -> Result<tokio::net::UnixListener> {
+    use std::os::unix::fs::PermissionsExt;
+    // Clients find the socket only when it accepts connections of its owner alone.
+    let new = path.with_extension("new");
+    let bind = || {
+        let _ = fs::remove_file(&new);
+        let listener = tokio::net::UnixListener::bind(&new)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+        fs::rename(&new, path)?;
+        Ok(listener)
+    };
+    bind().map_err(|error: io::Error| {
+        failed(format!("`{}` cannot be used as a socket: {error}", path.display()))
+            .suggestion("set XDG_STATE_HOME to a shorter path on a local disk")
+    })
+}
