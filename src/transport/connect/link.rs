@@ -10,7 +10,7 @@ use tokio::{
 };
 pub(super) use tokio_tungstenite::tungstenite::Error as SocketError;
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, client_async_with_config, connect_async_with_config,
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
     tungstenite::{
         Error, Message,
         client::IntoClientRequest,
@@ -58,6 +58,7 @@ const ID_PREFIX: &str = "troupe-connect-";
 pub(super) struct ConnectTarget {
     url: Url,
     /// The socket of a daemon, in place of the port of `url`.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has sockets"))]
     socket: Option<PathBuf>,
     /// The URL as it was given, for messages. It has no password.
     pub shown: String,
@@ -377,7 +378,8 @@ async fn open_socket(
     #[cfg(unix)]
     if let Some(path) = &target.socket {
         let stream = tokio::net::UnixStream::connect(path).await?;
-        let (socket, response) = client_async_with_config(request, stream, Some(config)).await?;
+        let (socket, response) =
+            tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
         return Ok((Box::pin(socket), response));
     }
     let (socket, response) = connect_async_with_config(request, Some(config), true).await?;

@@ -11,7 +11,6 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
@@ -53,7 +52,7 @@ impl DaemonClient {
     }
 
     async fn try_connect(socket: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(socket).await?;
+        let stream = open(socket).await?;
         let (requests, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         // Owned by the client. An error of the connection is reported by its request.
@@ -104,6 +103,17 @@ impl DaemonClient {
         })?;
         result(&answer(&body))
     }
+}
+
+#[cfg(unix)]
+async fn open(socket: &Path) -> io::Result<tokio::net::UnixStream> {
+    tokio::net::UnixStream::connect(socket).await
+}
+
+/// Fails: there is no daemon where there are no Unix sockets.
+#[cfg(not(unix))]
+async fn open(_socket: &Path) -> io::Result<tokio::net::TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Finds the response in a body: one JSON object, or the events of a stream.

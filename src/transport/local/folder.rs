@@ -42,6 +42,9 @@ pub struct DaemonClaim {
 impl DaemonFolder {
     /// Returns the folder of this user, and creates it.
     pub fn of_this_user() -> Result<Self> {
+        if cfg!(not(unix)) {
+            return Err(unsupported());
+        }
         let folder = state_folder().ok_or_else(|| {
             failed("this user has no state directory").suggestion("set HOME or XDG_STATE_HOME")
         })?;
@@ -108,6 +111,11 @@ impl DaemonFolder {
     }
 }
 
+fn unsupported() -> TroupeError {
+    failed("the daemon needs a Unix socket, which this system does not have")
+        .suggestion("use `troupe call`, or MCP")
+}
+
 fn failed(message: impl Into<String>) -> TroupeError {
     TroupeError::new(ErrorCode::InternalError, message)
 }
@@ -156,4 +164,9 @@ pub(in crate::transport) fn listen(path: &Path) -> Result<tokio::net::UnixListen
         failed(format!("`{}` cannot be used as a socket: {error}", path.display()))
             .suggestion("set XDG_STATE_HOME to a shorter path on a local disk")
     })
+}
+
+#[cfg(not(unix))]
+pub(in crate::transport) fn listen(_path: &Path) -> Result<std::convert::Infallible> {
+    Err(unsupported())
 }

@@ -1,13 +1,6 @@
 //! Accepts connections. Their number is limited, and so is the time for the head of a request.
 
-use std::{
-    convert::Infallible,
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -62,6 +55,20 @@ pub(super) enum ServerListener {
     Unix(tokio::net::UnixListener),
 }
 
+#[cfg(unix)]
+impl From<tokio::net::UnixListener> for ServerListener {
+    fn from(listener: tokio::net::UnixListener) -> Self {
+        Self::Unix(listener)
+    }
+}
+
+#[cfg(not(unix))]
+impl From<std::convert::Infallible> for ServerListener {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl ServerListener {
     async fn accept(&self) -> io::Result<(Box<dyn Duplex>, SocketAddr)> {
         match self {
@@ -73,7 +80,7 @@ impl ServerListener {
             #[cfg(unix)]
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Box::new(stream), (Ipv4Addr::LOCALHOST, 0).into()))
+                Ok((Box::new(stream), (std::net::Ipv4Addr::LOCALHOST, 0).into()))
             }
         }
     }
