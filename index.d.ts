@@ -37,6 +37,14 @@ export interface Config {
   browserEndpoint?: string
   /** Same as `browserEndpoint` */
   cdpEndpoint?: string
+  /** Header NAME=VALUE for connecting to that browser; can be repeated */
+  browserHeader?: string[]
+  /** Same as `browserHeader` */
+  browserHeaders?: string[]
+  /** Same as `browserHeader` */
+  cdpHeader?: string[]
+  /** Same as `browserHeader` */
+  cdpHeaders?: string[]
   /** Folder for downloads */
   downloadPath?: string
   /** Viewport size, such as 1280x720 */

@@ -1,60 +1,12 @@
 // --browser-endpoint: a browser that another program has started and that outlives the server.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { HEADLESS_SHELL } from '../support/delayed-browser.mjs'
-import { allEnded, descendants, isAlive, readProcess } from '../support/processes.mjs'
+import { descendants, isAlive } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { freePort } from '../support/ports.mjs'
+import { startBrowser } from '../support/running-browser.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
-
-/** Starts a browser that ends with the test. */
-async function startBrowser(t) {
-  const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
-  const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const quiet = [
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync'
-  ]
-  const args = [
-    '--remote-debugging-port=0',
-    `--user-data-dir=${profile}`,
-    ...sandbox,
-    ...quiet,
-    'about:blank'
-  ]
-  const child = spawn(HEADLESS_SHELL, args, { stdio: 'ignore' })
-  const ended = new Promise((resolve) => child.on('close', resolve))
-  t.after(async () => {
-    const below = descendants(/** @type {number} */ (child.pid))
-    child.kill('SIGKILL')
-    await ended
-    await allEnded(below)
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
-  })
-  const file = join(profile, 'DevToolsActivePort')
-  const [port, path] = await until(
-    () => existsSync(file) && /^(\d+)\n(\/\S+)/.exec(readFileSync(file, 'utf8'))?.slice(1),
-    'the port of the browser'
-  )
-  const origin = `http://127.0.0.1:${port}`
-  /** Returns the pages that the browser lists. @returns {Promise<{ url: string }[]>} */
-  const pages = async () =>
-    (await (await fetch(`${origin}/json/list`)).json()).filter(({ type }) => type === 'page')
-  return {
-    child,
-    pages,
-    http: origin,
-    ws: `ws://127.0.0.1:${port}${path}`,
-    process: readProcess(/** @type {number} */ (child.pid))
-  }
-}
 
 const attach = (t, endpoint) => startServer(t, ['--browser-endpoint', endpoint], { browser: false })
 

@@ -244,6 +244,12 @@ describe('settings', { timeout: 60_000 }, () => {
       ['--allow-private-network', 'false', '--upstream', 'peer'],
       /network rules cannot be enforced in/
     ],
+    [['--browser-header', 'a=b'], /`--browser-header` needs `--browser-endpoint`/],
+    [
+      ['--browser-header', 'correct-horse', '--browser-endpoint', 'ws://127.0.0.1:1'],
+      /must be a list of headers, such as `Authorization=Bearer TOKEN`, but it is `…`/
+    ],
+    [['--browser-endpoint', 'ftp://a.test?token=b'], /but it is `ftp:\/\/a\.test\?…`/],
     [['--allowed-domains', 'http://a.example'], /list of domains/],
     [['--browser-arg', '--proxy-server=http://127.0.0.1:1'], /--allow-private-network/],
     [['--proxy-server', 'https://127.0.0.1:1'], /--allow-private-network/],

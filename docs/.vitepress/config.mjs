@@ -50,6 +50,7 @@ export default defineConfig({
           page('Operating a server', '/operations'),
           page('Reverse proxies', '/reverse-proxy'),
           page('Containers', '/docker'),
+          page('Remote browsers', '/remote-browsers'),
           page('Platforms', '/platforms'),
           page('Upstream servers', '/upstream')
         ]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::screen::Screen;
 use super::{FAILED, OK};
-use crate::config::{BrowserKind, Config, display_present};
+use crate::config::{BrowserKind, Config, display_present, redacted_endpoint};
 use crate::engine::install::{self, InstalledBrowser, browsers_folder, find};
 use crate::store::{self, Fault, RecordLocation};
 
@@ -118,7 +118,7 @@ async fn browser(
         return check(
             name,
             CheckState::Fine,
-            &format!("attaches to {endpoint} (not checked)"),
+            &format!("attaches to {} (not checked)", redacted_endpoint(endpoint)),
             None,
         );
     }

@@ -180,6 +180,13 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             return refuse("browser-endpoint", "pool-max-browsers", RUNS);
         }
     }
+    if !config.browser_headers.is_empty() && config.browser_endpoint.is_none() {
+        return Err(ConfigError::Needs {
+            origin: origin("browser-header"),
+            needed: "browser-endpoint",
+            why: "there is no browser to connect to",
+        });
+    }
     if config.user_data_dir.is_some() && config.pool.max_browsers > 1 {
         return refuse("user-data-dir", "pool-max-browsers", "only one browser can use a profile");
     }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::error::ConfigError;
 use super::options::{self, ConfigOption};
 use super::origin::Origin;
-use super::value::Medium;
+use super::redacted_endpoint;
+use super::value::{Kind, Medium};
 
 /// One option with a checked value.
 #[derive(Debug, Clone)]
@@ -52,8 +53,7 @@ impl Setting {
             Some(value) => Self::new(option, negate(value, negated), origin),
             None => Err(ConfigError::InvalidValue {
                 origin,
-                // Only an empty token is rejected, so the message contains no part of a token.
-                value: text.to_owned(),
+                value: shown(option, text.to_owned()),
                 allowed: option.kind.allowed(),
             }),
         }
@@ -69,10 +69,19 @@ impl Setting {
             Some(value) => Self::new(option, negate(value, negated), origin),
             None => Err(ConfigError::InvalidValue {
                 origin,
-                value: value.to_string(),
+                value: shown(option, value.to_string()),
                 allowed: option.kind.allowed(),
             }),
         }
+    }
+}
+
+/// Returns a rejected value as messages show it.
+fn shown(option: &ConfigOption, value: String) -> String {
+    match option.kind {
+        _ if option.is_secret && !value.trim().is_empty() => "…".to_owned(),
+        Kind::Url(_) => redacted_endpoint(&value),
+        _ => value,
     }
 }
 

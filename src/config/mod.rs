@@ -43,7 +43,7 @@ pub use self::types::{
     ImageResponses, LogDestination, LogFormat, LogLevel, Masked, Responses, Retention,
     SnapshotMode, Transport, UpstreamTransport, Viewport,
 };
-pub use self::value::{Kind, network};
+pub use self::value::{Kind, header, network};
 
 /// A wait without a limit: a hundred years, which can be added to the current time without
 /// overflow.
@@ -83,6 +83,8 @@ pub struct Config {
     pub isolated: bool,
     /// A running browser to attach to instead of launching one.
     pub browser_endpoint: Option<String>,
+    /// Headers of the requests that connect to it (`NAME=VALUE`).
+    pub browser_headers: Vec<String>,
     pub download_path: Option<PathBuf>,
     pub context: ContextConfig,
 
@@ -253,6 +255,16 @@ pub fn redacted_proxy(server: &str) -> String {
     format!("{scheme}{separator}{}", &rest[at + 1..])
 }
 
+/// The address of a browser without its credentials and its query, which may contain a token.
+pub fn redacted_endpoint(endpoint: &str) -> String {
+    let mut shown = redacted_proxy(endpoint);
+    if let Some(end) = shown.find(['?', '#']) {
+        shown.truncate(end);
+        shown.push_str("?…");
+    }
+    shown
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolConfig {
@@ -377,6 +389,7 @@ impl Default for Config {
             user_data_dir: None,
             isolated: false,
             browser_endpoint: None,
+            browser_headers: Vec::new(),
             download_path: None,
             context: ContextConfig::default(),
             session_timeout: Duration::from_millis(300_000),

@@ -191,6 +191,8 @@ const LOG: &str = "Logging";
 pub(super) const CONFIG: &str = "config";
 
 const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: ItemKind::Text };
+/// A value contains spaces and commas, so the environment has one header per line.
+const HEADERS: Kind = Kind::List { flag: None, environment: '\n', item: ItemKind::Header };
 const FILES: Kind = Kind::List { flag: None, environment: ',', item: ItemKind::File };
 const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Text };
 const DOMAINS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Domain };
@@ -307,6 +309,15 @@ pub static OPTIONS: &[ConfigOption] = &[
         "Attach to a running browser instead of launching one",
     )
     .aliases(&["cdp-endpoint"]),
+    row(
+        BROWSER,
+        "browser-header",
+        "browserHeaders",
+        HEADERS,
+        "Header NAME=VALUE for connecting to that browser; can be repeated",
+    )
+    .aliases(&["browser-headers", "cdp-header", "cdp-headers"])
+    .secret(),
     row(BROWSER, "download-path", "downloadPath", Kind::Path, "Folder for downloads")
         .nested("browser.downloadPath"),
     row(
@@ -930,8 +941,6 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("logging.destination"),
     row(LOG, "log-file", "log.file", Kind::Path, "File for the log, instead of stderr")
         .nested("logging.file"),
-    ConfigOption::refused("cdp-header", Kind::Text, "`--browser-endpoint` sends no headers")
-        .aliases(&["cdp-headers"]),
     ConfigOption::refused(
         "cdp-timeout",
         Kind::Text,

@@ -23,7 +23,7 @@ const KEYS: &[(&str, PlaywrightKey)] = &[
     ("browser.isolated", Same("isolated")),
     ("browser.userDataDir", Same("user-data-dir")),
     ("browser.cdpEndpoint", Same("browser-endpoint")),
-    ("browser.cdpHeaders", Refused("`--browser-endpoint` sends no headers")),
+    ("browser.cdpHeaders", Refused("write a list of `NAME=VALUE` into `browserHeader`")),
     ("browser.cdpTimeout", Refused("the limit for connecting to a browser is fixed")),
     ("browser.remoteEndpoint", Refused(NO_PROCESS)),
     ("browser.initPage", Refused("it needs a Playwright process: use `initScript`")),

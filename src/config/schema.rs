@@ -112,7 +112,11 @@ fn kind(kind: &Kind) -> Value {
         Kind::List { item, .. } => {
             let item = match item {
                 ItemKind::Choice(names) => json!({"enum": names}),
-                ItemKind::Text | ItemKind::File | ItemKind::Domain | ItemKind::Network => {
+                ItemKind::Text
+                | ItemKind::File
+                | ItemKind::Domain
+                | ItemKind::Network
+                | ItemKind::Header => {
                     json!({"type": "string"})
                 }
             };

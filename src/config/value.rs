@@ -3,6 +3,7 @@
 
 use std::{ops::RangeInclusive, path::Path};
 
+use hyper::http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -64,6 +65,8 @@ pub enum ItemKind {
     /// An IP address, or a network such as `10.0.0.0/8`.
     Network,
     Choice(&'static [&'static str]),
+    /// `NAME=VALUE` or `NAME: VALUE`, a header of an HTTP request.
+    Header,
 }
 
 /// The source of a text, which determines how lists are split.
@@ -137,6 +140,7 @@ impl Kind {
                     ItemKind::File => is_file(value),
                     ItemKind::Domain => value.as_str().is_some_and(is_domain),
                     ItemKind::Network => value.as_str().is_some_and(|text| network(text).is_some()),
+                    ItemKind::Header => value.as_str().is_some_and(|text| header(text).is_some()),
                     ItemKind::Choice(names) => {
                         value.as_str().is_some_and(|name| names.contains(&name))
                     }
@@ -178,6 +182,9 @@ impl Kind {
             }
             Self::List { item: ItemKind::Network, .. } => {
                 "a list of IP addresses and networks, such as `10.0.0.1` or `10.0.0.0/8`".to_owned()
+            }
+            Self::List { item: ItemKind::Header, .. } => {
+                "a list of headers, such as `Authorization=Bearer TOKEN`".to_owned()
             }
             Self::List { item: ItemKind::Choice(names), .. } => format!("a list of {}", choice(names)),
         }
@@ -255,6 +262,15 @@ fn is_host_name(name: &str) -> bool {
 pub fn network(text: &str) -> Option<ipnet::IpNet> {
     let text = text.trim();
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(ipnet::IpNet::from))
+}
+
+/// Parses `NAME=VALUE` or `NAME: VALUE`. A name contains neither character.
+pub fn header(text: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = text.split_once(['=', ':'])?;
+    let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
+    let mut value = HeaderValue::from_str(value.trim()).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
 }
 
 /// Returns the path without a trailing slash; `None` if it is not the path of a URL without

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::{
     EngineError, EngineResult,
-    connection::BrowserConnection,
+    connection::{BrowserAddress, BrowserConnection},
     install,
     network_policy::{Egress, Gateway},
     process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
@@ -21,7 +21,7 @@ use super::{
     emulation::{SCREEN, WindowMode},
     switches,
 };
-use crate::config::{Config, display_present};
+use crate::config::{Config, display_present, redacted_endpoint};
 
 /// The connection to a browser and, if Troupe started it, its process.
 pub(super) struct ChromiumProcess {
@@ -73,19 +73,21 @@ impl Transport {
     }
 }
 
-/// Connects to a running browser. `endpoint` is a WebSocket URL, or an `http://host:port` that
-/// returns one.
-pub(super) async fn attach(endpoint: &str) -> EngineResult<ChromiumProcess> {
-    let failed = |reason: String| EngineError::Launch {
-        reason: format!("no browser responds at `{endpoint}`: {reason}"),
-        suggestion: Some("start one with --remote-debugging-port=9222 and pass its address".into()),
-    };
-    let url = if endpoint.starts_with("http") {
-        super::super::connection::debugger_url(endpoint).await.map_err(failed)?
-    } else {
-        endpoint.to_owned()
-    };
-    let connection = BrowserConnection::connect(&url).await.map_err(failed)?;
+/// Connects to the running browser at `endpoint`: a WebSocket URL, or an HTTP URL whose
+/// `/json/version` names one.
+pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<ChromiumProcess> {
+    let connect =
+        async { BrowserConnection::connect(BrowserAddress::new(endpoint, headers)?).await };
+    let connection = connect.await.map_err(|failure| EngineError::Launch {
+        reason: format!(
+            "no browser responds at `{}`: {}",
+            redacted_endpoint(endpoint),
+            failure.reason
+        ),
+        suggestion: Some(failure.suggestion.unwrap_or_else(|| {
+            "start one with --remote-debugging-port=9222 and pass its address".to_owned()
+        })),
+    })?;
     let ending = BrowserShutdown::of_connection(connection.closed());
     let downloads = std::env::temp_dir();
     let stderr = Stderr::default();
@@ -226,9 +228,10 @@ async fn connect_websocket(running: &RunningBrowser) -> EngineResult<BrowserConn
         Ok(address) => address,
         Err(reason) => return Err(launch_error(stderr, ending.exited(), &reason).await),
     };
-    let connection = match BrowserConnection::connect(&address).await {
+    let connect = async { BrowserConnection::connect(BrowserAddress::new(&address, &[])?).await };
+    let connection = match connect.await {
         Ok(connection) => connection,
-        Err(reason) => return Err(launch_error(stderr, ending.exited(), &reason).await),
+        Err(failure) => return Err(launch_error(stderr, ending.exited(), &failure.reason).await),
     };
     running.close_on_exit(&connection);
     Ok(connection)

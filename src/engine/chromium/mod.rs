@@ -53,7 +53,7 @@ impl Chromium {
 impl Engine for Chromium {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
         let process = match &self.config.browser_endpoint {
-            Some(endpoint) => launch::attach(endpoint).await?,
+            Some(endpoint) => launch::attach(endpoint, &self.config.browser_headers).await?,
             None => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)

@@ -7,6 +7,7 @@
 //! order in which they were read and before any later response. So a caller that awaits a response
 //! sees the effects of all earlier events.
 
+mod address;
 mod json;
 mod pipe;
 mod websocket;
@@ -28,10 +29,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::offload;
 
+pub use address::{AttachFailure, BrowserAddress};
 pub use json::{read_json, repair_json};
 #[cfg(unix)]
 pub use pipe::PipeEnds;
-pub use websocket::debugger_url;
 
 /// Why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -15,16 +15,17 @@ use tokio::{
     sync::mpsc,
 };
 use tokio_tungstenite::{
-    WebSocketStream, client_async_with_config,
+    MaybeTlsStream, WebSocketStream, client_async_tls_with_config,
     tungstenite::{Error, Message, protocol::WebSocketConfig},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{BrowserConnection, ConnectionError, MessageSink};
+use super::{AttachFailure, BrowserAddress, BrowserConnection, ConnectionError, MessageSink};
 
 /// Maximum number of messages that wait to be written. More means that the browser hangs.
 const QUEUE_SIZE: usize = 8192;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Hosted browsers start when a client connects.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A TCP connection that acknowledges data at once. A browser that writes a message in several
 /// pieces waits for the acknowledgment (Nagle's algorithm), which the system delays by 40 ms.
@@ -81,28 +82,27 @@ impl MessageSink for WebSocketSink {
 }
 
 impl BrowserConnection {
-    /// Connects to `url` (`ws://…`) within ten seconds.
-    pub async fn connect(url: &str) -> Result<Self, String> {
+    /// Connects to a WebSocket, or to the one that an HTTP endpoint names.
+    pub async fn connect(address: BrowserAddress) -> Result<Self, AttachFailure> {
         // Screenshots of whole pages exceed the default of 64 MiB for a message.
         let config = WebSocketConfig::default()
             .max_message_size(Some(1 << 30))
             .max_frame_size(Some(1 << 30));
-        let parsed = url::Url::parse(url).map_err(|error| error.to_string())?;
-        if parsed.scheme() != "ws" {
-            return Err(format!("`{}:` is not supported, only `ws:`", parsed.scheme()));
-        }
-        let host = parsed.host_str().ok_or("the URL has no host")?.trim_matches(['[', ']']);
-        let port = parsed.port_or_known_default().ok_or("the URL has no port")?;
+        let address = address.resolve(CONNECT_TIMEOUT).await?;
+        let request = address.upgrade_request()?;
+        let io = |error: io::Error| AttachFailure::new(error.to_string());
         let connect = async {
-            let stream =
-                TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
-            stream.set_nodelay(true).map_err(|error| error.to_string())?;
-            let socket = client_async_with_config(url, QuickAckStream(stream), Some(config)).await;
-            socket.map_err(|error| error.to_string())
+            let stream = TcpStream::connect(address.host_and_port()?).await.map_err(io)?;
+            stream.set_nodelay(true).map_err(io)?;
+            let stream = QuickAckStream(stream);
+            client_async_tls_with_config(request, stream, Some(config), None)
+                .await
+                .map_err(AttachFailure::handshake)
         };
-        let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, connect)
+        let seconds = CONNECT_TIMEOUT.as_secs();
+        let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(connect))
             .await
-            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))??;
+            .map_err(|_| AttachFailure::new(format!("no connection within {seconds} s")))??;
         let closed = CancellationToken::new();
         let (queue, outgoing) = mpsc::channel(QUEUE_SIZE);
         let connection = Self::new(Box::new(WebSocketSink { queue }), closed.clone());
@@ -112,7 +112,7 @@ impl BrowserConnection {
 }
 
 async fn run_connection(
-    socket: WebSocketStream<QuickAckStream>,
+    socket: WebSocketStream<MaybeTlsStream<QuickAckStream>>,
     mut outgoing: mpsc::Receiver<Vec<u8>>,
     connection: BrowserConnection,
     closed: CancellationToken,
@@ -143,43 +143,4 @@ async fn run_connection(
         () = closed.cancelled() => {}
     }
     connection.close();
-}
-
-/// Returns the WebSocket URL of a DevTools HTTP endpoint (`http://host:9222`).
-pub async fn debugger_url(endpoint: &str) -> Result<String, String> {
-    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-
-    let url = url::Url::parse(endpoint).map_err(|error| error.to_string())?;
-    let host = url.host_str().ok_or("the URL has no host")?;
-    let port = url.port_or_known_default().ok_or("the URL has no port")?;
-    // One small request does not justify an HTTP client. Chrome supports only HTTP/1.1 and keeps
-    // the connection open.
-    let ask = async {
-        let mut stream = BufReader::new(TcpStream::connect((host, port)).await?);
-        let request = format!(
-            "GET /json/version HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
-        );
-        stream.write_all(request.as_bytes()).await?;
-        let mut length = 0;
-        let mut header = String::new();
-        while stream.read_line(&mut header).await? > 0 && !header.trim().is_empty() {
-            if let Some((name, value)) = header.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            header.clear();
-        }
-        let mut body = vec![0; usize::min(length, 1 << 20)];
-        stream.read_exact(&mut body).await?;
-        Ok::<_, std::io::Error>(body)
-    };
-    let body = tokio::time::timeout(CONNECT_TIMEOUT, ask)
-        .await
-        .map_err(|_| "no response".to_owned())?
-        .map_err(|error| error.to_string())?;
-    serde_json::from_slice::<serde_json::Value>(&body)
-        .ok()
-        .and_then(|version| version["webSocketDebuggerUrl"].as_str().map(str::to_owned))
-        .ok_or_else(|| "the endpoint does not support the DevTools protocol".to_owned())
 }

@@ -6,10 +6,10 @@ use tokio::process::Command;
 
 use super::{preferences, startup_cache::StartupCache};
 use crate::{
-    config::{Config, display_present},
+    config::{Config, display_present, redacted_endpoint},
     engine::{
         EngineError, EngineResult,
-        connection::BrowserConnection,
+        connection::{AttachFailure, BrowserAddress, BrowserConnection},
         install,
         network_policy::{Egress, Gateway},
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
@@ -32,15 +32,18 @@ pub(super) struct FirefoxProcess {
     pub startup: Option<StartupCache>,
 }
 
-/// Connects to a running browser (`ws://host:port`).
-pub(super) async fn attach(endpoint: &str) -> EngineResult<FirefoxProcess> {
-    let address = endpoint.replacen("http://", "ws://", 1);
-    let connection = connect(&address).await.map_err(|reason| EngineError::Launch {
-        reason: format!("cannot connect to Firefox at `{endpoint}`: {reason}"),
-        suggestion: Some(
-            "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
-                .into(),
+/// Connects to the running browser at `endpoint`, such as `ws://host:port`.
+pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<FirefoxProcess> {
+    let connection = connect(endpoint, headers).await.map_err(|failure| EngineError::Launch {
+        reason: format!(
+            "cannot connect to Firefox at `{}`: {}",
+            redacted_endpoint(endpoint),
+            failure.reason
         ),
+        suggestion: Some(failure.suggestion.unwrap_or_else(|| {
+            "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
+                .to_owned()
+        })),
     })?;
     let ending = BrowserShutdown::of_connection(connection.closed());
     Ok(FirefoxProcess {
@@ -53,12 +56,9 @@ pub(super) async fn attach(endpoint: &str) -> EngineResult<FirefoxProcess> {
     })
 }
 
-async fn connect(address: &str) -> Result<BrowserConnection, String> {
-    let address = address.trim_end_matches('/');
-    if address.ends_with("/session") {
-        return BrowserConnection::connect(address).await;
-    }
-    BrowserConnection::connect(&format!("{address}/session")).await
+async fn connect(address: &str, headers: &[String]) -> Result<BrowserConnection, AttachFailure> {
+    let address = BrowserAddress::new(address, headers)?.into_websocket().with_segment("session");
+    BrowserConnection::connect(address).await
 }
 
 /// Starts the configured browser.
@@ -137,8 +137,9 @@ async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<Fire
         .address(LISTENING)
         .await
         .map_err(|reason| launch_error(&running.stderr, &reason))?;
-    let connection =
-        connect(&address).await.map_err(|reason| launch_error(&running.stderr, &reason))?;
+    let connection = connect(&address, &[])
+        .await
+        .map_err(|failure| launch_error(&running.stderr, &failure.reason))?;
     running.close_on_exit(&connection);
     let RunningBrowser { pid, ending, .. } = running;
     Ok(FirefoxProcess { connection, pid, ending, downloads, gateway: None, startup: None })

@@ -64,7 +64,7 @@ impl Firefox {
 impl Engine for Firefox {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
         let process = match &self.config.browser_endpoint {
-            Some(endpoint) => launch::attach(endpoint).await?,
+            Some(endpoint) => launch::attach(endpoint, &self.config.browser_headers).await?,
             None => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)

@@ -1,0 +1,224 @@
+//! The address of a running browser, and the headers of the requests to it.
+
+use std::{error::Error as StdError, io, time::Duration};
+
+use serde::Deserialize;
+use tokio_tungstenite::tungstenite::{
+    Error,
+    client::IntoClientRequest,
+    handshake::client::Request,
+    http::{HeaderMap, HeaderValue, StatusCode, header::AUTHORIZATION},
+};
+use url::Url;
+
+use crate::config;
+
+/// Maximum size of the description of a browser (`/json/version`).
+const MAX_DESCRIPTION: usize = 1 << 20;
+
+/// The address of a running browser: a WebSocket URL, or the HTTP URL of a DevTools endpoint.
+pub struct BrowserAddress {
+    url: Url,
+    headers: HeaderMap,
+}
+
+/// Why there is no connection. Neither text contains a token of the URL or a header.
+#[derive(Debug)]
+pub struct AttachFailure {
+    pub reason: String,
+    pub suggestion: Option<String>,
+}
+
+impl AttachFailure {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), suggestion: None }
+    }
+
+    fn status(status: StatusCode) -> Self {
+        let suggestion = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+            .then(|| "pass its token in the URL, or a header with --browser-header".to_owned());
+        Self { reason: format!("it responds with {status}"), suggestion }
+    }
+
+    pub(super) fn handshake(error: Error) -> Self {
+        match error {
+            Error::Http(response) => Self::status(response.status()),
+            error => Self::certificate(&error).unwrap_or_else(|| Self::new(error.to_string())),
+        }
+    }
+
+    fn request(error: reqwest::Error) -> Self {
+        // The URL may contain a token.
+        let error = error.without_url();
+        Self::certificate(&error).unwrap_or_else(|| {
+            let cause = causes(&error).last().map(ToString::to_string);
+            Self::new(cause.unwrap_or_else(|| error.to_string()))
+        })
+    }
+
+    fn certificate(error: &(dyn StdError + 'static)) -> Option<Self> {
+        let tls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
+        let rustls::Error::InvalidCertificate(_) = tls else { return None };
+        Some(Self {
+            reason: format!("its certificate is not trusted: {tls}"),
+            suggestion: Some(
+                "set SSL_CERT_FILE to the certificates of your own certificate authority".into(),
+            ),
+        })
+    }
+}
+
+/// Returns `error` and its causes, the innermost last.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        // The source of an `io::Error` skips the error that it wraps.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|wrapped| wrapped as &(dyn StdError + 'static)).or_else(|| error.source())
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BrowserDescription {
+    web_socket_debugger_url: String,
+}
+
+impl BrowserAddress {
+    /// Parses `url` and `headers` (`NAME=VALUE`). A user name and a password in the URL become an
+    /// `Authorization` header.
+    pub fn new(url: &str, headers: &[String]) -> Result<Self, AttachFailure> {
+        let mut url = parse(url)?;
+        let mut own = HeaderMap::new();
+        if !url.username().is_empty() || url.password().is_some() {
+            own.extend(basic_authorization(&url).map(|value| (AUTHORIZATION, value)));
+            let _ = (url.set_username(""), url.set_password(None));
+        }
+        for (name, value) in headers.iter().filter_map(|text| config::header(text)) {
+            own.insert(name, value);
+        }
+        Ok(Self { url, headers: own })
+    }
+
+    /// Appends `segment` to the path, if the path does not end with it.
+    pub fn with_segment(mut self, segment: &str) -> Self {
+        let path = self.url.path().trim_end_matches('/');
+        if path.rsplit('/').next() != Some(segment) {
+            let path = format!("{path}/{segment}");
+            self.url.set_path(&path);
+        }
+        self
+    }
+
+    /// Replaces `http:` by `ws:`, and `https:` by `wss:`.
+    pub fn into_websocket(mut self) -> Self {
+        let scheme = if self.is_encrypted() { "wss" } else { "ws" };
+        let _ = self.url.set_scheme(scheme);
+        self
+    }
+
+    /// Returns the address of the browser's WebSocket. An HTTP endpoint is asked for it.
+    pub async fn resolve(self, timeout: Duration) -> Result<Self, AttachFailure> {
+        if matches!(self.url.scheme(), "ws" | "wss") {
+            return Ok(self);
+        }
+        let description = async {
+            let body = self.read_description().await?;
+            serde_json::from_slice::<BrowserDescription>(&body).map_err(|_| {
+                AttachFailure::new("the endpoint does not support the DevTools protocol")
+            })
+        };
+        let description = tokio::time::timeout(timeout, description)
+            .await
+            .map_err(|_| AttachFailure::new(format!("no response in {} s", timeout.as_secs())))??;
+        let mut url = parse(&description.web_socket_debugger_url)?;
+        // Behind a TLS proxy, the browser does not know the address by which it is reached.
+        if self.is_encrypted() && url.scheme() != "wss" {
+            let _ = url.set_scheme("wss");
+            url.set_host(self.url.host_str())
+                .and_then(|()| {
+                    url.set_port(self.url.port()).map_err(|()| url::ParseError::InvalidPort)
+                })
+                .map_err(|error| AttachFailure::new(error.to_string()))?;
+        }
+        if url.query().is_none() {
+            url.set_query(self.url.query());
+        }
+        Ok(Self { url, headers: self.headers })
+    }
+
+    async fn read_description(&self) -> Result<Vec<u8>, AttachFailure> {
+        let mut url = self.url.clone();
+        let path = url.path().trim_end_matches('/');
+        if !path.ends_with("/json/version") {
+            let path = format!("{path}/json/version");
+            url.set_path(&path);
+        }
+        prepare_tls();
+        // A redirect could pass the headers to another host.
+        let redirects = reqwest::redirect::Policy::none();
+        let client = reqwest::Client::builder().no_proxy().redirect(redirects).build();
+        let request = client.map_err(AttachFailure::request)?.get(url);
+        let sent = request.headers(self.headers.clone()).send().await;
+        let mut response = sent.map_err(AttachFailure::request)?;
+        if !response.status().is_success() {
+            return Err(AttachFailure::status(response.status()));
+        }
+        let mut body = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(AttachFailure::request)? {
+            body.extend_from_slice(&part);
+            if body.len() > MAX_DESCRIPTION {
+                return Err(AttachFailure::new("its response to /json/version is too long"));
+            }
+        }
+        Ok(body)
+    }
+
+    /// Returns the request that opens the WebSocket.
+    pub(super) fn upgrade_request(&self) -> Result<Request, AttachFailure> {
+        if self.is_encrypted() {
+            prepare_tls();
+        }
+        let request = self.url.as_str().into_client_request();
+        let mut request = request.map_err(AttachFailure::handshake)?;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        Ok(request)
+    }
+
+    /// Returns the host and the port. An IPv6 address has no brackets.
+    pub(super) fn host_and_port(&self) -> Result<(&str, u16), AttachFailure> {
+        let host = self.url.host_str().map(|host| host.trim_matches(['[', ']']));
+        host.zip(self.url.port_or_known_default())
+            .ok_or_else(|| AttachFailure::new("the URL has no host"))
+    }
+
+    fn is_encrypted(&self) -> bool {
+        matches!(self.url.scheme(), "https" | "wss")
+    }
+}
+
+/// Installs the cryptography of TLS, which reqwest needs even for `http:`.
+fn prepare_tls() {
+    // Fails if it is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+fn parse(url: &str) -> Result<Url, AttachFailure> {
+    Url::parse(url).map_err(|error| AttachFailure::new(error.to_string()))
+}
+
+fn basic_authorization(url: &Url) -> Option<HeaderValue> {
+    use base64::{Engine, prelude::BASE64_STANDARD};
+    use percent_encoding::percent_decode_str;
+
+    let mut credentials: Vec<u8> = percent_decode_str(url.username()).collect();
+    credentials.push(b':');
+    credentials.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let text = format!("Basic {}", BASE64_STANDARD.encode(credentials));
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
