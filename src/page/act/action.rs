@@ -2,6 +2,7 @@
 //! the effects afterwards.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     config::AfterAction,
@@ -105,14 +106,9 @@ impl Page {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
                 AfterAction::Changes => {
-                    let again = before.clone().filter(|_| done.settled.requested);
-                    let Changes { earlier, made } = self.changes_since(before, seen).await;
-                    (done.changes, done.earlier_changes) = (made, earlier);
-                    if let Some(before) = again
-                        && self.renders_later(before.read_at, done.changes.is_some()).await
-                    {
-                        done.changes = self.changes_since(Some(before), None).await.made;
-                    }
+                    let requested = done.settled.requested;
+                    let changes = self.rendered_changes(before, seen, requested);
+                    (done.changes, done.earlier_changes) = Box::pin(changes).await;
                 }
                 AfterAction::Snapshot => {
                     done.snapshot = self.snapshot(&SnapshotOptions::default()).await.ok()
@@ -122,6 +118,24 @@ impl Page {
         let _ = self.within(self.config.timeout_settle, look).await;
         self.snapshot_cache.forget_heard();
         Ok(done)
+    }
+
+    /// Returns the changes by the action, and those before it. If the action `requested` something,
+    /// waits until the page has rendered it.
+    async fn rendered_changes(
+        &self,
+        before: Option<Before>,
+        seen: Option<Value>,
+        requested: bool,
+    ) -> (Option<String>, Option<String>) {
+        let again = before.clone().filter(|_| requested);
+        let Changes { earlier, mut made } = self.changes_since(before, seen).await;
+        if let Some(before) = again
+            && self.renders_later(before.read_at, made.is_some()).await
+        {
+            made = self.changes_since(Some(before), None).await.made;
+        }
+        (made, earlier)
     }
 
     /// Runs `work`, and waits for its effects on the page.
