@@ -267,4 +267,4 @@ const FOREIGN = [
   '--caps'
 ]
 /** Names in capitals that are no error codes. */
-const VARIABLES = /^((TROUPE|PLAYWRIGHT|API|SHOP)_|ELEMENT_NOT_INTERACTIVE$)/
+const VARIABLES = /^((TROUPE|PLAYWRIGHT|API|SHOP)_|SSL_CERT_FILE$|HTTPS_PROXY$|ELEMENT_NOT_INTERACTIVE$)/
