@@ -199,10 +199,12 @@ fn application() -> Clap {
         Clap::new("troupe")
             .version(env!("CARGO_PKG_VERSION"))
             .about("Browser automation for AI agents: an MCP server on stdio, with many isolated sessions")
-            .after_help(
-                "Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
+            .after_help(format!(
+                "Commands that drive a page: {}. `troupe COMMAND --help` shows an example of each. They run in the daemon.\n\n\
+                 Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
                  (maxSessions). The command line overrides the environment, and the environment overrides the file.",
-            )
+                super::commands::arguments::rows().map(|(_, row)| row.name).collect::<Vec<_>>().join(", "),
+            ))
             .bin_name("troupe")
             .no_binary_name(true)
             .disable_help_subcommand(true)

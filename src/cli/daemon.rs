@@ -1,20 +1,25 @@
 //! The daemon of the command line: starts it, stops it, and is it (`troupe daemon serve`).
 
-use std::fs::{self, OpenOptions};
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::Duration;
+use std::{
+    fs::{self, OpenOptions},
+    path::PathBuf,
+    process::Stdio,
+    time::Duration,
+};
 
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::screen::Screen;
-use super::{FAILED, OK, logging, misused, report};
-use crate::config::{Config, LogConfig, Transport, one_line, version};
-use crate::error::{ErrorCode, Result, TroupeError};
-use crate::policy::vault::Vault;
-use crate::transport::{DaemonClient, DaemonFolder, Endpoint};
+use super::{FAILED, OK, logging, misused, report, screen::Screen};
+use crate::{
+    config::{Config, LogConfig, Transport, one_line, version},
+    error::{ErrorCode, Result, TroupeError},
+    policy::vault::Vault,
+    transport::{DaemonClient, DaemonFolder, Endpoint},
+};
 
 /// Timeout for the start of a daemon.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -181,7 +186,7 @@ pub(super) async fn connect(
     })
 }
 
-/// Whether the version `found` is before `own`.
+/// Returns whether the version `found` is before `own`.
 fn is_older(found: &str, own: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
         let release = version.split(['-', '+']).next().unwrap_or_default();
@@ -256,8 +261,10 @@ async fn end(folder: &DaemonFolder) -> Result<bool> {
 
 #[cfg(unix)]
 fn terminate(pid: u32) -> Result<()> {
-    use nix::sys::signal::{Signal, kill};
-    use nix::unistd::Pid;
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
     // The daemon holds its lock, so the process id is still its own.
     let pid = Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX));
     match kill(pid, Signal::SIGTERM) {

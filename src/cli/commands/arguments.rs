@@ -1,8 +1,6 @@
 //! Makes clap's commands from the rows of tools, and a call from clap's matches.
 
-use std::io::Read;
-use std::path::Path;
-use std::time::Duration;
+use std::{io::Read, path::Path, time::Duration};
 
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use heck::ToKebabCase;

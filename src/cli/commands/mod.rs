@@ -7,21 +7,26 @@ pub(super) mod arguments;
 mod names;
 mod output;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use self::arguments::PageCommand;
-use self::names::{NamedSession, SessionNames};
-use self::output::Printer;
-use super::daemon::{self, Launcher};
-use super::screen::Screen;
-use super::{OK, STOPPED};
-use crate::error::{ErrorCode, Result, TroupeError};
-use crate::tools::{LifecycleEffect, Registry};
-use crate::transport::{DaemonClient, DaemonFolder, DaemonResult};
+use self::{
+    arguments::PageCommand,
+    names::{NamedSession, SessionNames},
+    output::Printer,
+};
+use super::{
+    OK, STOPPED,
+    daemon::{self, Launcher},
+    screen::Screen,
+};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    tools::{LifecycleEffect, Registry},
+    transport::{DaemonClient, DaemonFolder, DaemonResult},
+};
 
 /// The deadline of a command without `--timeout`.
 const DEADLINE: Duration = Duration::from_secs(180);

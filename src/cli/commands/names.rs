@@ -1,16 +1,20 @@
 //! The names of sessions. Each is a file that contains the id of its session.
 
-use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
 
 use sha2::{Digest, Sha256};
 
 use super::Caller;
-use crate::error::{ErrorCode, Result, TroupeError};
-use crate::private;
-use crate::transport::DaemonFolder;
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    private,
+    transport::DaemonFolder,
+};
 
 /// Maximum length of a name.
 const MAX_NAME: usize = 64;

@@ -1,20 +1,22 @@
 //! Prints results: short ones on stdout, long ones in files of the caller.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Write},
+    path::{Path, PathBuf},
+};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use super::arguments::PageCommand;
-use super::names::SessionNames;
-use crate::config::one_line;
-use crate::error::{ErrorCode, Result, TroupeError};
-use crate::server::without_boundaries;
-use crate::tools::Registry;
-use crate::transport::DaemonResult;
+use super::{arguments::PageCommand, names::SessionNames};
+use crate::{
+    config::one_line,
+    error::{ErrorCode, Result, TroupeError},
+    server::without_boundaries,
+    tools::Registry,
+    transport::DaemonResult,
+};
 
 /// The folder for files in the working directory of the caller.
 const FOLDER: &str = ".troupe";
