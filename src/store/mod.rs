@@ -1,12 +1,12 @@
 //! The record: every call and its answer, and the saved state of sessions, in an SQLite file. Uses
 //! `config` and `error`.
 //!
-//! A single write runs on the caller's thread, concurrent writes are batched by one thread
-//! (`writer`). Readers have their own connection, so that no call waits for another's. `log`
-//! checkpoints in the background. `schema` opens a file and rejects files that are not Troupe's.
-//! `servers` tracks which servers share a file and which of them are alive. `sessions`, `records`
-//! and `cursors` have the queries. `retention` deletes the oldest data. If a write fails, the
-//! server logs a warning and calls go on.
+//! One thread (`writer`) runs the writes, and batches concurrent ones. Readers have their own
+//! connection, so that no call waits for another's. `log` checkpoints in the background. `schema`
+//! opens a file and rejects files that are not Troupe's. `servers` tracks which servers share a
+//! file and which of them are alive. `sessions`, `records` and `cursors` have the queries.
+//! `retention` deletes the oldest data. If a write fails, the server logs a warning and calls go
+//! on.
 
 mod cursors;
 mod delta;
