@@ -370,6 +370,7 @@ async fn attempt_in_time(
 }
 
 /// Connects to the port or the socket of `target`, and upgrades to a WebSocket.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has sockets"))]
 async fn open_socket(
     target: &ConnectTarget,
     request: Request,

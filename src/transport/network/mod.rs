@@ -100,9 +100,7 @@ impl NetworkServer {
         let guard = Guard::new(&config).await?;
         let server = Server::open(config.clone())?;
         let (listener, address) = match &config.socket {
-            Some(path) => {
-                (ServerListener::Unix(local::listen(path)?), ServerAddress::Socket(path.clone()))
-            }
+            Some(path) => (local::listen(path)?.into(), ServerAddress::Socket(path.clone())),
             None => bind_port(&config).await?,
         };
         let tasks = TaskTracker::new();
