@@ -30,7 +30,7 @@ const CUT: char = '…';
 /// Begins the placeholder of a secret that was typed by its name.
 const SECRET: &str = "<secret>";
 
-/// What the record has about an element that a call of a ref acted on.
+/// The recorded description of an element that a call refers to by its ref.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum RecordedElement {
@@ -88,7 +88,7 @@ pub(super) struct Replay {
 struct ActedOn<'a> {
     /// The result of the call.
     answer: &'a str,
-    /// What the record has about the elements, by their refs.
+    /// The recorded descriptions of elements by their refs.
     elements: &'a HashMap<String, RecordedElement>,
     /// Whether refs are those of the Playwright set.
     is_playwright: bool,

@@ -133,9 +133,10 @@ pub struct Config {
     pub max_connections: usize,
     /// Maximum requests per second from one address; 0 is no limit.
     pub rate_limit: u32,
-    /// How long the head and the body of a request may take to arrive.
+    /// How long the daemon of the command line waits without a client before it exits.
     #[serde(with = "types::millis")]
     pub daemon_idle: Duration,
+    /// How long the head and the body of a request may take to arrive.
     #[serde(with = "types::millis")]
     pub request_timeout: Duration,
     /// How long running calls may take to finish after SIGTERM.
@@ -255,7 +256,7 @@ pub fn redacted_proxy(server: &str) -> String {
     format!("{scheme}{separator}{}", &rest[at + 1..])
 }
 
-/// The address of a browser without its credentials and its query, which may contain a token.
+/// Returns the address of a browser without its credentials and its query, which may contain a token.
 pub fn redacted_endpoint(endpoint: &str) -> String {
     let mut shown = redacted_proxy(endpoint);
     if let Some(end) = shown.find(['?', '#']) {
