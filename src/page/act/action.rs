@@ -128,7 +128,7 @@ impl Page {
         seen: Option<Value>,
         requested: bool,
     ) -> (Option<String>, Option<String>) {
-        let again = before.clone().filter(|_| requested);
+        let again = if requested { before.clone() } else { None };
         let Changes { earlier, mut made } = self.changes_since(before, seen).await;
         if let Some(before) = again
             && self.renders_later(before.read_at, made.is_some()).await
