@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
@@ -25,7 +25,7 @@ use crate::{
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of bytes of the log that `troupe daemon logs` prints.
 const LOG_TAIL: usize = 32 * 1024;
-/// What the daemon prints when it accepts connections.
+/// The line that the daemon prints when it accepts connections.
 const READY: &str = "ready";
 
 /// The action of `troupe daemon ACTION`.
@@ -118,11 +118,12 @@ fn log(folder: &DaemonFolder) -> Result<String> {
     Ok(format!("the last lines of {}:\n{}", path.display(), &text[from..]))
 }
 
-fn failed(path: &std::path::Path, error: &std::io::Error) -> TroupeError {
+/// Returns the error of an operation on a file.
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> TroupeError {
     TroupeError::new(ErrorCode::InternalError, format!("`{}`: {error}", path.display()))
 }
 
-/// Serves the socket until nobody has connected for `--daemon-idle`.
+/// Serves the socket until no client has connected for `--daemon-idle`.
 async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
     let folder = match DaemonFolder::of_this_user() {
         Ok(folder) => folder,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     connect::call_connected,
-    local::{DaemonClaim, DaemonClient, DaemonFolder, DaemonInfo, DaemonResult},
+    local::{DaemonClient, DaemonFolder, DaemonInfo, DaemonResult, FolderLock},
     token::Token,
 };
 use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};

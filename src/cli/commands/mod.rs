@@ -104,8 +104,10 @@ async fn call(
         None => return Err(unopened(&name)),
     };
     arguments["sessionId"] = json!(id);
-    // Other commands of the session must not wait for this one.
-    session.unlock(closes);
+    // Other commands of the session must not wait for this one, unless it closes the session.
+    if !closes {
+        session.unlock();
+    }
     let mut done = client.call(&tool.name, arguments.clone()).await;
     if let Err(error) = &done
         && !closes

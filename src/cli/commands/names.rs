@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::Caller;
 use crate::{
+    cli::daemon::failed,
     error::{ErrorCode, Result, TroupeError},
     private,
     transport::DaemonFolder,
@@ -58,10 +59,6 @@ pub(super) struct NamedSession {
     path: PathBuf,
     file: Option<File>,
     id: Option<String>,
-}
-
-fn failed(path: &Path, error: &io::Error) -> TroupeError {
-    TroupeError::new(ErrorCode::InternalError, format!("`{}`: {error}", path.display()))
 }
 
 impl SessionNames {
@@ -128,11 +125,9 @@ impl NamedSession {
         Ok(())
     }
 
-    /// Releases the lock, unless the session will be closed.
-    pub fn unlock(&mut self, closes: bool) {
-        if !closes {
-            self.file = None;
-        }
+    /// Releases the lock.
+    pub fn unlock(&mut self) {
+        self.file = None;
     }
 
     /// Forgets the session of the name. The file stays, because another command may be waiting for

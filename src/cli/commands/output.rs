@@ -1,6 +1,7 @@
 //! Prints results: short ones on stdout, long ones in files of the caller.
 
 use std::{
+    cell::LazyCell,
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
@@ -8,6 +9,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{arguments::PageCommand, names::SessionNames};
 use crate::{
@@ -22,7 +24,7 @@ use crate::{
 const FOLDER: &str = ".troupe";
 /// A text with more characters goes to a file.
 const LONGEST: usize = 4_000;
-/// How much of such a text is printed: whole lines with at most this many characters.
+/// How much of such a text is printed: whole lines with at most this many bytes.
 const HEAD: usize = 1_200;
 /// Maximum number of files of one command in the folder.
 const MOST_FILES: u32 = 100_000;
@@ -41,10 +43,12 @@ impl Printer {
         Self { command: row.name, folder, json: *json, inline: *inline }
     }
 
-    /// Returns what the command prints, and writes what is too long into a file.
+    /// Returns the output of the command. Writes texts that are too long to files.
     pub fn text(&self, result: DaemonResult, names: &SessionNames) -> Result<String> {
         let mut parts = Vec::new();
         let mut json = Vec::new();
+        // Most results contain no id of a session.
+        let names = LazyCell::new(|| names.by_id());
         // The picture is in a file that the caller has named.
         let is_saved = result.content.iter().any(|part| {
             let text = part["text"].as_str().unwrap_or_default();
@@ -63,7 +67,7 @@ impl Printer {
             let text = part["text"].as_str().unwrap_or_default();
             match serde_json::from_str::<Value>(text) {
                 Ok(mut value @ (Value::Object(_) | Value::Array(_))) => {
-                    name_sessions(&mut value, names);
+                    name_sessions(&mut value, &|id| names.get(id).cloned());
                     parts.push(self.facts(&value)?);
                     json.push(value);
                 }
@@ -218,20 +222,17 @@ fn as_commands(text: &str) -> String {
 }
 
 /// Replaces the ids of sessions in a result by their names.
-fn name_sessions(value: &mut Value, names: &SessionNames) {
-    let by_id = names.by_id();
-    replace(value, &by_id);
-}
-
-fn replace(value: &mut Value, names: &std::collections::HashMap<String, String>) {
+fn name_sessions(value: &mut Value, name_of: &impl Fn(&str) -> Option<String>) {
     match value {
-        Value::String(text) => {
-            if let Some(name) = names.get(text) {
-                *text = name.clone();
+        Value::String(text) if Uuid::try_parse(text).is_ok() => {
+            if let Some(name) = name_of(text) {
+                *text = name;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, names)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, names)),
+        Value::Array(items) => items.iter_mut().for_each(|item| name_sessions(item, name_of)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|value| name_sessions(value, name_of));
+        }
         _ => {}
     }
 }

@@ -34,9 +34,9 @@ pub struct DaemonInfo {
     pub version: String,
 }
 
-/// The lock of the only daemon.
-pub struct DaemonClaim {
-    _lock: File,
+/// A held lock of the folder.
+pub struct FolderLock {
+    _file: File,
 }
 
 impl DaemonFolder {
@@ -72,14 +72,14 @@ impl DaemonFolder {
     }
 
     /// Claims the folder for a daemon. Waits until an earlier daemon has ended.
-    pub async fn claim(&self) -> Result<DaemonClaim> {
+    pub async fn claim(&self) -> Result<FolderLock> {
         let mut lock = locked(self.0.join("lock")).await?;
         let info = DaemonInfo { pid: std::process::id(), version: version().into_owned() };
         let text = serde_json::to_vec(&info).unwrap_or_default();
         let written = lock.set_len(0).and_then(|()| lock.rewind());
         let written = written.and_then(|()| lock.write_all(&text));
         written.map_err(|error| failed(format!("`{}`: {error}", self.0.display())))?;
-        Ok(DaemonClaim { _lock: lock })
+        Ok(FolderLock { _file: lock })
     }
 
     /// Returns the running daemon, if there is one. It may be starting or stopping.
@@ -100,9 +100,8 @@ impl DaemonFolder {
     }
 
     /// Waits until no other client starts a daemon. Until the result is dropped, none does.
-    pub async fn lock_start(&self) -> Result<impl Drop + use<>> {
-        let lock = locked(self.0.join("start-lock")).await?;
-        Ok(scopeguard::guard(lock, drop))
+    pub async fn lock_start(&self) -> Result<FolderLock> {
+        Ok(FolderLock { _file: locked(self.0.join("start-lock")).await? })
     }
 
     /// Waits until the running daemon has ended.

@@ -9,5 +9,5 @@ mod folder;
 pub(super) use self::folder::listen;
 pub use self::{
     client::{DaemonClient, DaemonResult},
-    folder::{DaemonClaim, DaemonFolder, DaemonInfo},
+    folder::{DaemonFolder, DaemonInfo, FolderLock},
 };
