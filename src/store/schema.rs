@@ -212,10 +212,13 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 
 /// Returns the version of the tables, 0 for a file without tables. Rejects files of other programs.
 fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let found = number("PRAGMA user_version").map_err(|error| Fault::of(path, &error))?;
-    let tables =
-        number("SELECT count(*) FROM sqlite_schema").map_err(|error| Fault::of(path, &error))?;
+    // One transaction: another server may be creating the tables.
+    let read = || {
+        let snapshot = connection.unchecked_transaction()?;
+        let number = |sql: &str| snapshot.query_row(sql, [], |row| row.get::<_, i64>(0));
+        Ok((number("PRAGMA user_version")?, number("SELECT count(*) FROM sqlite_schema")?))
+    };
+    let (found, tables) = read().map_err(|error| Fault::of(path, &error))?;
     let damaged = |why: &str| Fault::Damaged { path: path.to_owned(), why: why.to_owned() };
     match usize::try_from(found) {
         Err(_) => Err(damaged("its version is negative")),

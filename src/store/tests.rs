@@ -98,6 +98,22 @@ async fn only_the_user_can_access_the_file_and_it_is_created_once() {
     assert!(folder.open().record("r").await.unwrap().unwrap().answer.unwrap().success);
 }
 
+#[test]
+fn servers_that_start_at_the_same_time_all_open_a_new_file() {
+    for _ in 0..50 {
+        let folder = Folder::new();
+        let start = std::sync::Barrier::new(4);
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    start.wait();
+                    drop(schema::open(&folder.file()).unwrap());
+                });
+            }
+        });
+    }
+}
+
 #[tokio::test]
 async fn a_newer_file_is_rejected_and_not_changed() {
     let folder = Folder::new();
