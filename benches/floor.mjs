@@ -217,17 +217,17 @@ class Pipe {
     this.exited = new Promise((resolve) => this.child.on('close', resolve))
     this.to = /** @type {import('node:stream').Writable} */ (this.child.stdio[3])
     /** @type {Buffer[]} */
-    let kept = []
+    let chunks = []
     const from = /** @type {import('node:stream').Readable} */ (
       /** @type {unknown} */ (this.child.stdio[4])
     )
     from.on('data', (/** @type {Buffer} */ data) => {
       for (let end = data.indexOf(0); end >= 0; end = data.indexOf(0)) {
-        this.#receive(JSON.parse(Buffer.concat([...kept, data.subarray(0, end)]).toString()))
-        kept = []
+        this.#receive(JSON.parse(Buffer.concat([...chunks, data.subarray(0, end)]).toString()))
+        chunks = []
         data = data.subarray(end + 1)
       }
-      kept.push(data)
+      chunks.push(data)
     })
     this.exited.then(() =>
       this.#pending.forEach(({ reject }) => reject(new Error('the browser has ended')))

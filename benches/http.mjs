@@ -16,7 +16,7 @@ const INITIALIZE = {
   clientInfo: { name: 'troupe-bench', version: '0' }
 }
 /** How long to wait for all clients (ms). */
-const PATIENCE = 120_000
+const TIMEOUT = 120_000
 
 /** Starts a server on a port and waits until it listens. @param {HttpSide} side */
 async function start({ command, env }) {
@@ -139,7 +139,7 @@ export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false)
         throw new Error('it read something else')
     }
     const late = new Promise((_, reject) =>
-      setTimeout(() => reject(new Error('too late')), PATIENCE).unref()
+      setTimeout(() => reject(new Error('too late')), TIMEOUT).unref()
     )
     const all = Array.from({ length: count }, () => Promise.race([work(), late]))
     const settled = await Promise.allSettled(all)

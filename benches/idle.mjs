@@ -7,11 +7,11 @@ const WINDOW = 50
 /** The maximum load of all processors in a window, 0 to 1. */
 const MAX_LOAD = 0.1
 /** After this time (ms), the machine is measured although it is busy. */
-const PATIENCE = 3000
+const MAX_WAIT = 3000
 
 /** Waits until the load is low (Linux), or for one window on other systems. */
 export async function untilIdle() {
-  const until = performance.now() + PATIENCE
+  const until = performance.now() + MAX_WAIT
   for (let before = processors(); performance.now() < until;) {
     await sleep(WINDOW)
     const now = processors()

@@ -5,8 +5,8 @@ import { JOBS } from '../__test__/apps/jobs/index.mjs'
 
 /** Which script of a job each server follows. */
 const SCRIPTS = /** @type {const} */ ({
-  troupe: { job: 'troupe', look: 'snapshot' },
-  peer: { job: 'peer', look: 'browser_snapshot' }
+  troupe: { job: 'troupe', snapshot: 'snapshot' },
+  peer: { job: 'peer', snapshot: 'browser_snapshot' }
 })
 
 /**
@@ -40,7 +40,7 @@ async function doJob(server, job) {
     await client.initialize()
     const call = (/** @type {string} */ name, /** @type {object} */ args) =>
       client.request('tools/call', { name, arguments: args })
-    const agent = new JobAgent(call, script.look)
+    const agent = new JobAgent(call, script.snapshot)
     await job[script.job](agent, url)
     return agent
   } finally {

@@ -7,7 +7,7 @@
 // text.
 import { textOf } from './stdio-client.mjs'
 
-/** @typedef {'navigate' | 'look' | 'look at changes' | 'click' | 'type'} Step */
+/** @typedef {'navigate' | 'snapshot' | 'snapshot after an action' | 'click' | 'type'} Step */
 
 /**
  * @param {Step[]} steps
@@ -19,15 +19,15 @@ export async function bytesRead(steps, server, client, url, text) {
   const { tools } = server
   const calls = {
     navigate: tools.navigate(url),
-    look: tools.snapshot(),
+    snapshot: tools.snapshot(),
     click: tools.click(),
     type: tools.fill(text)
   }
   let bytes = 0
   for (const step of steps) {
-    if (step === 'look at changes' && server.reportsChanges) continue
+    if (step === 'snapshot after an action' && server.reportsChanges) continue
     bytes += Buffer.byteLength(
-      textOf(await client.call(...calls[step === 'look at changes' ? 'look' : step]))
+      textOf(await client.call(...calls[step === 'snapshot after an action' ? 'snapshot' : step]))
     )
   }
   return bytes

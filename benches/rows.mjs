@@ -23,14 +23,21 @@ const TEXT = 'eighteen character'
  */
 const AGENT = /** @type {const} */ ([
   'navigate',
-  'look',
+  'snapshot',
   'click',
-  'look at changes',
+  'snapshot after an action',
   'type',
-  'look at changes'
+  'snapshot after an action'
 ])
 /** The same calls on both sides. */
-const SAME = /** @type {const} */ (['navigate', 'look', 'click', 'look', 'type', 'look'])
+const SAME = /** @type {const} */ ([
+  'navigate',
+  'snapshot',
+  'click',
+  'snapshot',
+  'type',
+  'snapshot'
+])
 
 /** @type {Row[]} */
 export const ROWS = [

@@ -107,7 +107,7 @@ function throughput(rounds) {
 }
 
 /** @param {number[]} widths @param {(number | string)[]} cells */
-function tell(widths, cells) {
+function printRow(widths, cells) {
   console.log(cells.map((cell, column) => String(cell).padStart(widths[column])).join(' '))
 }
 
@@ -156,7 +156,7 @@ async function bySessions(start, browser, url) {
     }
     await atWork(sessions, call, WORKS.acting)
     const memory = serverMemory(client.pid)
-    tell([8, 11, 14], [count, memory.toFixed(1), ((memory - empty) / count).toFixed(2)])
+    printRow([8, 11, 14], [count, memory.toFixed(1), ((memory - empty) / count).toFixed(2)])
   }
   while (pages.length < sessions.length) {
     const { page } = await bare.open()
@@ -168,23 +168,23 @@ async function bySessions(start, browser, url) {
       work,
       kinds,
       count,
-      ours: /** @type {number[][]} */ ([]),
-      theirs: /** @type {number[][]} */ ([])
+      troupeRuns: /** @type {number[][]} */ ([]),
+      bareRuns: /** @type {number[][]} */ ([])
     }))
   )
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { kinds, count, ours, theirs } of each) {
-      ours.push(await atWork(sessions.slice(0, count), call, kinds))
-      theirs.push(await atWork(pages.slice(0, count), bareCall, kinds))
+    for (const { kinds, count, troupeRuns, bareRuns } of each) {
+      troupeRuns.push(await atWork(sessions.slice(0, count), call, kinds))
+      bareRuns.push(await atWork(pages.slice(0, count), bareCall, kinds))
     }
   }
   const widths = [8, 8, 8, 10, 10, 9, 10, 10, 11]
   const measured = ['calls/s', 'median ms', '99 in 100']
   console.log(`\n                  Troupe${' '.repeat(25)}bare`)
-  tell(widths, ['', 'sessions', ...measured, ...measured, 'of the bare'])
-  for (const { work, count, ours, theirs } of each) {
-    const [ourCells, theirCells] = [throughput(ours), throughput(theirs)]
-    tell(widths, [
+  printRow(widths, ['', 'sessions', ...measured, ...measured, 'of the bare'])
+  for (const { work, count, troupeRuns, bareRuns } of each) {
+    const [ourCells, theirCells] = [throughput(troupeRuns), throughput(bareRuns)]
+    printRow(widths, [
       work,
       count,
       ...ourCells,
@@ -194,10 +194,10 @@ async function bySessions(start, browser, url) {
   }
   const acting = (/** @type {number} */ count) =>
     each.find((one) => one.work === 'acting' && one.count === count)
-  const callsOf = (/** @type {number} */ count) => throughput(acting(count)?.ours ?? [])[0]
+  const callsOf = (/** @type {number} */ count) => throughput(acting(count)?.troupeRuns ?? [])[0]
   const most = SESSIONS.length - 1
   console.log(
-    `\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.theirs ?? [])[0], LEAST.ofBare)}`
+    `\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.bareRuns ?? [])[0], LEAST.ofBare)}`
   )
   await Promise.all([client.close(), bare.close()])
 }
@@ -225,7 +225,7 @@ async function byNeighbor(start, url) {
 async function byPage(start, url) {
   const client = start('none')
   await client.initialize()
-  console.log('\npage                  first look ms   look again ms   click ms')
+  console.log('\npage                  1st snapshot ms  2nd snapshot ms  click ms')
   for (const [path, title] of [
     ['/', 'small'],
     ['/rows', '400 rows'],

@@ -26,23 +26,23 @@ function verdict(isMet, met, unmet) {
  * @param {import('./samples.mjs').Samples} samples
  */
 export function table(rows, compared, samples) {
-  const [ours, ...peers] = compared
+  const [troupe, ...peers] = compared
   const head = [
     '',
-    ours.title,
+    troupe.title,
     '95th percentile',
     ...peers.flatMap((peer) => [peer.title, 'ratio'])
   ]
   const body = rows.flatMap((row) => {
-    const mine = samples.quantile(row.id, ours.name, 0.5)
+    const troupeMedian = samples.quantile(row.id, troupe.name, 0.5)
     const cells = peers.flatMap((peer) => {
-      const theirs = samples.quantile(row.id, peer.name, 0.5)
-      return [amount(theirs, row.unit), ratio(mine, theirs, row.bounds[peer.name])]
+      const peerMedian = samples.quantile(row.id, peer.name, 0.5)
+      return [amount(peerMedian, row.unit), ratio(troupeMedian, peerMedian, row.bounds[peer.name])]
     })
-    const late = samples.quantile(row.id, ours.name, 0.95)
+    const late = samples.quantile(row.id, troupe.name, 0.95)
     const line = [
       row.title,
-      amount(mine, row.unit, row.limit),
+      amount(troupeMedian, row.unit, row.limit),
       row.unit === 'ms' ? amount(late, row.unit) : '',
       ...cells
     ]
@@ -65,10 +65,10 @@ function amount(value, unit, limit) {
   return judged(text, value, limit)
 }
 
-/** @param {number | undefined} mine @param {number | undefined} theirs @param {number} [bound] */
-function ratio(mine, theirs, bound) {
-  if (mine === undefined || theirs === undefined) return ''
-  const value = mine / theirs
+/** @param {number | undefined} troupeMedian @param {number | undefined} peerMedian @param {number} [bound] */
+function ratio(troupeMedian, peerMedian, bound) {
+  if (troupeMedian === undefined || peerMedian === undefined) return ''
+  const value = troupeMedian / peerMedian
   const text = value < 0.1 ? value.toFixed(3) : value.toFixed(2)
   return judged(text, value, bound)
 }

@@ -66,7 +66,7 @@ describe('drag-and-drop boards', { timeout: 60_000 }, () => {
     assert.doesNotMatch(await agent.see(), /All right/)
   })
 
-  test('SortableJS: a card is dragged from one list into the other, and told to have moved', async (t) => {
+  test('SortableJS: a card is dragged from one list into the other, and the result reports that it has moved', async (t) => {
     const agent = await startAgent(
       t,
       `${await serveFiles(t, { pages: { '/board': SORTABLE } })}/board`

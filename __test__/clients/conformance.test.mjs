@@ -56,8 +56,8 @@ async function run(t, suite, args) {
       }
     )
   })
-  const told = output.split('\n').filter((line) => /✗|FAILURE|failed|Error/i.test(line))
-  assert.equal(code, 0, told.length > 0 ? told.join('\n') : output.slice(-4000))
+  const lines = output.split('\n').filter((line) => /✗|FAILURE|failed|Error/i.test(line))
+  assert.equal(code, 0, lines.length > 0 ? lines.join('\n') : output.slice(-4000))
 }
 
 describe('the conformance suite', { skip: process.platform === 'win32' }, () => {

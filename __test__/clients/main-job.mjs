@@ -78,8 +78,11 @@ export async function playBesideTools(
     tool: 'evaluate',
     arguments: { sessionId, script }
   }))
-  const told = await progress('batch', { steps })
-  assert.ok(told.length > 0 && told.every(({ total }) => total === 3), JSON.stringify(told))
+  const reports = await progress('batch', { steps })
+  assert.ok(
+    reports.length > 0 && reports.every(({ total }) => total === 3),
+    JSON.stringify(reports)
+  )
 
   const hold = site.hold('/held')
   const begun = performance.now()

@@ -68,13 +68,13 @@ function waysOf(client, callTool) {
     prompt: async (name, args) =>
       (await client.getPrompt({ name, arguments: args })).messages[0].content.text,
     progress: async (name, args) => {
-      const told = []
+      const reports = []
       await callTool(
         client,
         { name, arguments: args },
-        { onprogress: (progress) => told.push(progress) }
+        { onprogress: (progress) => reports.push(progress) }
       )
-      return told
+      return reports
     },
     cancel: async (name, args, when) => {
       const giveUp = new AbortController()

@@ -142,18 +142,18 @@ describe('queries about elements', { timeout: 120_000 }, () => {
 
   test('find_element reports the state of a field', async () => {
     await server.ok('navigate', { url: site.url('/fields') })
-    const told = async (selector) =>
+    const describe = async (selector) =>
       (({ role, value, checked, enabled }) => ({ role, value, checked, enabled }))(
         await server.ok('find_element', { selector })
       )
-    const box = await told('#agree')
+    const box = await describe('#agree')
     assert.deepEqual([box.role, box.checked, box.enabled], ['checkbox', true, true])
-    assert.deepEqual(await told('#name'), {
+    assert.deepEqual(await describe('#name'), {
       role: 'textbox',
       value: 'Ada',
       checked: undefined,
       enabled: true
     })
-    assert.doesNotMatch((await told('#secret')).value, /hunter2/)
+    assert.doesNotMatch((await describe('#secret')).value, /hunter2/)
   })
 })

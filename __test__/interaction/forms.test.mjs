@@ -58,10 +58,10 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
     assert.match(changes, /~.*textbox "Name".*new/)
     // In Firefox, the window and the document receive the focus when the page appears.
-    const told = await value(
-      `[document.getElementById('name').value, heard.filter((event) => !event.endsWith(' '))]`
+    const result = await value(
+      `[document.getElementById('name').value, recorded.filter((event) => !event.endsWith(' '))]`
     )
-    assert.deepEqual(told, ['new', ['focus name', 'input name', 'change name']])
+    assert.deepEqual(result, ['new', ['focus name', 'input name', 'change name']])
   })
 
   test('fill is noticed by a form that reacts only to keys', async () => {
@@ -203,7 +203,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     const { message } = await server.ok('select', { selector: '#one', value: 'b' })
     assert.match(message, /^Chose in combobox "One"/)
     assert.deepEqual(
-      await value('[one.value, heard.filter((each) => /input|change/.test(each))]'),
+      await value('[one.value, recorded.filter((each) => /input|change/.test(each))]'),
       ['b', ['input one', 'change one']]
     )
     await server.ok('select', { selector: '#one', value: 'Alpha' })
@@ -232,7 +232,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
       await server.ok('check', { selector })
     }
     assert.deepEqual(await checked(), [true, 'true', true])
-    assert.equal(await value('heard.filter((each) => each.startsWith("click")).length'), 3)
+    assert.equal(await value('recorded.filter((each) => each.startsWith("click")).length'), 3)
     for (const selector of ['#box', '#switch'])
       await server.ok('uncheck', { selector, timeout: 1000 })
     assert.deepEqual(await checked(), [false, 'false', true])

@@ -10,10 +10,10 @@ const KEYS = page(
   `<input id="field" aria-label="Field" value="some words" autofocus><textarea id="note" aria-label="Note"></textarea><button id="next">Next</button>
   <iframe id="frame" srcdoc="<input id=inner autofocus>"></iframe>
   <script>
-    window.heard = []
+    window.recorded = []
     for (const type of ['keydown', 'keypress', 'beforeinput', 'input', 'keyup', 'change', 'submit']) addEventListener(type, (event) => {
       const { key, code, keyCode, location, shiftKey, ctrlKey, altKey, metaKey, isTrusted, inputType } = event
-      heard.push({ type, key, code, keyCode, location, held: [shiftKey && 'Shift', ctrlKey && 'Control', altKey && 'Alt', metaKey && 'Meta'].filter(Boolean).join(), isTrusted, inputType })
+      recorded.push({ type, key, code, keyCode, location, held: [shiftKey && 'Shift', ctrlKey && 'Control', altKey && 'Alt', metaKey && 'Meta'].filter(Boolean).join(), isTrusted, inputType })
     }, true)
   </script>`
 )
@@ -76,16 +76,16 @@ describe('keys', { timeout: 60_000 }, () => {
 
   const value = async (script) => (await server.ok('evaluate', { script })).value
   /** @returns {Promise<any[]>} */
-  const heard = () => value('heard.splice(0)')
+  const recorded = () => value('recorded.splice(0)')
 
   test('press dispatches the events of each key', async () => {
     for (const [name, expected] of PRESSED.filter(
       ([name]) => BROWSER !== 'firefox' || !NOT_IN_BIDI.includes(name)
     )) {
-      await server.ok('evaluate', { script: 'field.focus(), heard.splice(0), 0' })
+      await server.ok('evaluate', { script: 'field.focus(), recorded.splice(0), 0' })
       const { message } = await server.ok('press', { key: name })
       assert.match(message, /^Pressed `/)
-      const [down] = await heard()
+      const [down] = await recorded()
       assert.deepEqual(
         [down.type, `${down.key} ${down.code} ${down.keyCode}`, down.isTrusted],
         ['keydown', expected, true],
@@ -98,7 +98,7 @@ describe('keys', { timeout: 60_000 }, () => {
     for (const key of ['Shift', 'Control', 'Alt', 'Meta']) {
       await server.ok('press', { key })
       assert.deepEqual(
-        (await heard()).map(({ type, location, held }) => [type, location, held]),
+        (await recorded()).map(({ type, location, held }) => [type, location, held]),
         [
           ['keydown', 1, key],
           ['keyup', 1, '']
@@ -111,13 +111,13 @@ describe('keys', { timeout: 60_000 }, () => {
   test('a character dispatches keydown, keypress, beforeinput, input, keyup; a command inserts no text', async () => {
     await server.ok('press', { key: 'x' })
     assert.deepEqual(
-      (await heard()).map(({ type }) => type),
+      (await recorded()).map(({ type }) => type),
       ['keydown', 'keypress', 'beforeinput', 'input', 'keyup']
     )
     assert.equal(await value('field.value'), 'x')
     await server.ok('press', { key: 'Control+b' })
     assert.deepEqual(
-      (await heard()).map(({ type, key, held }) => [type, key, held]),
+      (await recorded()).map(({ type, key, held }) => [type, key, held]),
       [
         ['keydown', 'Control', 'Control'],
         ['keydown', 'b', 'Control'],
@@ -156,7 +156,7 @@ describe('keys', { timeout: 60_000 }, () => {
     for (const modifier of ['Alt', 'Control', 'Meta', 'Shift']) {
       await server.ok('press', { key: 'F2', modifiers: [modifier] })
       assert.deepEqual(
-        (await heard()).map(({ type, key, held }) => [type, key, held]),
+        (await recorded()).map(({ type, key, held }) => [type, key, held]),
         [
           ['keydown', modifier, modifier],
           ['keydown', 'F2', modifier],
@@ -166,7 +166,7 @@ describe('keys', { timeout: 60_000 }, () => {
       )
     }
     await server.ok('press', { key: 'Shift+F2', modifiers: ['Alt', 'Control'] })
-    assert.equal((await heard()).find(({ key }) => key === 'F2').held, 'Shift,Control,Alt')
+    assert.equal((await recorded()).find(({ key }) => key === 'F2').held, 'Shift,Control,Alt')
   })
 
   test('Tab moves the focus, Enter and Space activate the focused element', async () => {
@@ -197,9 +197,9 @@ describe('keys', { timeout: 60_000 }, () => {
 
   test('type presses a key for each character, including line breaks and tabs', async () => {
     await server.ok('type', { selector: '#note', text: 'aB\n!', timeout: 1000 })
-    const told = (await heard()).filter(({ type }) => type === 'keydown' || type === 'input')
+    const events = (await recorded()).filter(({ type }) => type === 'keydown' || type === 'input')
     assert.deepEqual(
-      told.map(({ type, key, code, inputType }) =>
+      events.map(({ type, key, code, inputType }) =>
         [type, key ?? inputType, code].filter(Boolean).join(' ')
       ),
       [

@@ -1,9 +1,9 @@
 // A page whose fields record all events.
 
-/** Records each event of `types` in `heard`, as `type id`. @param {string} types */
+/** Records each event of `types` in `recorded`, as `type id`. @param {string} types */
 export const hearing = (types) => `<script>
-  window.heard = []
-  for (const type of '${types}'.split(' ')) addEventListener(type, (event) => heard.push(type + ' ' + (event.target.id ?? '')), true)
+  window.recorded = []
+  for (const type of '${types}'.split(' ')) addEventListener(type, (event) => recorded.push(type + ' ' + (event.target.id ?? '')), true)
 </script>`
 
 /** @param {string} title @param {string} body */

@@ -75,9 +75,9 @@ describe('the pointer', { timeout: 60_000 }, () => {
       ),
       '/refusing': page(
         'Refusing',
-        `<button id="go">Go</button> <output id="told"></output><script>
+        `<button id="go">Go</button> <output id="result"></output><script>
         go.onpointerdown = (event) => event.preventDefault()
-        go.onclick = () => setTimeout(() => { told.textContent = 'clicked' })
+        go.onclick = () => setTimeout(() => { result.textContent = 'clicked' })
       </script>`
       ),
       // When the pointer first enters the button, a frame covers it and receives the click.
@@ -188,9 +188,9 @@ describe('the pointer', { timeout: 60_000 }, () => {
         await at(path)
         const { json, text } = await server.call(tool, { selector: `${into}#${id}` })
         assert.equal(json.success, true, text)
-        const heard = await value(`${scope}.heard`)
+        const recorded = await value(`${scope}.recorded`)
         assert.deepEqual(
-          heard,
+          recorded,
           presses.map((type) => `${type} ${id}`),
           `${tool} at ${path}`
         )
@@ -211,10 +211,10 @@ describe('the pointer', { timeout: 60_000 }, () => {
         path
       )
       assert.match(json.message, /waited 300 ms/)
-      assert.deepEqual(await value(`${scope}.heard`), [], path)
+      assert.deepEqual(await value(`${scope}.recorded`), [], path)
       // With `force`, the click hits the element at the point.
       await server.ok('click', { selector: `${into}#go`, force: true })
-      assert.ok((await value(`${scope}.heard`)).includes('click cover'), path)
+      assert.ok((await value(`${scope}.recorded`)).includes('click cover'), path)
     }
   })
 
@@ -222,10 +222,10 @@ describe('the pointer', { timeout: 60_000 }, () => {
     await at('/replacing')
     const [, ref] = /\[ref=(e\d+)\]/.exec(await server.ok('find', { text: 'Go' })) ?? []
     await refused('click', { selector: ref }, 'ELEMENT_NOT_FOUND', 'stale')
-    assert.deepEqual(await value('heard'), [])
+    assert.deepEqual(await value('recorded'), [])
     await at('/replacing')
     await server.ok('click', { selector: 'button' })
-    assert.deepEqual(await value('heard'), ['click '])
+    assert.deepEqual(await value('recorded'), ['click '])
   })
 
   test('scroll moves in each direction, and reports the offsets', async () => {
@@ -279,7 +279,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
       assert.match(message, /^Dragged .* onto /)
       assert.match(changes, /Got from html/)
       assert.equal(await text(), 'Got from html', path)
-      const heard = await value(`[...new Set(${inside}.heard.splice(0))]`)
+      const recorded = await value(`[...new Set(${inside}.recorded.splice(0))]`)
       for (const event of [
         'pointerdown html',
         'dragstart html',
@@ -287,7 +287,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
         'drop target',
         'dragend html'
       ])
-        assert.ok(heard.includes(event), `${event}: ${heard}`)
+        assert.ok(recorded.includes(event), `${event}: ${recorded}`)
       await server.ok('drag_and_drop', { source: `${frame}#pointer`, target: `${frame}#target` })
       assert.equal(await text(), 'Got a pointer', path)
     }
@@ -343,7 +343,7 @@ describe('the pointer', { timeout: 60_000 }, () => {
           await until(
             () =>
               value(
-                `${inside}.heard.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`
+                `${inside}.recorded.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`
               ),
             `the release of ${what}`
           )

@@ -6,9 +6,9 @@ import { startShared } from '../support/scope.mjs'
 const CANVAS = `<title>Canvas</title><style>body { margin: 0 }</style><div style="height: 40px">Above</div>
   <canvas id="canvas" width="300" height="200" style="display: block"></canvas><p id="out"></p>
   <script>
-    const heard = []
+    const recorded = []
     const note = (event) => {
-      heard.push([event.type, Math.round(event.offsetX), Math.round(event.offsetY)])
+      recorded.push([event.type, Math.round(event.offsetX), Math.round(event.offsetY)])
       out.textContent = event.type + ' ' + Math.round(event.offsetX) + ', ' + Math.round(event.offsetY)
     }
     for (const type of ['mousedown', 'mousemove', 'mouseup', 'click']) canvas.addEventListener(type, note)
@@ -113,10 +113,10 @@ describe('positions', { timeout: 60_000 }, () => {
       message,
       /^Dragged .*canvas.* at 10, 10 onto .*canvas.* at 110, 60, dropped at 110, 100$/
     )
-    const heard = await page.value(
-      "heard.filter(([type]) => type === 'mousedown' || type === 'mouseup')"
+    const recorded = await page.value(
+      "recorded.filter(([type]) => type === 'mousedown' || type === 'mouseup')"
     )
-    assert.deepEqual(heard, [
+    assert.deepEqual(recorded, [
       ['mousedown', 10, 10],
       ['mouseup', 110, 60]
     ])
@@ -131,15 +131,15 @@ describe('positions', { timeout: 60_000 }, () => {
     ]
     const { message } = await page.ok('drag_and_drop', { source: '#canvas', path })
     assert.match(message, /^Dragged over .*canvas.* along 3 points/)
-    const heard = (await page.value('heard')).map(([type, x, y]) => `${type} ${x},${y}`)
+    const recorded = (await page.value('recorded')).map(([type, x, y]) => `${type} ${x},${y}`)
     assert.equal(
-      heard.find((event) => event.startsWith('mousedown')),
+      recorded.find((event) => event.startsWith('mousedown')),
       'mousedown 10,10'
     )
     for (const moved of ['mousemove 50,10', 'mousemove 50,90'])
-      assert.ok(heard.includes(moved), heard.join('; '))
+      assert.ok(recorded.includes(moved), recorded.join('; '))
     assert.equal(
-      heard.find((event) => event.startsWith('mouseup')),
+      recorded.find((event) => event.startsWith('mouseup')),
       'mouseup 50,90'
     )
     await page.ok('drag_and_drop', {
@@ -149,7 +149,9 @@ describe('positions', { timeout: 60_000 }, () => {
       ]
     })
     assert.ok(
-      (await page.value('heard')).some(([type, x, y]) => type === 'mouseup' && x === 30 && y === 30)
+      (await page.value('recorded')).some(
+        ([type, x, y]) => type === 'mouseup' && x === 30 && y === 30
+      )
     )
     assert.equal(
       (await page.refused('drag_and_drop', { source: '#canvas', target: '#out', path })).errorCode,

@@ -7,7 +7,7 @@ import { delayedBrowser } from '../support/delayed-browser.mjs'
 import { allEnded, browsers, descendants, threads } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { beMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
+import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
 import { until, within } from '../support/wait.mjs'
 import { profileFolders } from './profiles.mjs'
 
@@ -160,7 +160,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
     async (t) => {
       const site = await memberSite(t)
       const server = await startServer(t)
-      await beMember(server, site)
+      await logInAsMember(server, site)
       const [, ref] = /button "Save" \[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
       await server.ok('mock_response', { url: '**/mocked', response: { body: 'kept' } })
       await lossLimit()
@@ -331,10 +331,13 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
       const call = server.call('click', { selector: 'button' })
       await within(held.requested, 'the request of the click')
       await crash(server)
-      const told = async () =>
+      const events = async () =>
         (await server.request('resources/read', { uri: `playwright:///session/${meta.sessionId}` }))
           .result.contents[0].text
-      await until(async () => (await told()).includes('"crashed":true'), 'the browser’s word of it')
+      await until(
+        async () => (await events()).includes('"crashed":true'),
+        'the report of the crash'
+      )
       held.release()
       const { newPage } = (await within(call, 'the answer to the click', 5000)).json
       assert.deepEqual([newPage?.pageId, newPage?.crashed], ['page-2', true])

@@ -205,7 +205,7 @@ describe('downloads', { timeout: 60_000 }, () => {
       ]) {
         await server.ok('navigate', { url: site.url('/both') })
         const { download, downloads } = await server.ok(tool, args)
-        const told = [download, ...downloads].map(({ url, state, path, failure }) => [
+        const reported = [download, ...downloads].map(({ url, state, path, failure }) => [
           new URL(url).pathname,
           state,
           path !== undefined,
@@ -213,7 +213,7 @@ describe('downloads', { timeout: 60_000 }, () => {
         ])
         const end = output === folder ? ['completed', true, false] : ['failed', false, true]
         assert.deepEqual(
-          told.sort(),
+          reported.sort(),
           [
             ['/one.bin', ...end],
             ['/two.bin', ...end]

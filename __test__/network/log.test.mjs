@@ -23,8 +23,8 @@ describe('the request log', { timeout: 60_000 }, () => {
       `fetch('/api/big', { method: 'POST' }).then((answer) => answer.text()).then(() => fetch('/status/418')).then((answer) => answer.text())`
     )
     const { requests, count } = await until(async () => {
-      const told = await log(sessionId)
-      return told.requests.every(({ duration }) => duration !== undefined) && told
+      const result = await log(sessionId)
+      return result.requests.every(({ duration }) => duration !== undefined) && result
     }, 'the end of the requests')
     assert.equal(count, 4)
     assert.deepEqual(

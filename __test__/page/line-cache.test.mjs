@@ -146,11 +146,11 @@ test('a snapshot with cached lines equals a snapshot without the cache', async (
         seeds.push(seed)
         await world.page.evaluate(change, seed)
       }
-      const kept = await world.call('snapshot', { fold: 0 })
+      const cached = await world.call('snapshot', { fold: 0 })
       // With a depth, the walk does not use the cache.
       const anew = await world.call('snapshot', { fold: 0, depth: 1000 })
-      assert.equal(kept.text, anew.text, `after the changes ${seeds.join(' ')}`)
-      lines += kept.text.split('\n').length
+      assert.equal(cached.text, anew.text, `after the changes ${seeds.join(' ')}`)
+      lines += cached.text.split('\n').length
     }
   }
   assert.ok(lines > RUNS * 40 * 20, `there was little to read: ${lines} lines`)

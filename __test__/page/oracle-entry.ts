@@ -10,7 +10,7 @@ import { Walk } from '../../src/page/injected/tree/walk'
 /**
  * `index` counts the elements in document order, shadow roots before the children of their hosts.
  */
-interface Told {
+interface ReadElement {
   index: number
   role: string
   /** The accessible name, and the name in the line, which omits text of the children. */
@@ -30,15 +30,15 @@ function elementsOf(node: Node, elements: Element[]): Element[] {
   return elements
 }
 
-function told(): {
+function describePage(): {
   count: number
-  lines: Told[]
+  lines: ReadElement[]
   rest: { index: number; role: string; html: string }[]
 } {
   const elements = elementsOf(document, [])
   const indexes = new Map(elements.map((element, index) => [element, index]))
   const body = bodyOf()
-  const lines: Told[] = []
+  const lines: ReadElement[] = []
   const html = (element: Element): string => element.outerHTML.replace(/\s+/g, ' ').slice(0, 120)
   const visit = (node: TreeNode): void => {
     for (const child of node.children) {
@@ -64,4 +64,5 @@ function told(): {
   return { count: elements.length, lines, rest }
 }
 
-;(globalThis as { __told?: () => string }).__told = () => JSON.stringify(withCallCache(told))
+;(globalThis as { __describePage?: () => string }).__describePage = () =>
+  JSON.stringify(withCallCache(describePage))

@@ -79,11 +79,11 @@ const EXPLAINED = [
   ],
   [
     /Chromium: (code|emphasis|strong|superscript|subscript|mark|time|insertion|deletion)$/,
-    'told as plain text'
+    'read as plain text'
   ],
-  [/Chromium: rowgroup$/, 'rows are told directly below their table'],
-  [/Chromium: (img|heading)$/, 'inside a link or button, whose name has told it'],
-  [/Chromium: (alert|status|log|list)$/, 'empty: there is nothing to tell yet']
+  [/Chromium: rowgroup$/, 'rows are listed directly below their table'],
+  [/Chromium: (img|heading)$/, 'inside a link or button, whose name contains it'],
+  [/Chromium: (alert|status|log|list)$/, 'empty: it has no content yet']
 ]
 const UNEXPLAINED = 'NOT EXPLAINED'
 const why = (kind) => EXPLAINED.find(([pattern]) => pattern.test(kind))?.[1] ?? UNEXPLAINED
@@ -137,46 +137,46 @@ const QUIET = `new Promise((resolve) => {
  * Reads the page from both sides. Repeats it until the page has not changed in between.
  * @param {World} world
  */
-async function bothLooks(world) {
+async function readBoth(world) {
   for (let attempt = 0; attempt < 10; attempt++) {
-    const before = await world.evaluate('__told()')
+    const before = await world.evaluate('__describePage()')
     const { ids, tree } = await treeOf(world)
-    if ((await world.evaluate('__told()')) === before)
-      return { ours: JSON.parse(before), ids, tree }
+    if ((await world.evaluate('__describePage()')) === before)
+      return { troupe: JSON.parse(before), ids, tree }
     await world.evaluate(QUIET)
   }
-  throw new Error('the page changes between any two looks')
+  throw new Error('the page changed during each read')
 }
 
 /** @param {World} world */
 async function compare(world) {
-  const { ours, ids, tree } = await bothLooks(world)
+  const { troupe, ids, tree } = await readBoth(world)
   const figures = { compared: 0, agreed: 0, differences: [], oneOnly: [] }
-  for (const { index, role, name, shown, html } of ours.lines) {
+  for (const { index, role, name, shown, html } of troupe.lines) {
     const node = tree.get(ids[index])
     if (!node || node.ignored) {
       if (!PLAIN.has(role))
         figures.oneOnly.push({ kind: `only in the snapshot: ${role}`, example: html })
       continue
     }
-    const theirs = {
+    const chromium = {
       role: CHROMIUM_ROLES[node.role.value] ?? node.role.value,
       name: node.name?.value ?? ''
     }
     figures.compared++
-    const sameName = bare(theirs.name) === bare(name) || (role === 'row' && shown === '')
-    if (theirs.role !== role)
+    const sameName = bare(chromium.name) === bare(name) || (role === 'row' && shown === '')
+    if (chromium.role !== role)
       figures.differences.push({
         kind: `role ${role}, in Chromium ${node.role.value}`,
         example: html
       })
     else if (!sameName) {
-      const [mine, other] = [bare(name), bare(theirs.name)]
-      const small = mine.toLowerCase() === other.toLowerCase() ? ' but for capital letters' : ''
-      const end = other.length > 500 && mine.startsWith(other) ? ' but for its end' : ''
+      const [ownName, other] = [bare(name), bare(chromium.name)]
+      const small = ownName.toLowerCase() === other.toLowerCase() ? ' but for capital letters' : ''
+      const end = other.length > 500 && ownName.startsWith(other) ? ' but for its end' : ''
       figures.differences.push({
         kind: `name of ${role}${small || end}`,
-        example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(theirs.name)}: ${html}`
+        example: `${JSON.stringify(name)}, in Chromium ${JSON.stringify(chromium.name)}: ${html}`
       })
     } else if (
       shown !== '' &&
@@ -189,11 +189,11 @@ async function compare(world) {
       })
     } else figures.agreed++
   }
-  for (const { index, role, html } of ours.rest) {
+  for (const { index, role, html } of troupe.rest) {
     const node = tree.get(ids[index])
-    const theirs =
+    const chromium =
       node && !node.ignored ? (CHROMIUM_ROLES[node.role.value] ?? node.role.value) : 'generic'
-    if (theirs === role && !PLAIN.has(role))
+    if (chromium === role && !PLAIN.has(role))
       figures.oneOnly.push({ kind: `only in Chromium: ${role}`, example: html })
   }
   return figures

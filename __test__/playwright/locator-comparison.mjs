@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { World } from '../page/world.mjs'
 
-/** @typedef {{ target: string, ours: string, theirs: string }} Pair */
+/** @typedef {{ target: string, actual: string, expected: string }} Pair */
 
 const { iso } = createRequire(import.meta.url)('playwright-core/lib/coreBundle')
 
@@ -67,7 +67,7 @@ export class LocatorComparison {
       JSON.parse(__troupe.playwrightTarget({
         refs: { prefix: 'e', next: 1 }, target, framePrefix: ${JSON.stringify(framePrefix)}
       })))`)
-    const theirs = await Promise.all(
+    const expected = await Promise.all(
       refs.map((ref) =>
         this.page
           .locator(`aria-ref=${ref}`)
@@ -77,8 +77,8 @@ export class LocatorComparison {
     )
     return refs.map((target, index) => ({
       target,
-      ours: answers[index].locator ?? JSON.stringify(answers[index].error),
-      theirs: theirs[index]
+      actual: answers[index].locator ?? JSON.stringify(answers[index].error),
+      expected: expected[index]
     }))
   }
 
@@ -93,7 +93,7 @@ export class LocatorComparison {
     const pairs = []
     for (const target of targets) {
       const answer = await world.call('playwrightTarget', { target, framePrefix: '' })
-      const ours =
+      const actual =
         answer.error?.code === 'ELEMENT_NOT_FOUND'
           ? 'none'
           : answer.error
@@ -106,7 +106,7 @@ export class LocatorComparison {
                   `(${positionOf})(__troupe.element(${JSON.stringify(answer.ref)}))`
                 )
               ].join('  ')
-      pairs.push({ target, ours, theirs: await this.#resolvedByPlaywright(target) })
+      pairs.push({ target, actual, expected: await this.#resolvedByPlaywright(target) })
     }
     await world.close()
     return pairs

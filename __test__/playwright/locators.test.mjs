@@ -66,18 +66,18 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
           await open(page)
           if (attempt > 0) await page.waitForLoadState('networkidle')
           pairs = await comparison.generated(limit)
-          if (pairs.every(({ ours, theirs }) => ours === theirs)) break
+          if (pairs.every(({ actual, expected }) => actual === expected)) break
         }
         all.push(...pairs.map((pair) => ({ name, ...pair })))
       }
       await page.close()
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
-    const different = all.filter(({ ours, theirs }) => ours !== theirs)
+    const different = all.filter(({ actual, expected }) => actual !== expected)
     const equal = all.length - different.length
     t.diagnostic(`${pages.length} pages, ${equal} of ${all.length} locators are equal`)
-    for (const { name, target, ours, theirs } of different)
-      t.diagnostic(`${name} ${target}: ${ours}, in Playwright ${theirs}`)
+    for (const { name, target, actual, expected } of different)
+      t.diagnostic(`${name} ${target}: ${actual}, in Playwright ${expected}`)
     assert.ok(all.length > 0)
     assert.ok(equal >= GOAL * all.length, `${equal} of ${all.length} locators are equal`)
   }
@@ -121,7 +121,7 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
     await withContent(TARGET_PAGE)(page)
     const pairs = await new LocatorComparison(page, source).resolved(TARGETS)
     await page.close()
-    const different = pairs.filter(({ ours, theirs }) => ours !== theirs)
+    const different = pairs.filter(({ actual, expected }) => actual !== expected)
     t.diagnostic(`${pairs.length - different.length} of ${pairs.length} targets are equal`)
     assert.deepEqual(different, [])
   })

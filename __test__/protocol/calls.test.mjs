@@ -15,11 +15,11 @@ describe('progress', { timeout: 60_000 }, () => {
     const steps = ['1', '2', '3'].map((script) => ({ tool: 'evaluate', arguments: { script } }))
     const params = { name: 'batch', arguments: { steps }, _meta: { progressToken: 'b' } }
     assert.ok((await server.request('tools/call', params)).result.structuredContent.success)
-    const told = server.notifications(PROGRESS)
-    assert.ok(told.length > 0, 'something is told')
-    for (const { progressToken, total, message } of told)
+    const progress = server.notifications(PROGRESS)
+    assert.ok(progress.length > 0, 'there is progress')
+    for (const { progressToken, total, message } of progress)
       assert.deepEqual([progressToken, total, message], ['b', 3, 'evaluate'])
-    const steps_ = told.map(({ progress }) => progress)
+    const steps_ = progress.map(({ progress }) => progress)
     assert.deepEqual(steps_, [...new Set(steps_)].sort(), 'it grows')
   })
 
@@ -36,10 +36,10 @@ describe('progress', { timeout: 60_000 }, () => {
     await call({})
     assert.deepEqual(server.notifications(PROGRESS), [])
     await call({ progressToken: 7 })
-    const told = server.notifications(PROGRESS)
-    assert.ok(told.length >= 1, 'at least one in 2.5 s')
-    assert.ok(told.every(({ progressToken }) => progressToken === 7))
-    assert.match(told[0].message, /wait_for has been running/)
+    const progress = server.notifications(PROGRESS)
+    assert.ok(progress.length >= 1, 'at least one in 2.5 s')
+    assert.ok(progress.every(({ progressToken }) => progressToken === 7))
+    assert.match(progress[0].message, /wait_for has been running/)
   })
 })
 
@@ -51,10 +51,10 @@ describe('log messages', { timeout: 60_000 }, () => {
     await server.request('logging/setLevel', { level: 'warning' })
     await server.ok('navigate', { url: 'about:blank' })
     await server.call('navigate', { url: 'not a url' })
-    const [told, ...more] = server.notifications(MESSAGE)
+    const [message, ...more] = server.notifications(MESSAGE)
     assert.deepEqual(more, [])
     assert.deepEqual(
-      [told.level, told.data.tool, told.data.errorCode],
+      [message.level, message.data.tool, message.data.errorCode],
       ['warning', 'navigate', 'INVALID_URL']
     )
     await server.request('logging/setLevel', { level: 'info' })

@@ -75,11 +75,15 @@ describe('prompts', { timeout: 60_000 }, () => {
   })
 
   test('print an argument unchanged, also if it looks like JSON, and number the entries of a list', async () => {
-    for (const said of ['{"a":1}', '[1,  2]', '{"a"', 'null', '7']) {
-      const scenario = await get('e2e_test', { test_scenario: said, start_url: 'http://a/' })
-      assert.ok(scenario.startsWith(`Execute this E2E test scenario: ${said}\n`), scenario)
-      const logIn = await get('authenticate', { url: 'http://a/', username: said, password: 'x' })
-      assert.ok(logIn.includes(`input[type='email']): ${said}\n`), logIn)
+    for (const argument of ['{"a":1}', '[1,  2]', '{"a"', 'null', '7']) {
+      const scenario = await get('e2e_test', { test_scenario: argument, start_url: 'http://a/' })
+      assert.ok(scenario.startsWith(`Execute this E2E test scenario: ${argument}\n`), scenario)
+      const logIn = await get('authenticate', {
+        url: 'http://a/',
+        username: argument,
+        password: 'x'
+      })
+      assert.ok(logIn.includes(`input[type='email']): ${argument}\n`), logIn)
     }
     assert.match(
       await get('scrape_website', { url: 'http://a/', selectors: '["h1", ".p"]' }),

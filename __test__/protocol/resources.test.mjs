@@ -164,7 +164,7 @@ describe('resources', { timeout: 60_000 }, () => {
 
   test('missing resources and invalid URIs are errors with the reason', async () => {
     const sessionId = await sessionAt('/')
-    for (const [uri, said] of [
+    for (const [uri, pattern] of [
       [`playwright:///session/${UNKNOWN_SESSION}`, /no session/],
       [`playwright:///page/${sessionId}/page-9`, /not open/],
       [`playwright:///element/${sessionId}/page-1/e9999`, /e9999/],
@@ -174,7 +174,7 @@ describe('resources', { timeout: 60_000 }, () => {
     ]) {
       const { error } = await server.request('resources/read', { uri })
       assert.equal(error?.code, -32002, uri)
-      assert.match(error.message, /** @type {RegExp} */ (said))
+      assert.match(error.message, /** @type {RegExp} */ (pattern))
     }
   })
 

@@ -114,7 +114,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
         await first.ok('navigate', { sessionId, url: site.url('/') })
       await lossLimit()
       await kill(first)
-      assert.equal(stateOf(recent), 'active', 'nobody has looked yet')
+      assert.equal(stateOf(recent), 'active', 'its end was not detected yet')
       query(
         file,
         `UPDATE session_snapshots SET saved_at = saved_at - 25 * 3600000 WHERE session_id = '${old}'`

@@ -98,7 +98,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       chmodSync(file, 0o400)
       const server = await startServer(t, ['--store', file])
       const { meta } = await server.call('navigate', { url: PAGE })
-      await server.told(/cannot be written/)
+      await server.awaitLog(/cannot be written/)
       assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
     }
   )
@@ -111,14 +111,14 @@ describe('the file of the record', { timeout: 120_000 }, () => {
     await until(() => disk.remount('ro'), 'the disk to be let go of')
     const server = await startServer(t, ['--store', file])
     const { meta } = await server.call('navigate', { url: PAGE })
-    await server.told(/cannot be written/)
+    await server.awaitLog(/cannot be written/)
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
   test('a folder that cannot be created causes a warning; calls succeed and are recorded in memory', async (t) => {
     const server = await startServer(t, ['--store', '/proc/no/place/for/record.db'])
     const { meta } = await server.call('navigate', { url: PAGE })
-    await server.told(/cannot be written/)
+    await server.awaitLog(/cannot be written/)
     assert.match(await server.ok('get_content', { refId: meta.refId }), /heading "Page"/)
   })
 
@@ -132,7 +132,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       const release = await lock(t, file)
       for (let number = 0; number < 5; number++)
         assert.ok((await server.call('evaluate', { script: `'locked ${number}'` })).ms < 3000)
-      await server.told(/cannot be written.*locked/)
+      await server.awaitLog(/cannot be written.*locked/)
       await release()
       await until(
         () => query(file, "SELECT * FROM responses WHERE result LIKE '%locked 4%'").length === 1,
@@ -149,7 +149,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       const { text, isError } = await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
       assert.ok(!isError && text.includes(String(number).repeat(1000)), text.slice(0, 200))
     }
-    await server.told(/cannot be written.*full/)
+    await server.awaitLog(/cannot be written.*full/)
     assert.ok(disk.remount('size=64m'))
     const recorded = async () => {
       const { meta } = await server.call('evaluate', { script: "'there is room'" })
@@ -158,7 +158,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       )
     }
     await until(recorded, 'the record to be written again')
-    await server.told(/can be written again/)
+    await server.awaitLog(/can be written again/)
   })
 
   test(
@@ -171,7 +171,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       const server = await startServer(t, ['--store', file])
       for (let number = 0; number < 8; number++)
         await server.call('evaluate', { script: `'${number}'.repeat(2e5)` })
-      await server.told(/cannot be written.*full/)
+      await server.awaitLog(/cannot be written.*full/)
       const sessionId = await server.createSession()
       await server.ok('navigate', { sessionId, url: PAGE })
       assert.ok(disk.remount('size=64m'))

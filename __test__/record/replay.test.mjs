@@ -67,9 +67,9 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.equal(again.status, 0, again.stderr)
     assert.deepEqual(page.done, ['remove', 'remove'])
     page.body = `<div>${archive}</div>`
-    const gone = await replay(t, folder)
-    assert.equal(gone.status, 1)
-    assert.match(gone.stderr, /step 3 \(click\) failed: nothing matches `testid="remove"`/)
+    const result = await replay(t, folder)
+    assert.equal(result.status, 1)
+    assert.match(result.stderr, /step 3 \(click\) failed: nothing matches `testid="remove"`/)
     assert.equal(page.done.length, 2)
   })
 
@@ -91,8 +91,8 @@ describe('an exported script', { timeout: 120_000 }, () => {
     assert.equal(again.status, 0, again.stderr)
     // The text of another row contains the name.
     page.body = list(row('Benjamin'))
-    const gone = await replay(t, folder)
-    assert.deepEqual([gone.status, page.done], [1, ['delete Ben', 'delete Ben']])
+    const result = await replay(t, folder)
+    assert.deepEqual([result.status, page.done], [1, ['delete Ben', 'delete Ben']])
   })
 
   test('clicks the button of the recorded row, not that of a similar row, if all have the same name', async (t) => {
@@ -107,9 +107,9 @@ describe('an exported script', { timeout: 120_000 }, () => {
     page.body = list(row('Item 2'), row('Item 10'), row('Item 1'))
     assert.equal((await replay(t, folder)).status, 0)
     page.body = list(row('Item 10'))
-    const gone = await replay(t, folder)
-    assert.deepEqual([gone.status, page.done], [1, ['delete Item 1', 'delete Item 1']])
-    assert.match(gone.stderr, /step 3 \(click\) failed: nothing matches/)
+    const result = await replay(t, folder)
+    assert.deepEqual([result.status, page.done], [1, ['delete Item 1', 'delete Item 1']])
+    assert.match(result.stderr, /step 3 \(click\) failed: nothing matches/)
   })
 
   test('does not click a named button instead of the only one without a name', async (t) => {

@@ -44,7 +44,7 @@ describe('a SOCKS 5 proxy with credentials', { timeout: 60_000 }, () => {
     ])
     const { json } = await server.call('navigate', { url: 'http://far.example/form' })
     assert.equal(json.errorCode, 'NAVIGATION_FAILED', JSON.stringify(json))
-    await server.told(/the proxy rejects the credentials of --proxy-server/)
+    await server.awaitLog(/the proxy rejects the credentials of --proxy-server/)
     assert.ok(proxy.rejected() > 0)
     assert.ok(!`${JSON.stringify(json)}${server.stderr()}`.includes('wrong-password'))
   })

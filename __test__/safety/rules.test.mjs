@@ -380,7 +380,7 @@ describe('settings', { timeout: 60_000 }, () => {
       ]
     ])) {
       const server = await startServer(t, ['--headless', ...args], { browser: false })
-      await server.told(what)
+      await server.awaitLog(what)
     }
   })
 
@@ -404,7 +404,7 @@ describe('settings', { timeout: 60_000 }, () => {
     const server = await startServer(t, [], {
       env: { TROUPE_RATE_LIMIT: '5', TROUPE_AUTH_TOKEN: 'correct-horse' }
     })
-    await server.told(
+    await server.awaitLog(
       /environment variable `TROUPE_RATE_LIMIT` has no effect: .*needs `--transport http`/
     )
     assert.doesNotMatch(server.stderr(), /correct-horse/)

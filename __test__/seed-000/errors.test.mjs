@@ -41,11 +41,11 @@ describe('errors', { timeout: 60_000 }, () => {
       fc.stringMatching(/^[\w-]{1,40}$/)
     )
     await fc.assert(
-      fc.asyncProperty(operations, unknownIds, async ([tool, args], stranger) => {
-        const { isError, json } = await server.call(tool, { ...args, sessionId: stranger })
+      fc.asyncProperty(operations, unknownIds, async ([tool, args], unknownId) => {
+        const { isError, json } = await server.call(tool, { ...args, sessionId: unknownId })
         assert.equal(isError, true)
         assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
-        assert.equal(json.sessionId, stranger)
+        assert.equal(json.sessionId, unknownId)
       }),
       RUNS
     )

@@ -33,7 +33,7 @@ test('Property 1: SessionId Uniqueness', async () => {
           seen.add(sessionId)
         }
         made += atOnce
-        assert.equal(seen.size, made, 'a sessionId came twice')
+        assert.equal(seen.size, made, 'a sessionId was issued twice')
         if (close) await Promise.all(sessions.map((session) => session.close()))
       }
       await manager.shutdown()

@@ -18,13 +18,13 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     const site = await startSite(t, { '/events': PAGE, '/data': '{}', '/file': 'Notes' })
     const manager = await startManager(t)
     const session = await manager.createSession()
-    const heard = (name, fits = () => true) =>
+    const nextEvent = (name, fits = () => true) =>
       new Promise((resolve) => session.on(name, (event) => fits(event) && resolve(event)))
-    const answered = heard('response', ({ url }) => url.endsWith('/events'))
+    const answered = nextEvent('response', ({ url }) => url.endsWith('/events'))
     await session.navigate(site.url('/events'))
     assert.deepEqual(await answered, { pageId: 'page-1', url: site.url('/events'), status: 200 })
 
-    const logged = heard('console')
+    const logged = nextEvent('console')
     await session.click('text=Log')
     const { level, text, pageId } = await logged
     assert.deepEqual(
@@ -32,7 +32,7 @@ describe('the events of a session', { timeout: 60_000 }, () => {
       { level: 'warn', text: 'Careful 7', pageId: 'page-1' }
     )
 
-    const requested = heard('request', ({ url }) => url.endsWith('/data'))
+    const requested = nextEvent('request', ({ url }) => url.endsWith('/data'))
     await session.click('text=Fetch')
     const expected = {
       pageId: 'page-1',
@@ -42,18 +42,18 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     }
     assert.deepEqual(await requested, expected)
 
-    const asked = heard('dialog')
+    const asked = nextEvent('dialog')
     await session.click('text=Ask')
     assert.deepEqual(await asked, { pageId: 'page-1', kind: 'alert', message: 'Hello' })
     await session.handleDialog(true)
 
-    const downloaded = heard('download', ({ state }) => state === 'completed')
+    const downloaded = nextEvent('download', ({ state }) => state === 'completed')
     await session.click('text=Download')
     const download = await downloaded
     assert.equal(download.suggestedFilename, 'notes.txt')
     assert.ok(existsSync(download.path))
 
-    const popup = heard('page', ({ pageId }) => pageId === 'page-2')
+    const popup = nextEvent('page', ({ pageId }) => pageId === 'page-2')
     await session.click('text=Open')
     await popup
 

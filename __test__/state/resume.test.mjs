@@ -8,7 +8,7 @@ import { NO_SQLITE, query, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import {
-  beMember,
+  logInAsMember,
   DESCRIBE_STORAGE,
   FILL_STORAGE,
   formOf,
@@ -55,7 +55,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await dying.ok('navigate', { sessionId, url: site.url('/plain') })
     await dying.ok('evaluate', { sessionId, script: FILL_STORAGE })
     const described = (await dying.ok('evaluate', { sessionId, script: DESCRIBE_STORAGE })).value
-    await beMember(dying, site, sessionId)
+    await logInAsMember(dying, site, sessionId)
     await dying.ok('type', { sessionId, selector: '#password', text: 'secret' })
     await dying.ok('evaluate', {
       sessionId,
@@ -159,7 +159,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
         'fixed'
       ])
       const sessionId = await server.createSession()
-      await beMember(server, site, sessionId)
+      await logInAsMember(server, site, sessionId)
       await until(
         async () =>
           (await server.call('get_text', { sessionId, selector: 'h1' })).json?.errorCode ===
@@ -204,7 +204,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const first = await startOn(t, record)
-    await beMember(first, site)
+    await logInAsMember(first, site)
     const [{ sessionId: own }] = (await first.ok('list_sessions')).sessions
     const closed = await first.createSession()
     await first.ok('navigate', { sessionId: closed, url: site.url('/plain') })
@@ -238,7 +238,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const record = recordFor(t)
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
     const sessionId = await one.createSession()
-    await beMember(one, site, sessionId)
+    await logInAsMember(one, site, sessionId)
     // Also before any of its state was saved.
     for (const [tool, args] of [
       ['session_resume', {}],
@@ -277,7 +277,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       const record = recordFor(t)
       const dying = await startOn(t, record)
       const sessionId = await dying.createSession()
-      await beMember(dying, site, sessionId)
+      await logInAsMember(dying, site, sessionId)
       const late =
         "localStorage.late = 1; field.value = 'Late'; field.dispatchEvent(new Event('input', { bubbles: true }))"
       const busy =
@@ -483,7 +483,7 @@ describe('--auto-resume', { timeout: 60_000 }, () => {
     const site = await memberSite(t)
     const record = recordFor(t)
     const dying = await startOn(t, record)
-    await beMember(dying, site)
+    await logInAsMember(dying, site)
     const created = await dying.createSession()
     await dying.ok('navigate', { sessionId: created, url: site.url('/plain') })
     const before = (await dying.ok('list_sessions')).sessions

@@ -6,7 +6,7 @@
 
 /**
  * @typedef {object} Row
- * @property {number} [patience] factor for the time limits of tests, relative to Chromium. It
+ * @property {number} [timeoutFactor] factor for the time limits of tests, relative to Chromium. It
  *   includes the start of the browser
  * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on the
  *   binary
@@ -122,7 +122,7 @@ export const BROWSERS = {
   // `chromium --headless` instead of the headless shell: the files whose result depends on the
   // binary.
   chrome: {
-    patience: 3,
+    timeoutFactor: 3,
     onlyFiles: [
       'bad-input/dialogs.test.mjs',
       'extraction/pictures.test.mjs',
@@ -134,7 +134,7 @@ export const BROWSERS = {
     unsupported: ABOUT_CHROMIUM
   },
   firefox: {
-    patience: 4,
+    timeoutFactor: 4,
     unsupported: {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
@@ -197,7 +197,7 @@ export const BROWSERS = {
     }
   },
   webkit: {
-    patience: 6,
+    timeoutFactor: 6,
     withoutTools: [
       'block_resource',
       'get_console_content',

@@ -21,41 +21,45 @@ const LONGEST = 120_000
  */
 export async function churn(t, { calls, sessions, growth }) {
   const site = await startSite(t)
-  const patience = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
+  const timeouts = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
   const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   const server = await startHttpServer(
     t,
-    ['--max-sessions', String(sessions), '--store', 'none', ...patience],
+    ['--max-sessions', String(sessions), '--store', 'none', ...timeouts],
     { env: { TMPDIR: folder } }
   )
   const pid = server.child.pid ?? 0
-  const connect = async () => Object.assign(await server.connect(), { patience: LONGEST })
+  const connect = async () => Object.assign(await server.connect(), { requestTimeout: LONGEST })
   const client = await connect()
   let made = 0
   /** Uses a session, then ends it: alternately by close_session and with its client. */
   const life = async (/** @type {number} */ number) => {
     const own = number % 2 === 0
-    const mine = own ? await connect() : client
+    const ownClient = own ? await connect() : client
     const named = own ? {} : { sessionId: (await client.ok('create_session')).sessionId }
-    await mine.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
-    await mine.ok('navigate', { ...named, url: site.url('/form') })
+    await ownClient.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
+    await ownClient.ok('navigate', { ...named, url: site.url('/form') })
     for (let call = 0; call < LIFE - 4; call += 4) {
-      await mine.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
-      await mine.ok('snapshot', named)
-      await mine.ok('click', { ...named, selector: '#name' })
+      await ownClient.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
+      await ownClient.ok('snapshot', named)
+      await ownClient.ok('click', { ...named, selector: '#name' })
       assert.equal(
-        (await mine.ok('evaluate', { ...named, script: 'document.querySelector("#name").value' }))
-          .value,
+        (
+          await ownClient.ok('evaluate', {
+            ...named,
+            script: 'document.querySelector("#name").value'
+          })
+        ).value,
         `Number ${number}`
       )
     }
-    await mine.ok('navigate', { ...named, url: site.url('/cookies') })
+    await ownClient.ok('navigate', { ...named, url: site.url('/cookies') })
     assert.equal(
-      (await mine.ok('get_text', { ...named, selector: '#out' })).text,
+      (await ownClient.ok('get_text', { ...named, selector: '#out' })).text,
       `whose=${number}`
     )
-    if (own) await mine.delete()
+    if (own) await ownClient.delete()
     else await client.ok('close_session', named)
     made += LIFE
   }

@@ -8,7 +8,7 @@ import { startSite } from './site.mjs'
 
 /** Browsers take long to open a hundred pages at once on a small machine. */
 const LONGEST = 120_000
-const PATIENCE = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
+const TIMEOUT_OPTIONS = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
 
 /** Proportional set size of a process in MiB. @param {number} pid */
 const memory = (pid) =>
@@ -20,13 +20,13 @@ const memory = (pid) =>
  */
 export async function conversations(t, count, limit) {
   const site = await startSite(t)
-  const server = await startHttpServer(t, ['--max-sessions', String(count), ...PATIENCE])
+  const server = await startHttpServer(t, ['--max-sessions', String(count), ...TIMEOUT_OPTIONS])
   const pid = server.child.pid ?? 0
   const begun = performance.now()
   const clients = await Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const client = await server.connect()
-      client.patience = LONGEST
+      client.requestTimeout = LONGEST
       await client.ok('navigate', { url: site.url(`/set-cookie?whose=${number}`) })
       await client.ok('navigate', { url: site.url('/form') })
       await client.ok('type', { selector: '#name', text: `Number ${number}` })

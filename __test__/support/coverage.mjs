@@ -158,9 +158,9 @@ export function missing(path) {
   /** @type {Map<string, Set<string>>} */
   const answers = new Map()
   for (const { name, outputSchema } of TOOLS) {
-    const told = answers.get(JSON.stringify(outputSchema)) ?? new Set()
-    for (const point of seen.get(name) ?? []) told.add(point)
-    answers.set(JSON.stringify(outputSchema), told)
+    const points = answers.get(JSON.stringify(outputSchema)) ?? new Set()
+    for (const point of seen.get(name) ?? []) points.add(point)
+    answers.set(JSON.stringify(outputSchema), points)
   }
   return TOOLS.flatMap((tool) => {
     const { name, inputSchema, outputSchema } = tool
@@ -174,10 +174,10 @@ export function missing(path) {
       ...own.filter((point) => !seen.get(name)?.has(point)),
       ...shared.filter((point) => !answers.get(JSON.stringify(outputSchema))?.has(point))
     ]
-    const told = [...(seen.get(name) ?? [])].filter(
+    const points = [...(seen.get(name) ?? [])].filter(
       (point) => outputSchema && point.startsWith('-> ')
     )
-    const undeclared = told
+    const undeclared = points
       .map((point) => point.slice(3).split('=')[0])
       .filter(
         (field) => !IN_ANY_RESULT.includes(field) && !isDeclared(outputSchema, field.split('.'))

@@ -57,8 +57,8 @@ export async function dieDuringCalls(t, file, moment) {
   for (const [ref, { content, structuredContent, isError }] of answered) {
     const row = recorded.get(ref)
     assert.ok(row?.result, `the answer ${ref} that the client has is not in the record`)
-    const kept = JSON.parse(row.result)
-    const parts = kept.content.map((part) => {
+    const stored = JSON.parse(row.result)
+    const parts = stored.content.map((part) => {
       if (part.type !== 'image') return part
       const picture = pictures.find(
         ({ ref_id, number }) => ref_id === ref && number === part.picture
@@ -73,7 +73,7 @@ export async function dieDuringCalls(t, file, moment) {
       parts,
       content.map(({ annotations: _, ...part }) => unmarked(part))
     )
-    assert.equal(kept.isError ?? false, isError ?? false)
+    assert.equal(stored.isError ?? false, isError ?? false)
     // The same for programs.
     if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
   }

@@ -147,7 +147,11 @@ export class HttpClient extends RpcClient {
    * @param {object} [params]
    * @param {{ signal?: AbortSignal, id?: number | string, timeout?: number }} [options]
    */
-  async request(method, params, { signal, id = this.nextId(), timeout = this.patience } = {}) {
+  async request(
+    method,
+    params,
+    { signal, id = this.nextId(), timeout = this.requestTimeout } = {}
+  ) {
     const answer = async () => {
       const response = await this.fetch('POST', {
         body: { jsonrpc: '2.0', id, method, params },

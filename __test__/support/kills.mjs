@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { browsers } from './processes.mjs'
 import { until } from './wait.mjs'
-import { beMember, formOf, HALF_FILLED, kill, memberSite, recordFor, startOn } from './state.mjs'
+import {
+  logInAsMember,
+  formOf,
+  HALF_FILLED,
+  kill,
+  memberSite,
+  recordFor,
+  startOn
+} from './state.mjs'
 
 /** Typical calls of an agent. None changes the values of the form. */
 const STREAM = [
@@ -28,22 +36,22 @@ async function stream(server, sessionId, over) {
 /**
  * The log-in, which is older than a second, and what was entered are there after each death.
  * @param {{ after: (end: () => unknown) => void }} t
- * @param {'server' | 'browser'} victim
+ * @param {'server' | 'browser'} killed
  * @param {number} rounds
  */
-export async function killRounds(t, victim, rounds) {
+export async function killRounds(t, killed, rounds) {
   const site = await memberSite(t)
   const record = recordFor(t)
   let server = await startOn(t, record)
   const sessionId = await server.createSession()
-  await beMember(server, site, sessionId)
+  await logInAsMember(server, site, sessionId)
   await sleep(1000)
   for (let round = 0; round < rounds; round++) {
     const over = new AbortController()
     const streaming = stream(server, sessionId, over.signal)
     const moment = Math.random() * 1200
     await sleep(moment)
-    if (victim === 'server') {
+    if (killed === 'server') {
       await kill(server)
       await streaming
       server = await startOn(t, record)

@@ -10,7 +10,7 @@ import { BROWSERS, unsupported } from './browsers.mjs'
 delete process.env.NODE_OPTIONS
 
 const runner = createRequire(import.meta.url)('node:test')
-const { patience = 1 } = BROWSERS[ROW] ?? {}
+const { timeoutFactor = 1 } = BROWSERS[ROW] ?? {}
 const file = relative(
   fileURLToPath(new URL('..', import.meta.url)),
   process.argv[1] ?? ''
@@ -21,7 +21,7 @@ for (const kind of ['test', 'describe']) {
   runner[kind] = Object.assign((name, ...rest) => {
     const reason = unsupported(ROW, file, name)
     const [options, body] = typeof rest[0] === 'object' ? rest : [{}, rest[0]]
-    const timeout = options.timeout && options.timeout * patience
+    const timeout = options.timeout && options.timeout * timeoutFactor
     return original(
       name,
       { ...options, ...(timeout && { timeout }), ...(reason && { skip: reason }) },

@@ -5,13 +5,13 @@ import { within } from './wait.mjs'
 /**
  * Longer than the server's own time limits, because its errors say more than a timeout here.
  */
-const PATIENCE = 35_000
+const REQUEST_TIMEOUT = 35_000
 
 /** A client that sends JSON-RPC with `send`, and passes received texts to `receive`. */
 export class RpcClient {
   #nextId = 1
   /** Timeout of a request (ms). */
-  patience = PATIENCE
+  requestTimeout = REQUEST_TIMEOUT
   /** @type {Map<number | string, (message: any) => void>} */
   #pending = new Map()
   /** All received messages, and below them the texts that are not messages. @type {any[]} */
@@ -45,14 +45,14 @@ export class RpcClient {
    * @param {{ timeout?: number, id?: number | string, signal?: AbortSignal }} [options]
    * @returns {Promise<any>}
    */
-  async request(method, params, { timeout = this.patience, id = this.nextId() } = {}) {
+  async request(method, params, { timeout = this.requestTimeout, id = this.nextId() } = {}) {
     const answer = new Promise((resolve) => this.#pending.set(id, resolve))
     this.send({ id, method, params })
     return within(answer, `the answer to ${method}`, timeout)
   }
 
   /** Fails all pending requests: the server has ended. @param {string} why */
-  gone(why) {
+  disconnected(why) {
     for (const answer of this.#pending.values()) answer({ error: { code: 'GONE', message: why } })
     this.#pending.clear()
   }

@@ -84,7 +84,7 @@ export class Server extends RpcClient {
     child.stderr.on('data', (data) => (this.#stderr += data))
     createInterface({ input: child.stdout }).on('line', (line) => this.receive(line))
     this.exit.then(({ code, signal }) =>
-      this.gone(`the server ended with ${signal ?? code}: ${this.#stderr}`)
+      this.disconnected(`the server ended with ${signal ?? code}: ${this.#stderr}`)
     )
     t.after(() => this.end())
     if (this.handshake) await this.initialize()
@@ -99,7 +99,7 @@ export class Server extends RpcClient {
    * Waits until its stderr matches. Output that it wrote before a response may be read after it.
    * @param {RegExp} pattern
    */
-  async told(pattern) {
+  async awaitLog(pattern) {
     await until(() => pattern.test(this.#stderr), `${pattern} in its stderr`).catch((late) => {
       throw new Error(`${late.message}: ${this.#stderr || 'empty'}`)
     })

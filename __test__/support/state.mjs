@@ -63,7 +63,7 @@ export const memberSite = (t, routes = {}) =>
  * @param {any} site
  * @param {string} [sessionId]
  */
-export async function beMember(server, site, sessionId) {
+export async function logInAsMember(server, site, sessionId) {
   await server.ok('navigate', { sessionId, url: site.url('/log-in') })
   await server.ok('fill', { sessionId, selector: '#name', value: 'Ann' })
   await server.ok('type', { sessionId, selector: '#note', text: 'half a no' })
@@ -145,11 +145,11 @@ export const FILL_STORAGE = `async () => {
  * Runs in a page: returns its whole storage as a text in which every type of value is distinct.
  */
 export const DESCRIBE_STORAGE = `async () => {
-  const told = (value, above = []) => {
+  const describe = (value, above = []) => {
     if (above.includes(value)) return 'up ' + (above.length - above.indexOf(value))
     if (Object.is(value, -0)) return '-0'
     if (typeof value !== 'object' || value === null) return typeof value + ' ' + String(value)
-    const inside = (part) => told(part, [...above, value])
+    const inside = (part) => describe(part, [...above, value])
     const kind = Object.prototype.toString.call(value).slice(8, -1)
     if (value instanceof Date) return kind + value.toISOString()
     if (value instanceof RegExp) return String(value)
@@ -170,7 +170,7 @@ export const DESCRIBE_STORAGE = `async () => {
       const store = database.transaction(each).objectStore(each)
       const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())])
       const indexes = Array.from(store.indexNames, (index) => [index, store.index(index).keyPath, store.index(index).multiEntry, store.index(index).unique])
-      stores.push({ each, keyPath: store.keyPath, auto: store.autoIncrement, indexes, records: keys.map((key, at) => told(key) + ': ' + told(values[at])) })
+      stores.push({ each, keyPath: store.keyPath, auto: store.autoIncrement, indexes, records: keys.map((key, at) => describe(key) + ': ' + describe(values[at])) })
     }
     database.close()
     databases.push({ name, version, stores })

@@ -65,7 +65,7 @@ export class WebSocketClient extends RpcClient {
     this.socket = socket
     this.headers = headers
     this.ended = new Promise((resolve) => socket.on('close', resolve)).then(() =>
-      this.gone('the WebSocket is closed')
+      this.disconnected('the WebSocket is closed')
     )
     socket.on('error', () => {})
     socket.on('data', (data) => this.#take(data))

@@ -24,7 +24,7 @@ const NOTHING_TO_DO = {
 const { withoutTools = [] } = BROWSERS[BROWSER] ?? {}
 
 /** The expected result of a valid call of `name` in this browser. @param {string} name */
-const said = (name) => (withoutTools.includes(name) ? 'BROWSER_ERROR' : NOTHING_TO_DO[name])
+const expectedCode = (name) => (withoutTools.includes(name) ? 'BROWSER_ERROR' : NOTHING_TO_DO[name])
 
 /** A value of another type than that of `schema`, if it has one. @param {any} schema */
 const misfit = ({ type, enum: words }) =>
@@ -74,7 +74,7 @@ describe('every tool', { timeout: 60_000 }, () => {
     for (const [name, args] of Object.entries(FITTING)) {
       await server.ok('navigate', { url: site.url('/every') })
       const { text, json } = await server.call(name, args)
-      assert.equal(json?.errorCode, said(name), `${name}: ${text}`)
+      assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
       if (withoutTools.includes(name))
         assert.ok(json.details.unsupported && json.suggestion, `${name}: ${text}`)
       const { outputSchema } = TOOLS.find((tool) => tool.name === name) ?? {}
@@ -97,7 +97,7 @@ describe('every tool', { timeout: 60_000 }, () => {
           ? { steps: [{ tool: 'get_text', arguments: { selector: '#go' } }] }
           : FITTING[name]
       const { json, text, meta } = await server.call(name, { ...args, sessionId, pageId: 'page-2' })
-      assert.equal(json?.errorCode, said(name), `${name}: ${text}`)
+      assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
       assert.equal(meta.sessionId, sessionId, name)
       if (!['pages', 'batch'].includes(name)) assert.equal(meta.pageId, 'page-2', name)
       if (name === 'batch') assert.equal(json.success, true, text)
@@ -218,7 +218,7 @@ describe('every tool', { timeout: 60_000 }, () => {
       if (READING_ON.includes(name)) {
         // The recorded result may itself be an error.
         const { isError, json } = await server.call(name, { sessionId })
-        assert.equal(isError ? json.errorCode : undefined, said(name), name)
+        assert.equal(isError ? json.errorCode : undefined, expectedCode(name), name)
       } else await refused(name, { sessionId }, 'SESSION_NOT_FOUND', { message: /was closed/ })
     }
   })

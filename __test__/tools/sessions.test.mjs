@@ -62,7 +62,7 @@ describe('sessions', { timeout: 60_000 }, () => {
         html(
           response,
           `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/frame"></iframe>
-        <script>const told = new Promise((resolve) => { onmessage = ({ data }) => resolve(data) })</script>`
+        <script>const received = new Promise((resolve) => { onmessage = ({ data }) => resolve(data) })</script>`
         ),
       '/frame': (request, response) =>
         html(
@@ -79,7 +79,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     )
     await apart.ok('create_session', { userAgent: 'tester/1', ...LOCALE, timezone: 'Asia/Tokyo' })
     await apart.ok('navigate', { url: framed.url('/top') })
-    assert.deepEqual((await apart.ok('evaluate', { script: 'told' })).value, [
+    assert.deepEqual((await apart.ok('evaluate', { script: 'received' })).value, [
       'tester/1',
       LOCALE.locale ?? 'en-US',
       LOCALE.locale ? '1,5' : '1.5',
@@ -102,9 +102,9 @@ describe('sessions', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const { sessions } = await server.ok('list_sessions')
-    const told = sessions.find((session) => session.sessionId === sessionId)
-    assert.deepEqual(told.pages, [{ pageId: 'page-1', url: site.url('/form') }])
-    assert.ok(told.createdAt <= Date.now() && told.expiresAt > Date.now())
+    const listed = sessions.find((session) => session.sessionId === sessionId)
+    assert.deepEqual(listed.pages, [{ pageId: 'page-1', url: site.url('/form') }])
+    assert.ok(listed.createdAt <= Date.now() && listed.expiresAt > Date.now())
     assert.deepEqual(await server.ok('close_session', { sessionId }), {
       success: true,
       message: `Session ${sessionId} is closed.`

@@ -17,7 +17,7 @@ import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import {
-  beMember,
+  logInAsMember,
   formOf,
   HALF_FILLED,
   kill,
@@ -115,7 +115,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
     const client = await face(t, `http://127.0.0.1:${port}`)
-    await beMember(client, members)
+    await logInAsMember(client, members)
     const [{ sessionId: own }] = (await client.ok('list_sessions')).sessions
     const [, save] = /button "Save".*?\[ref=(e\d+)\]/.exec(await client.ok('snapshot')) ?? []
     const created = await client.createSession()
@@ -156,9 +156,9 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
         .length
     // Changes in between were not observed, so the client is notified.
     assert.ok(updates(own) > 0 && updates(created) > 0)
-    const told = updates(created)
+    const before = updates(created)
     await client.ok('navigate', { url: members.url('/inner') })
-    await until(() => updates(created) > told, 'the update')
+    await until(() => updates(created) > before, 'the update')
     const logged = () =>
       since('notifications/message').map(({ params }) => [params.data.tool, params.data.sessionId])
     await until(
@@ -203,8 +203,8 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('keeps subscriptions and log level if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
-    const gate = await startGate(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    const forwarder = await startForwarder(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
     const { meta } = await client.call('navigate', { url: site.url('/form') })
     const uri = `playwright:///page/${meta.sessionId}/page-1`
     for (const each of [uri, `playwright:///session/${meta.sessionId}`])
@@ -213,7 +213,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
       uri: `playwright:///session/${meta.sessionId}`
     })
     await client.request('logging/setLevel', { level: 'info' })
-    gate.cut()
+    forwarder.cut()
     await client.request('ping')
     const before = client.received.length
     await client.ok('navigate', { url: site.url('/late') })
@@ -227,18 +227,18 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
       () =>
         since().includes(`notifications/resources/updated ${uri}`) &&
         since().includes('notifications/message navigate'),
-      'what it is told'
+      'the messages to the client'
     )
-    assert.ok(!since().some((told) => told.includes('playwright:///session/')), since().join('\n'))
+    assert.ok(!since().some((line) => line.includes('playwright:///session/')), since().join('\n'))
   })
 
   test('keeps its session if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
-    const gate = await startGate(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    const forwarder = await startForwarder(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
     for (let round = 0; round < 20; round++) {
-      gate.cut()
+      forwarder.cut()
       // The broken connection is not detected yet: the message does not arrive, and is sent again.
       assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
     }
@@ -246,14 +246,14 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('repeats read-only calls if the connection breaks, and reports other calls that may have run', async (t) => {
     const server = await startHttpServer(t)
-    const gate = await startGate(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${gate.port}`)
+    const forwarder = await startForwarder(t, server.port)
+    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
     const late = site.hold('/held')
     await client.ok('navigate', { url: site.url('/late') })
     await late.requested
     const waiting = client.call('wait_for', { text: 'Here at last', timeout: 20_000 })
     await client.request('ping')
-    gate.cut()
+    forwarder.cut()
     await client.request('ping')
     assert.ok(await isPending(waiting))
     late.release()
@@ -261,7 +261,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     assert.ok(!isError, text)
     const running = client.call('evaluate', { script: 'new Promise(() => {})' })
     await client.request('ping')
-    gate.cut()
+    forwarder.cut()
     const { json } = await within(running, 'the end of the call', 5000)
     assert.deepEqual([json.errorCode, json.retryable], ['SERVER_UNAVAILABLE', true])
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
@@ -271,10 +271,10 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
     const client = await face(t, server.url, { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    const stranger = await face(t, server.url, { handshake: false })
-    const { code } = await within(stranger.exit, 'its end', 10_000)
+    const otherClient = await face(t, server.url, { handshake: false })
+    const { code } = await within(otherClient.exit, 'its end', 10_000)
     assert.equal(code, 2)
-    assert.match(stranger.stderr(), /^troupe: .*refused: 401.*--auth-token-file/m)
+    assert.match(otherClient.stderr(), /^troupe: .*refused: 401.*--auth-token-file/m)
   })
 
   test('reports the URL on stderr at the first failure to connect, and names it in its errors', async (t) => {
@@ -282,7 +282,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const url = `http://127.0.0.1:${port}/mcp`
     const begun = performance.now()
     const client = await face(t, url, { handshake: false })
-    await client.told(new RegExp(`cannot connect to ${url}: .*refused.*; retrying`))
+    await client.awaitLog(new RegExp(`cannot connect to ${url}: .*refused.*; retrying`))
     assert.ok(performance.now() - begun < 10_000)
     const server = await startHttpServer(t, ['--port', String(port)])
     await client.initialize()
@@ -368,7 +368,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const holder = connect(server.port, '127.0.0.1')
     await new Promise((resolve) => holder.on('connect', resolve))
     const client = await face(t, server.url, { handshake: false })
-    await client.told(/cannot connect to .*: HTTP error: 429 Too Many Requests; retrying/)
+    await client.awaitLog(/cannot connect to .*: HTTP error: 429 Too Many Requests; retrying/)
     const greeted = client.initialize()
     assert.ok(await isPending(greeted))
     holder.destroy()
@@ -380,15 +380,15 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('connects to a server behind TLS with a trusted certificate, and reports an untrusted one', async (t) => {
     const server = await startHttpServer(t)
-    const gate = await startTlsGate(t, server.port)
-    const client = await face(t, `https://127.0.0.1:${gate.port}/mcp`, {
-      env: { SSL_CERT_FILE: gate.certificate }
+    const forwarder = await startTlsForwarder(t, server.port)
+    const client = await face(t, `https://127.0.0.1:${forwarder.port}/mcp`, {
+      env: { SSL_CERT_FILE: forwarder.certificate }
     })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    const stranger = await face(t, `wss://127.0.0.1:${gate.port}/ws`, { handshake: false })
-    const { code } = await within(stranger.exit, 'its end', 10_000)
+    const otherClient = await face(t, `wss://127.0.0.1:${forwarder.port}/ws`, { handshake: false })
+    const { code } = await within(otherClient.exit, 'its end', 10_000)
     assert.equal(code, 2)
-    assert.match(stranger.stderr(), /^troupe: .*is not trusted: .*certificate/m)
+    assert.match(otherClient.stderr(), /^troupe: .*is not trusted: .*certificate/m)
   })
 })
 
@@ -459,20 +459,22 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     const { errorCode, message } = JSON.parse(missing.stderr)
     assert.deepEqual([errorCode, message.includes(url)], ['SERVER_UNAVAILABLE', true], message)
     const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
-    const stranger = await run(['list_sessions', '--connect', server.url], {
+    const otherClient = await run(['list_sessions', '--connect', server.url], {
       TROUPE_AUTH_TOKEN: 'wrong'
     })
-    assert.match(JSON.parse(stranger.stderr).suggestion, /--auth-token-file/)
+    assert.match(JSON.parse(otherClient.stderr).suggestion, /--auth-token-file/)
   })
 })
 
 /** A TLS proxy. @param {any} t @param {number} target */
-async function startTlsGate(t, target) {
+async function startTlsForwarder(t, target) {
   const file = (/** @type {string} */ name) =>
     fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
   const [key, cert] = [readFileSync(file('key')), readFileSync(file('certificate'))]
-  const gate = await startGate(t, target, (serve) => createTlsServer({ key, cert }, serve))
-  return { ...gate, certificate: file('certificate') }
+  const forwarder = await startForwarder(t, target, (serve) =>
+    createTlsServer({ key, cert }, serve)
+  )
+  return { ...forwarder, certificate: file('certificate') }
 }
 
 /**
@@ -480,10 +482,10 @@ async function startTlsGate(t, target) {
  * @param {any} t
  * @param {number} target
  */
-async function startGate(t, target, create = createServer) {
+async function startForwarder(t, target, create = createServer) {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
-  const gate = create((from) => {
+  const forwarder = create((from) => {
     const to = connect(target, '127.0.0.1')
     for (const socket of [from, to]) {
       sockets.add(socket)
@@ -496,13 +498,13 @@ async function startGate(t, target, create = createServer) {
     }
     from.pipe(to).pipe(from)
   })
-  await new Promise((resolve) => gate.listen(0, '127.0.0.1', () => resolve(undefined)))
+  await new Promise((resolve) => forwarder.listen(0, '127.0.0.1', () => resolve(undefined)))
   const cut = () => sockets.forEach((socket) => socket.resetAndDestroy())
   t.after(() => {
     cut()
-    gate.close()
+    forwarder.close()
   })
-  return { port: /** @type {import('node:net').AddressInfo} */ (gate.address()).port, cut }
+  return { port: /** @type {import('node:net').AddressInfo} */ (forwarder.address()).port, cut }
 }
 
 /** The response of a WebSocket server to an upgrade request. @param {Buffer} request */

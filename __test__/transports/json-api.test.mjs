@@ -146,10 +146,10 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     })
     const { ref_id, metadata } = asked.json
     assert.deepEqual([metadata.tool, metadata.has_snapshot], ['navigate', true])
-    const told = (await ask('GET', `/requests/${ref_id}`)).json
+    const recorded = (await ask('GET', `/requests/${ref_id}`)).json
     // It may have begun shortly before it was recorded; its content is now its result.
     assert.deepEqual(
-      { ...told, timestamp: 0, result: asked.json.result },
+      { ...recorded, timestamp: 0, result: asked.json.result },
       { ...asked.json, timestamp: 0 }
     )
     const content = await ask('GET', `/requests/${ref_id}/content`)
@@ -249,8 +249,8 @@ describe('the JSON API', { timeout: 60_000 }, () => {
       ['{', 400, 'INVALID_REQUEST'],
       ['[]', 400, 'INVALID_REQUEST']
     ]) {
-      const { status: told, json, text } = await ask('POST', '/requests', what)
-      assert.deepEqual([told, json.error], [status, error], text)
+      const { status: actual, json, text } = await ask('POST', '/requests', what)
+      assert.deepEqual([actual, json.error], [status, error], text)
       assert.ok(json.message.length > 10 && typeof json.details === 'object', text)
     }
     assert.equal(

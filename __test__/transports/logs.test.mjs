@@ -123,8 +123,8 @@ describe('the log', { timeout: 60_000 }, () => {
     // Over stdio, stdout carries the protocol.
     const local = await startServer(t, ['--config', file])
     await local.ok('evaluate', { script: '6 * 7' })
-    await local.told(/`stdout` means stderr, because stdout carries the protocol/)
-    await local.told(/"tool":"evaluate"/)
+    await local.awaitLog(/`stdout` means stderr, because stdout carries the protocol/)
+    await local.awaitLog(/"tool":"evaluate"/)
   })
 
   test('has the error and the advice if the browser cannot be started', async (t) => {

@@ -179,11 +179,11 @@ describe('the address of a client', { timeout: 60_000 }, () => {
       .split('\n')
       .filter((line) => line.includes('rejected a request'))
       .map((line) => JSON.parse(line))
-    const told = refused.map(({ level, address, method, path }) =>
+    const warnings = refused.map(({ level, address, method, path }) =>
       [level, address, method, path].join(' ')
     )
     for (const line of ['1 GET /api/sessions', '2 GET /mcp', '3 GET /ws', '4 GET /nowhere'])
-      assert.ok(told.includes(`WARN 203.0.113.${line}`), told.join('\n'))
+      assert.ok(warnings.includes(`WARN 203.0.113.${line}`), warnings.join('\n'))
     assert.match(
       refused.find(({ path }) => path === '/mcp').reason,
       /evil\.example.*--allowed-hosts/
@@ -298,7 +298,7 @@ for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
       test('the log has the address of the client of the proxy', async () => {
         // An address has one line per second, and earlier tests were rejected at 127.0.0.1.
         await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
-        await server.told(/rejected a request.*127\.0\.0\.8.*\/troupe\/metrics/)
+        await server.awaitLog(/rejected a request.*127\.0\.0\.8.*\/troupe\/metrics/)
       })
     }
   )

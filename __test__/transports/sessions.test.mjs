@@ -12,7 +12,7 @@ import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { beMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
+import { logInAsMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /**
@@ -288,10 +288,10 @@ describe('over HTTP', { timeout: 120_000 }, () => {
       })
       assert.match(await within(rest.text(), `the answer, ${round}`), /"kept"/)
     }
-    const stranger = await client.fetch('GET', {
+    const otherClient = await client.fetch('GET', {
       headers: { 'last-event-id': '1/nowhere', accept: 'text/event-stream' }
     })
-    assert.ok(!(await within(stranger.text(), 'the end of the stream')).includes('kept'))
+    assert.ok(!(await within(otherClient.text(), 'the end of the stream')).includes('kept'))
     await client.delete()
   })
 
@@ -308,7 +308,7 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
     const first = await startHttpServer(t, args)
     const client = await first.connect()
     const created = await client.createSession()
-    await beMember(client, members, created)
+    await logInAsMember(client, members, created)
     const own = (
       await client.call('navigate', { sessionId: undefined, url: members.url('/plain') })
     ).meta.sessionId
@@ -321,7 +321,7 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
 
     const second = await startHttpServer(t, args)
     const otherClients = [await second.connect(), second.stateless()]
-    for (const stranger of otherClients) {
+    for (const otherClient of otherClients) {
       for (const state of [
         undefined,
         'active',
@@ -331,9 +331,9 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
         'closed',
         'error'
       ]) {
-        assert.deepEqual((await stranger.ok('list_sessions', { state })).sessions, [], state)
+        assert.deepEqual((await otherClient.ok('list_sessions', { state })).sessions, [], state)
       }
-      const { json } = await stranger.call('session_resume', { sessionId: crypto.randomUUID() })
+      const { json } = await otherClient.call('session_resume', { sessionId: crypto.randomUUID() })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
     }
     // The id is a capability token, and all that the client of the first server has.
@@ -348,8 +348,8 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
       (await again.ok('list_sessions')).sessions.map(({ sessionId }) => sessionId),
       [created]
     )
-    for (const stranger of otherClients)
-      assert.deepEqual((await stranger.ok('list_sessions')).sessions, [])
+    for (const otherClient of otherClients)
+      assert.deepEqual((await otherClient.ok('list_sessions')).sessions, [])
     const all = await second.program()('GET', '/sessions')
     assert.deepEqual(
       all.json.sessions.map(({ session_id }) => session_id).sort(),

@@ -86,14 +86,14 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     assert.equal((await one.ok('evaluate', { script: 'globalThis.mark' })).value, 'mine')
     // The session of a client that has ended can be used by its id.
     await one.close()
-    const heir = await until(async () => {
+    const successor = await until(async () => {
       const claimant = await open({ 'troupe-own-session': own })
       if ((await claimant.call('evaluate', { script: '1' })).meta.sessionId === own) return claimant
       await claimant.close()
     }, 'the session, once its owner is gone')
-    assert.equal((await heir.ok('list_sessions')).sessions[0].expiresAt, undefined)
+    assert.equal((await successor.ok('list_sessions')).sessions[0].expiresAt, undefined)
     await other.ok('close_session', { sessionId: created })
-    await Promise.all([other.close(), heir.close()])
+    await Promise.all([other.close(), successor.close()])
   })
 
   test('400 calls sent at once run in order', async () => {

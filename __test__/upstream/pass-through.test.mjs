@@ -118,8 +118,8 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
       ...meta
     })
     assert.equal(result.content[0].text, 'stepped')
-    const told = up.server.notifications('notifications/progress')
-    assert.deepEqual(told.at(-1), {
+    const progress = up.server.notifications('notifications/progress')
+    assert.deepEqual(progress.at(-1), {
       progressToken: 'mine',
       progress: 5,
       total: 5,
@@ -152,11 +152,11 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('is listed again when the server notifies of a change', async () => {
-    const told = () => up.server.notifications('notifications/tools/list_changed').length
+    const count = () => up.server.notifications('notifications/tools/list_changed').length
     // The start of the server may have been told already.
-    const before = told()
+    const before = count()
     await up.server.ok('more_tools')
-    await until(() => told() > before, 'the notification')
+    await until(() => count() > before, 'the notification')
     assert.ok(
       (await up.server.request('tools/list')).result.tools.some(({ name }) => name === 'later')
     )
@@ -168,10 +168,10 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     const names = async () =>
       (await up.server.request('tools/list')).result.tools.map(({ name }) => name)
     assert.ok((await names()).includes('echo'))
-    const told = () => up.server.notifications('notifications/tools/list_changed').length
-    const before = told()
+    const count = () => up.server.notifications('notifications/tools/list_changed').length
+    const before = count()
     await up.server.ok('fewer_tools', { name: 'echo' })
-    await until(() => told() > before, 'the notification')
+    await until(() => count() > before, 'the notification')
     assert.ok(!(await names()).includes('echo') && (await names()).includes('who'))
     const calls = () => up.noted('tools/call', { tool: 'echo' }).length
     const { error } = await up.server.request('tools/call', { name: 'echo', arguments: {} })
@@ -300,9 +300,9 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
       '[ 110ms] thrown text'
     ]
     const { meta } = await server.call('log', { lines })
-    const told = await server.ok('get_console_content', { refId: meta.refId })
+    const content = await server.ok('get_console_content', { refId: meta.refId })
     assert.equal(
-      told,
+      content,
       '[info] one (http://a/:3)\n[error] Error: boom\n    at f (http://a/x.js:12:5) (http://a/x.js:12:5)\n[error] thrown text'
     )
   })
@@ -320,8 +320,9 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
           '[   7ms] [WARNING] two @ http://a/:4'
         ]
       })
-      const heard = '[info] one (http://a/:3)\n[info] one (http://a/:3)\n[warn] two (http://a/:4)'
-      assert.equal(await inSession(), heard)
+      const expected =
+        '[info] one (http://a/:3)\n[info] one (http://a/:3)\n[warn] two (http://a/:4)'
+      assert.equal(await inSession(), expected)
       const lines = [
         '[LOG] one @ http://a/:3',
         '[LOG] one @ http://a/:3',
@@ -329,14 +330,14 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
         'Error: boom'
       ]
       const listed = await server.call('list', { sessionId, lines })
-      assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
+      assert.equal(await inSession(), `${expected}\n[error] Error: boom`)
       await server.call('list', { sessionId, lines })
-      assert.equal(await inSession(), `${heard}\n[error] Error: boom`)
+      assert.equal(await inSession(), `${expected}\n[error] Error: boom`)
       if (store === 'none') return
       // The call itself has all that it has listed.
       assert.equal(
         await server.ok('get_console_content', { refId: listed.meta.refId }),
-        `${heard}\n[error] Error: boom`
+        `${expected}\n[error] Error: boom`
       )
     })
 
@@ -353,7 +354,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
       target: 'e1',
       text: 'hunter2'
     })
-    assert.doesNotMatch(text, /hunter2/, 'what is called a password is not told again either')
+    assert.doesNotMatch(text, /hunter2/, 'a parameter named `password` is masked too')
   })
 })
 

@@ -64,7 +64,7 @@ const AT_ONCE = 4
  */
 export async function realConversations(t, count) {
   const site = await startSite(t)
-  const patience = [
+  const timeoutOptions = [
     '--max-sessions',
     String(count),
     '--upstream-start-timeout',
@@ -74,7 +74,7 @@ export async function realConversations(t, count) {
   ]
   const server = await startHttpServer(
     t,
-    [...behind(playwright()), '--upstream-transport', 'http', ...patience],
+    [...behind(playwright()), '--upstream-transport', 'http', ...timeoutOptions],
     { browser: false }
   )
   const begun = performance.now()

@@ -36,8 +36,8 @@ if (options['ignore-sigterm']) process.on('SIGTERM', () => note({ event: 'SIGTER
 
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
-const said = (said) => ({
-  content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }]
+const textResult = (content) => ({
+  content: [{ type: 'text', text: typeof content === 'string' ? content : JSON.stringify(content) }]
 })
 let state = { cookies: [], origins: [] }
 let url = ''
@@ -54,18 +54,18 @@ function page(content) {
     `[ ${lines}ms] [ERROR] failed ${lines} @ http://a/b.js:${lines}\n`
   )
   const link = (path) => relative(process.cwd(), path)
-  return said(
+  return textResult(
     `### Page\n- Page URL: ${url}\n### Snapshot\n- [Snapshot](${link(file)})\n### Events\n- New console entries: ${link(join(folder, 'console.log'))}#L${lines}`
   )
 }
 
 /**
- * The tools by name. `tell` sends a notification.
- * @type {Record<string, (args: any, call: { id: unknown, token: unknown, tell: (message: object) =>
+ * The tools by name. `notify` sends a notification.
+ * @type {Record<string, (args: any, call: { id: unknown, token: unknown, notify: (message: object) =>
  *   void }) => any>}
  */
 const TOOLS = {
-  echo: (args) => said(args),
+  echo: (args) => textResult(args),
   kinds: () => ({
     content: [
       { type: 'text', text: 'words', annotations: { priority: 1 } },
@@ -80,35 +80,35 @@ const TOOLS = {
     structuredContent: { words: 1 },
     _meta: { theirs: true }
   }),
-  fail: () => ({ ...said('### Error\nthere is no such button'), isError: true }),
+  fail: () => ({ ...textResult('### Error\nthere is no such button'), isError: true }),
   refuse: () => {
     throw Object.assign(new Error('`x` is missing'), { code: -32602 })
   },
-  long: ({ length }) => said('line\n'.repeat(length / 5)),
+  long: ({ length }) => textResult('line\n'.repeat(length / 5)),
   who: () =>
-    said({
+    textResult({
       pid: process.pid,
       session: process.env.TROUPE_UPSTREAM_SESSION_ID,
       folder,
       port: options.port
     }),
-  step: ({ of }, { token, tell }) => {
+  step: ({ of }, { token, notify }) => {
     for (let done = 1; done <= of; done++)
-      tell({
+      notify({
         method: 'notifications/progress',
         params: { progressToken: token, progress: done, total: of, message: `step ${done}` }
       })
-    return said('stepped')
+    return textResult('stepped')
   },
-  steady: async ({ of, pause }, { token, tell }) => {
+  steady: async ({ of, pause }, { token, notify }) => {
     for (let done = 1; done <= of; done++) {
       await new Promise((resolve) => setTimeout(resolve, pause))
-      tell({
+      notify({
         method: 'notifications/progress',
         params: { progressToken: token, progress: done, total: of }
       })
     }
-    return said('stepped')
+    return textResult('stepped')
   },
   wait: () => new Promise(() => {}),
   browser_navigate: (args) => {
@@ -117,22 +117,22 @@ const TOOLS = {
   },
   show: ({ text }) => page(text),
   inline: ({ text }) =>
-    said(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
+    textResult(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
   // A result that no other JSON writer would write so.
   odd: () => ({ [RAW]: ODD }),
   log: ({ lines }) => {
     const file = join(folder, 'console.log')
     writeFileSync(file, lines.join('\n') + '\n')
-    return said(
+    return textResult(
       `### Events\n- New console entries: ${relative(process.cwd(), file)}#L1-L${lines.length}`
     )
   },
   list: ({ lines }) =>
-    said(
+    textResult(
       `### Result\nTotal messages: ${lines.length} (Errors: 0, Warnings: 0)\n\n${lines.join('\n')}`
     ),
-  browser_type: ({ text }) => said(`### Ran Playwright code\nawait page.fill('${text}');`),
-  browser_close: () => said('closed'),
+  browser_type: ({ text }) => textResult(`### Ran Playwright code\nawait page.fill('${text}');`),
+  browser_close: () => textResult('closed'),
   die: () => process.kill(process.pid, 'SIGKILL'),
   exit: () => process.exit(4),
   hang: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
@@ -140,46 +140,46 @@ const TOOLS = {
     process.stdout.write(
       'Debugger attached.\n{"jsonrpc": \n\u0000\u0001\n\n{"jsonrpc":"2.0","id":987654,"result":{}}\n[]\n'
     )
-    return said('clean')
+    return textResult('clean')
   },
   flood: async ({ lines }) => {
     for (let line = 0; line < lines; line++) {
       if (!process.stderr.write(`${line} ${'x'.repeat(1000)}\n`))
         await new Promise((resolve) => process.stderr.once('drain', resolve))
     }
-    return said('dry')
+    return textResult('dry')
   },
   close_input: () => {
     process.stdin.destroy()
-    return said('deaf')
+    return textResult('deaf')
   },
   start_child: () => {
     const child = spawn('/bin/sh', ['-c', "trap '' TERM; echo up; while :; do sleep 1; done"], {
       stdio: ['ignore', 'pipe', 'ignore']
     })
     return new Promise((resolve) =>
-      child.stdout.once('data', () => resolve(said({ pid: child.pid })))
+      child.stdout.once('data', () => resolve(textResult({ pid: child.pid })))
     )
   },
-  fewer_tools: ({ name }, { tell }) => {
+  fewer_tools: ({ name }, { notify }) => {
     delete TOOLS[name]
-    tell({ method: 'notifications/tools/list_changed' })
-    return said('fewer')
+    notify({ method: 'notifications/tools/list_changed' })
+    return textResult('fewer')
   },
-  more_tools: (_, { tell }) => {
-    TOOLS.later = () => said('late')
-    tell({ method: 'notifications/tools/list_changed' })
-    return said('more')
+  more_tools: (_, { notify }) => {
+    TOOLS.later = () => textResult('late')
+    notify({ method: 'notifications/tools/list_changed' })
+    return textResult('more')
   }
 }
 if (options.storage) {
   TOOLS.browser_set_storage_state = ({ filename }) => {
     state = JSON.parse(readFileSync(filename, 'utf8'))
-    return said('set')
+    return textResult('set')
   }
   TOOLS.browser_storage_state = ({ filename }) => {
     writeFileSync(filename, JSON.stringify(state))
-    return said('saved')
+    return textResult('saved')
   }
   TOOLS.log_in = () => {
     state = {
@@ -197,7 +197,7 @@ if (options.storage) {
       ],
       origins: []
     }
-    return said('in')
+    return textResult('in')
   }
 }
 
@@ -220,10 +220,10 @@ const listed = () =>
 
 /**
  * @param {any} message
- * @param {(message: object) => void} tell
+ * @param {(message: object) => void} notify
  * @returns {Promise<object | undefined>} the answer
  */
-async function answer({ id, method, params }, tell) {
+async function answer({ id, method, params }, notify) {
   note({
     event: method,
     ...(method === 'tools/call' && { tool: params.name }),
@@ -236,7 +236,7 @@ async function answer({ id, method, params }, tell) {
       throw Object.assign(new Error('another era'), { code: -32601 })
     return {
       id,
-      result: await result(method, params, { id, token: params?._meta?.progressToken, tell })
+      result: await result(method, params, { id, token: params?._meta?.progressToken, notify })
     }
   } catch (error) {
     return { id, error: { code: error.code ?? -32603, message: error.message } }
@@ -266,11 +266,11 @@ const line = ({ ...message }) => {
 }
 
 function serveStdio() {
-  const tell = (message) => process.stdout.write(line(message))
+  const notify = (message) => process.stdout.write(line(message))
   createInterface({ input: process.stdin })
     .on('line', async (text) => {
-      const answered = await answer(JSON.parse(text), tell)
-      if (answered) tell(answered)
+      const answered = await answer(JSON.parse(text), notify)
+      if (answered) notify(answered)
     })
     .on('close', () => {
       note({ event: 'eof' })

@@ -38,7 +38,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(hung.json.errorCode, 'UPSTREAM_UNAVAILABLE')
     assert.notEqual(await pidOf(server), before)
     assert.equal(noted('start').length, 2)
-    await server.told(/did not answer a ping[^]*hangs/)
+    await server.awaitLog(/did not answer a ping[^]*hangs/)
   })
 
   test('that runs a long call is not ended while it answers pings', async (t) => {
@@ -85,7 +85,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal((await server.call('flood', { lines: 20_000 })).text, 'dry')
     assert.equal((await server.call('echo', { a: 1 })).json.a, 1)
     assert.equal(noted('start').length, 1)
-    await server.told(/0 xxx/)
+    await server.awaitLog(/0 xxx/)
     assert.ok(server.stderr().length < 1_000_000, 'what is logged of it has a bound')
   })
 
@@ -142,9 +142,9 @@ describe('an upstream server that does not start', { timeout: 60_000 }, () => {
     const again = await client.call('echo')
     assert.equal(again.json.details.reason, 'degraded', 'it is not tried for each call')
     assert.equal(noted('start').length, before + 3)
-    const told = await health()
-    assert.equal(told.status, 503, 'no other session could be served either')
-    assert.deepEqual(told.body.upstreams, { degraded: 1 })
+    const response = await health()
+    assert.equal(response.status, 503, 'no other session could be served either')
+    assert.deepEqual(response.body.upstreams, { degraded: 1 })
     set(false)
     // Another session has a server at once.
     const other = await client.createSession()

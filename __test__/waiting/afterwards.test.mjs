@@ -214,7 +214,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     t.after(() => server.ok('close_session', { sessionId }))
     const dead = `http://127.0.0.1:${await freePort()}/wanted`
-    for (const [target, told] of [
+    for (const [target, field] of [
       ['', 'page'],
       ['_blank', 'newPage']
     ]) {
@@ -224,8 +224,8 @@ describe('after an action', { timeout: 60_000 }, () => {
         script: `document.body.insertAdjacentHTML('afterbegin', '<a id="dead" target="${target}" href="${dead}">Dead</a>')`
       })
       const answer = await server.ok('click', { sessionId, selector: '#dead' })
-      assert.equal(answer[told]?.url, dead)
-      if (told === 'page') assert.equal(answer.page.failure, 'net::ERR_CONNECTION_REFUSED')
+      assert.equal(answer[field]?.url, dead)
+      if (field === 'page') assert.equal(answer.page.failure, 'net::ERR_CONNECTION_REFUSED')
     }
     const { pages } = await server.ok('pages', { sessionId, action: 'list' })
     assert.deepEqual(
@@ -370,16 +370,16 @@ describe('options of click and type', { timeout: 60_000 }, () => {
   test('`clickCount` 2 is a double click', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('click', { selector: '#plain', clickCount: 2 })
-    const heard = await value('clicks')
+    const received = await value('clicks')
     assert.deepEqual(
-      heard.map(({ type, detail }) => [type, detail]),
+      received.map(({ type, detail }) => [type, detail]),
       [
         ['click', 1],
         ['click', 2],
         ['dblclick', 2]
       ]
     )
-    assert.ok(heard.every(({ id, trusted }) => id === 'plain' && trusted))
+    assert.ok(received.every(({ id, trusted }) => id === 'plain' && trusted))
   })
 
   test('clicks in quick succession are not double clicks', async () => {

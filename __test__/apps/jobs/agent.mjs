@@ -25,12 +25,12 @@ export class JobAgent {
   /** What the agent has read, the latest last. @type {string[]} */
   results = []
   #call
-  #look
+  #snapshotTool
 
-  /** @param {Call} call @param {string} look the tool that returns the page */
-  constructor(call, look) {
+  /** @param {Call} call @param {string} snapshotTool the tool that returns the page */
+  constructor(call, snapshotTool) {
     this.#call = call
-    this.#look = look
+    this.#snapshotTool = snapshotTool
   }
 
   /**
@@ -56,7 +56,7 @@ export class JobAgent {
    */
   async see(pattern, args = {}) {
     if (pattern.test(this.results.at(-1) ?? '')) return
-    await this.look(pattern, args)
+    await this.snapshot(pattern, args)
   }
 
   /** Asserts that the latest result shows `pattern`. @param {RegExp} pattern */
@@ -85,11 +85,11 @@ export class JobAgent {
    * @param {RegExp} pattern
    * @param {object} [args]
    */
-  async look(pattern, args = {}) {
+  async snapshot(pattern, args = {}) {
     const deadline = performance.now() + RENDERED
     let before = ''
     for (;;) {
-      const text = await this.#request(this.#look, args)
+      const text = await this.#request(this.#snapshotTool, args)
       const isDone = pattern.test(text) && lines(text) === before
       if (isDone) return this.#count(text, args)
       if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${text}`)

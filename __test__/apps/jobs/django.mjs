@@ -124,7 +124,7 @@ export const django = {
     await click(/button "Save" /)
     await agent.act('browser_find', { text: 'was changed successfully' })
     await agent.act('browser_navigate', { url: `${url}auth/user/?q=user1` })
-    await agent.look(/combobox "Action/)
+    await agent.snapshot(/combobox "Action/)
     await click(/checkbox .*user17/)
     await agent.act('browser_select_option', {
       element: 'Action',

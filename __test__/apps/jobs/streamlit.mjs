@@ -43,26 +43,26 @@ export const streamlit = {
     const press = (/** @type {string} */ key) => agent.act('browser_press_key', { key })
 
     await agent.act('browser_navigate', { url })
-    await agent.look(/radio "USD"[^]*\d+\.00 EUR/)
+    await agent.snapshot(/radio "USD"[^]*\d+\.00 EUR/)
     await agent.act('browser_type', {
       ...{ element: 'Minimum quantity', target: agent.ref(/slider "Minimum quantity/), text: '2' }
     })
     await click(/radiogroup "Currency"/, /paragraph \[ref=\w+\]: USD/)
     await click(/combobox "Items"/)
-    await agent.look(/option "Shelf"/)
+    await agent.snapshot(/option "Shelf"/)
     await click(/option "Lamp"/)
-    await agent.look(/option "Shelf"/)
+    await agent.snapshot(/option "Shelf"/)
     await click(/option "Shelf"/)
     await press('Escape')
     await agent.act('browser_wait_for', { text: '490.00 USD' })
-    await agent.look(/490\.00 USD/)
+    await agent.snapshot(/490\.00 USD/)
     agent.read(/490\.00 USD/)
     await click(/paragraph \[ref=\w+\]: New order/)
-    await agent.look(/combobox "Item"/)
+    await agent.snapshot(/combobox "Item"/)
     await click(/combobox "Item"/)
-    await agent.look(/option "Sofa"/)
+    await agent.snapshot(/option "Sofa"/)
     await click(/option "Sofa"/)
-    await agent.look(/spinbutton "Quantity"/)
+    await agent.snapshot(/spinbutton "Quantity"/)
     await agent.act('browser_fill_form', {
       fields: [
         {
