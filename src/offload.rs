@@ -41,12 +41,13 @@ mod tests {
     #[test]
     fn other_tasks_run_during_large_work() {
         runtime().block_on(async {
-            let (tell, told) = std::sync::mpsc::channel();
+            let (sender, receiver) = std::sync::mpsc::channel();
             let large = tokio::spawn(async move {
-                let other = tokio::spawn(async move { tell.send(()).unwrap() });
-                let came = in_place(LARGE, || told.recv_timeout(Duration::from_secs(10)).is_ok());
+                let other = tokio::spawn(async move { sender.send(()).unwrap() });
+                let has_run =
+                    in_place(LARGE, || receiver.recv_timeout(Duration::from_secs(10)).is_ok());
                 other.await.unwrap();
-                came
+                has_run
             });
             assert!(large.await.unwrap(), "the other task waited for the large work");
         });

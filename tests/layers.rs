@@ -111,7 +111,7 @@ const ACCEPTED_CYCLES: &[(&str, &str, &str, &str)] = &[
     ("tools", "screenshots", "record", "finds the call that took a screenshot"),
     ("tools", "screenshots", "registry", "looks up which tools return screenshots"),
     ("tools", "suggestions", "registry", "recognizes the names of tools in a suggestion"),
-    ("tools", "tool", "person", "a call contains the user whom a tool can ask"),
+    ("tools", "tool", "user_question", "a call contains the handler of questions to the user"),
     ("tools", "tool", "playwright", "a row can contain a function of the Playwright set"),
     ("tools/playwright", "call", "response", "runs a tool and renders its response"),
     ("tools/playwright", "call", "state", "a call contains the state of its session"),

@@ -60,11 +60,11 @@ describe('actionability', { timeout: 60_000 }, () => {
       document.body.append(cover)
     })
     await world.page.mouse.click(50, 50)
-    assert.equal((await world.call('turn')).covered, '<div#cover>')
+    assert.equal((await world.call('awaitTick')).covered, '<div#cover>')
     assert.doesNotMatch(await world.page.innerText('body'), /pressed/)
     await world.page.evaluate(() => document.querySelector('#cover').remove())
     await world.page.mouse.click(50, 50)
-    assert.equal((await world.call('turn')).download, true)
+    assert.equal((await world.call('awaitTick')).download, true)
   })
 
   /**
@@ -259,23 +259,23 @@ describe('fields', { timeout: 60_000 }, () => {
     await world.page.fill('#p', 'secret')
     await world.page.check('#c')
     await world.page.fill('#shown', 'secret')
-    const { document: kept, version: first } = await world.call('keep')
-    assert.equal(kept.fields.length, 2)
-    assert.doesNotMatch(JSON.stringify(kept), /secret/)
+    const { document: saved, version: first } = await world.call('saveState')
+    assert.equal(saved.fields.length, 2)
+    assert.doesNotMatch(JSON.stringify(saved), /secret/)
     // The browser reports the last selection in its own task.
     let version = first
-    const again = async () => {
-      const { document: told, version: now } = await world.call('keep', { known: version })
+    const isUnchanged = async () => {
+      const { document: changed, version: now } = await world.call('saveState', { known: version })
       version = now
-      return told === undefined
+      return changed === undefined
     }
-    await until(again, 'a look that finds nothing new')
+    await until(isUnchanged, 'a state without changes')
     await world.page.evaluate(
       "document.querySelector('#i').value = ''; document.querySelector('#c').checked = false"
     )
-    const { fields, missing, stale } = await world.call('bringBack', {
-      ...kept,
-      named: kept.refs,
+    const { fields, missing, stale } = await world.call('restoreState', {
+      ...saved,
+      savedRefs: saved.refs,
       searchTimeout: 0
     })
     assert.deepEqual({ fields, missing, stale }, { fields: 2, missing: 0, stale: [] })
@@ -363,6 +363,6 @@ describe('reads', { timeout: 60_000 }, () => {
     )
     await world.call('snapshot')
     assert.equal((await world.call('annotations')).boxes.length, 3)
-    assert.equal((await world.call('keep')).document.refs.length, 4)
+    assert.equal((await world.call('saveState')).document.refs.length, 4)
   })
 })

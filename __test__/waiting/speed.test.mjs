@@ -75,9 +75,9 @@ test(
       const messages = (await logged(call)).matchAll(
         /→ \{"id":\d+,"method":"(\w+\.\w+)"(?:.*?"arguments":\[\{"value":"(\w+)")?/g
       )
-      const told = [...messages].map(([, method, name]) => name ?? method)
+      const names = [...messages].map(([, method, name]) => name ?? method)
       // The session's state can be saved at any time.
-      const ofCall = told.filter((name) => !['keep', 'Storage.getCookies'].includes(name))
+      const ofCall = names.filter((name) => !['saveState', 'Storage.getCookies'].includes(name))
       return ofCall.filter(
         (name, index) => !(name.startsWith('Input.') && name === ofCall[index - 1])
       )
@@ -89,22 +89,22 @@ test(
     assert.deepEqual(await sent(type), [
       'waitActionable',
       'Input.dispatchKeyEvent',
-      'turn',
+      'awaitTick',
       'entered'
     ])
     const click = () => server.ok('click', { selector: '#name' })
-    assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
+    assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'awaitTick'])
     // One of these can be answered before the next line is logged.
     const pressed = []
     for (let round = 0; round < 5; round++)
       pressed.push(
-        /→ \{"id":\d+,"method":"Input\..*?"arguments":\[\{"value":"turn"/s.exec(
+        /→ \{"id":\d+,"method":"Input\..*?"arguments":\[\{"value":"awaitTick"/s.exec(
           await logged(click)
         )?.[0]
       )
     assert.ok(
       pressed.some((log) => log && !log.includes('← {"id"')),
-      `the turn after a press waits for an answer: ${pressed[0]}`
+      `the tick after a press waits for an answer: ${pressed[0]}`
     )
 
     await server.ok('navigate', { url: site.url('/frames') })
@@ -113,7 +113,7 @@ test(
     assert.deepEqual(await sent(click), [
       'waitActionable',
       'Input.dispatchMouseEvent',
-      'turn',
+      'awaitTick',
       'snapshotIfChanged'
     ])
     const [nodes, adopt] = ['DOM.resolveNode', 'Runtime.callFunctionOn']
@@ -135,7 +135,11 @@ test(
         ]
       )
       await click()
-      assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'turn'])
+      assert.deepEqual(await sent(click), [
+        'waitActionable',
+        'Input.dispatchMouseEvent',
+        'awaitTick'
+      ])
       // The page is read right after the call that passes the roots, without waiting for its
       // answer.
       const read = []

@@ -6,7 +6,7 @@ use super::error::{ConfigError, hint, one_line};
 use super::layer::Setting;
 use super::options::{self, ConfigOption};
 use super::origin::Origin;
-use super::value::Medium;
+use super::value::TextSource;
 
 const PREFIX: &str = "TROUPE_";
 /// The prefix of the variables of @playwright/mcp.
@@ -36,12 +36,12 @@ pub(super) fn settings(
     variables: impl IntoIterator<Item = (String, String)>,
 ) -> Result<EnvironmentSettings, ConfigError> {
     let is_option = |name: &str| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name);
-    let mut ours: Vec<_> = variables.into_iter().filter(|(name, _)| is_option(name)).collect();
+    let mut options: Vec<_> = variables.into_iter().filter(|(name, _)| is_option(name)).collect();
     // Sorted, so that each start reports the same error.
-    ours.sort();
+    options.sort();
     let mut found = EnvironmentSettings::default();
     let settings = &mut found.settings;
-    for (name, text) in ours {
+    for (name, text) in options {
         if is_service_link(&name, &text) {
             continue;
         }
@@ -61,7 +61,7 @@ pub(super) fn settings(
             option,
             negated,
             &text,
-            Medium::Environment,
+            TextSource::Environment,
             Origin::Variable(name),
         )?;
         if let Some(first) = settings.iter().find(|other| std::ptr::eq(other.option, option)) {
@@ -90,7 +90,8 @@ pub(super) fn add_playwright_settings(
         let is_set = found.settings.iter().any(|setting| std::ptr::eq(setting.option, option));
         if !is_set {
             let origin = Origin::Variable(name);
-            let setting = Setting::from_text(option, negated, &text, Medium::Environment, origin)?;
+            let setting =
+                Setting::from_text(option, negated, &text, TextSource::Environment, origin)?;
             found.settings.push(setting);
         }
     }

@@ -59,10 +59,10 @@ fn in_file(file: Option<&PathBuf>) -> String {
 
 /// Shortens a value and removes its line breaks, for a message of one line.
 pub fn one_line(text: &str) -> String {
-    const LONGEST: usize = 120;
+    const MAX_LENGTH: usize = 120;
     let mut line: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().count() > LONGEST {
+        text.chars().take(MAX_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().count() > MAX_LENGTH {
         line.push('…');
     }
     line

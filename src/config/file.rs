@@ -10,7 +10,7 @@ use super::layer::Setting;
 use super::options::{self, ConfigOption};
 use super::origin::Origin;
 use super::playwright_keys::{self, PlaywrightKey};
-use super::value::Medium;
+use super::value::TextSource;
 
 /// The settings of a configuration file.
 #[derive(Debug, Default)]
@@ -152,7 +152,8 @@ impl Reader {
             };
             let (option, negated) = option.ok_or_else(|| self.unknown(&key))?;
             let origin = self.origin(&key);
-            let setting = Setting::from_text(option, negated, value, Medium::Environment, origin)?;
+            let setting =
+                Setting::from_text(option, negated, value, TextSource::Environment, origin)?;
             self.add(setting)?;
         }
         Ok(())

@@ -61,7 +61,7 @@ pub(super) fn finish(
 /// The output directory of @playwright/mcp.
 pub(super) const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
 /// The navigation timeout of @playwright/mcp.
-const PLAYWRIGHT_NAVIGATION: Duration = Duration::from_secs(60);
+const PLAYWRIGHT_NAVIGATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Gives `--allowed-origins` the meaning of @playwright/mcp: the origins that pages may request,
 /// separated by semicolons. Applies to the variable of @playwright/mcp, and with
@@ -120,7 +120,7 @@ fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(),
     }
     config.output_dir.get_or_insert_with(|| PLAYWRIGHT_OUTPUT.into());
     if !origins.contains_key("timeout-navigation") {
-        config.timeout_navigation = PLAYWRIGHT_NAVIGATION;
+        config.timeout_navigation = PLAYWRIGHT_NAVIGATION_TIMEOUT;
     }
     // `--port` starts an HTTP server.
     if origins.contains_key("port") && !origins.contains_key("transport") {
@@ -368,8 +368,9 @@ fn reject_unenforceable_rules(
         if security.allowed_domains.is_empty() { "blocked-domains" } else { "allowed-domains" };
     // If the private-network rule is only the default, a warning is enough. If it was set
     // explicitly, it must be enforceable.
-    let asked = origins.contains_key("allow-private-network") && !security.allow_private_network;
-    let rule = match (security.names_domains(), asked) {
+    let is_explicit =
+        origins.contains_key("allow-private-network") && !security.allow_private_network;
+    let rule = match (security.names_domains(), is_explicit) {
         (true, _) => Some(lists),
         (false, true) => Some("allow-private-network"),
         (false, false) => None,
@@ -451,7 +452,7 @@ fn warn_about_unenforced_rules(config: &mut Config) {
     if config.security.allow_private_network || config.upstream.command.is_some() {
         return;
     }
-    let who = if config.browser_endpoint.is_some() {
+    let browsers = if config.browser_endpoint.is_some() {
         "a running browser"
     } else if config.browser == BrowserKind::Webkit {
         "WebKit"
@@ -466,7 +467,7 @@ fn warn_about_unenforced_rules(config: &mut Config) {
         return;
     };
     config.warnings.push(format!(
-        "pages of {who} can reach private addresses; pass --allow-private-network to hide this warning"
+        "pages of {browsers} can reach private addresses; pass --allow-private-network to hide this warning"
     ));
 }
 
@@ -475,23 +476,23 @@ fn warn_about_unenforced_rules(config: &mut Config) {
 fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
     let Some(destination) = config.log.destination else { return Ok(()) };
     let origin = |name: &'static str| origins.get(name).cloned().unwrap_or(Origin::Default(name));
-    let (here, file) = (origin("log-destination"), origin("log-file"));
+    let (destination_origin, file) = (origin("log-destination"), origin("log-file"));
     match destination {
         LogDestination::File if config.log.file.is_none() => {
             return Err(ConfigError::InvalidValue {
-                origin: here,
+                origin: destination_origin,
                 value: "file".to_owned(),
                 allowed: "`stderr`, unless `logging.file` is set".to_owned(),
             });
         }
         LogDestination::File => config.log.destination = None,
         LogDestination::Stdout | LogDestination::Stderr if config.log.file.is_some() => {
-            match here.layer().cmp(&file.layer()) {
+            match destination_origin.layer().cmp(&file.layer()) {
                 std::cmp::Ordering::Less => config.log.destination = None,
                 std::cmp::Ordering::Greater => config.log.file = None,
                 std::cmp::Ordering::Equal => {
                     return Err(ConfigError::Contradiction {
-                        first: here,
+                        first: destination_origin,
                         second: file,
                         why: "the log has one destination",
                     });

@@ -8,7 +8,7 @@ use super::error::ConfigError;
 use super::options::{self, ConfigOption};
 use super::origin::Origin;
 use super::redacted_endpoint;
-use super::value::{Kind, Medium};
+use super::value::{Kind, TextSource};
 
 /// One option with a checked value.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Setting {
                 near: near_flag(name),
             });
         };
-        Self::from_text(option, negated, text, Medium::Flag, Origin::Flag(format!("--{name}")))
+        Self::from_text(option, negated, text, TextSource::Flag, Origin::Flag(format!("--{name}")))
     }
 
     /// Rejects an option that this server does not have, unless it is turned off.
@@ -46,10 +46,10 @@ impl Setting {
         option: &'static ConfigOption,
         negated: bool,
         text: &str,
-        medium: Medium,
+        source: TextSource,
         origin: Origin,
     ) -> Result<Self, ConfigError> {
-        match option.kind.parse(text, medium) {
+        match option.kind.parse(text, source) {
             Some(value) => Self::new(option, negate(value, negated), origin),
             None => Err(ConfigError::InvalidValue {
                 origin,

@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::finish::{at, merge};
-use super::value::{ItemKind, Medium};
+use super::value::{ItemKind, TextSource};
 use super::*;
 
 /// The example of seed 004, section 7.2, word for word.
@@ -256,7 +256,7 @@ fn the_log_goes_to_one_place() {
 #[test]
 fn every_wrong_setting_gets_one_clear_line() {
     let mut lines = String::new();
-    let mut tell = |given: String, error: ConfigError| {
+    let mut add_line = |given: String, error: ConfigError| {
         let line = error.to_string();
         assert!(!line.contains('\n'), "{line}");
         writeln!(lines, "{given}\n    {line}").unwrap();
@@ -308,7 +308,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("log-destination", "syslog"),
     ] {
         let error = load(&[(name, text)], &[]).expect_err(name);
-        tell(format!("--{name} {}", text.replace('\n', "⏎")), error);
+        add_line(format!("--{name} {}", text.replace('\n', "⏎")), error);
     }
     for flags in [
         [("no-auth", "true"), ("auth-token", "x")],
@@ -349,20 +349,20 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("retention", "1d,1GiB"), ("store", "none")],
         [("record-headers", "true"), ("store", "none")],
     ] {
-        tell(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
+        add_line(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
     }
     let open = [("transport", "http"), ("host", "0.0.0.0"), ("no-auth", "true")];
-    tell(format!("{open:?}"), load(&open, &[]).expect_err("a token is required there"));
+    add_line(format!("{open:?}"), load(&open, &[]).expect_err("a token is required there"));
     for (name, text) in [
         ("TROUPE_MAX_SESSIONS", "many"),
         ("TROUPE_HEADLESS", "maybe"),
         ("TROUPE_BROWSER_ARG", "[1]"),
         ("TROUPE_WARM_CONTEXTS", "two"),
     ] {
-        tell(format!("{name}={text}"), load(&[], &[(name, text)]).expect_err(name));
+        add_line(format!("{name}={text}"), load(&[], &[(name, text)]).expect_err(name));
     }
     let both = [("TROUPE_NO_SANDBOX", "1"), ("TROUPE_SANDBOX", "1")];
-    tell(format!("{both:?}"), load(&[], &both).expect_err("twice"));
+    add_line(format!("{both:?}"), load(&[], &both).expect_err("twice"));
     for text in [
         "{",
         "[]",
@@ -384,7 +384,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         r#"{"logging": {"destination": "syslog"}}"#,
         r#"{"logging": {"destination": "stdout", "file": "log"}}"#,
     ] {
-        tell(text.to_owned(), Config::from_json(text).expect_err(text));
+        add_line(text.to_owned(), Config::from_json(text).expect_err(text));
     }
     let path = file(r#"{"session": {"maxSessions": "many"}}"#);
     let error = load(&[("config", path.to_str().unwrap())], &[]).expect_err("file");
@@ -488,7 +488,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
 
 /// Converts a value of the command line into the value in a file.
 fn in_file(option: &ConfigOption, text: &str) -> Value {
-    option.kind.parse(text, Medium::Flag).unwrap_or_else(|| panic!("{}: {text}", option.name))
+    option.kind.parse(text, TextSource::Flag).unwrap_or_else(|| panic!("{}: {text}", option.name))
 }
 
 #[test]

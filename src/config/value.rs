@@ -10,8 +10,8 @@ use url::Url;
 use super::types::{Retention, bytes};
 
 /// A hundred years in milliseconds: the largest accepted duration.
-const LONGEST: u64 = 3_155_760_000_000;
-const LARGEST_VIEWPORT: u64 = 16_384;
+const MAX_DURATION_MS: u64 = 3_155_760_000_000;
+const MAX_VIEWPORT: u64 = 16_384;
 const FACTORS: RangeInclusive<f64> = 0.1..=10.0;
 
 /// The form of a value.
@@ -71,14 +71,14 @@ pub enum ItemKind {
 
 /// The source of a text, which determines how lists are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Medium {
+pub enum TextSource {
     Flag,
     Environment,
 }
 
 impl Kind {
     /// Parses a text. `None` if it is invalid; [`Kind::allowed`] describes valid values.
-    pub fn parse(&self, text: &str, medium: Medium) -> Option<Value> {
+    pub fn parse(&self, text: &str, source: TextSource) -> Option<Value> {
         match *self {
             Self::Switch => match text.to_ascii_lowercase().as_str() {
                 "true" | "1" | "yes" | "on" => Some(json!(true)),
@@ -91,12 +91,12 @@ impl Kind {
             Self::Bytes => self.check(&json!(bytes(text.trim())?)),
             Self::Factor => self.check(&json!(text.trim().parse::<f64>().ok()?)),
             Self::List { flag, environment, .. } => {
-                let separator = match medium {
-                    Medium::Flag => flag,
-                    Medium::Environment if text.trim_start().starts_with('[') => {
+                let separator = match source {
+                    TextSource::Flag => flag,
+                    TextSource::Environment if text.trim_start().starts_with('[') => {
                         return self.check(&serde_json::from_str(text).ok()?);
                     }
-                    Medium::Environment => Some(environment),
+                    TextSource::Environment => Some(environment),
                 };
                 self.check(&Value::Array(split(text, separator)))
             }
@@ -117,7 +117,7 @@ impl Kind {
                 whole(value).filter(|n| (min..=max).contains(n)).map(|n| json!(n))
             }
             Self::Millis { min } => {
-                whole(value).filter(|n| (min..=LONGEST).contains(n)).map(|n| json!(n))
+                whole(value).filter(|n| (min..=MAX_DURATION_MS).contains(n)).map(|n| json!(n))
             }
             Self::Bytes => whole(value).filter(|n| *n >= 1).map(|n| json!(n)),
             Self::Factor => {
@@ -158,12 +158,12 @@ impl Kind {
             Self::File => "the path of an existing file".to_owned(),
             Self::Choice(names) => choice(names),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Millis { min } => format!("a whole number of milliseconds from {min} to {LONGEST}"),
+            Self::Millis { min } => format!("a whole number of milliseconds from {min} to {MAX_DURATION_MS}"),
             Self::Bytes => "a number of bytes of at least 1, such as `1048576` or `10MiB`".to_owned(),
             Self::Factor => {
                 format!("a number from {} to {}", FACTORS.start(), FACTORS.end())
             }
-            Self::Size => format!("a width and a height from 1 to {LARGEST_VIEWPORT}, such as `1280x720`"),
+            Self::Size => format!("a width and a height from 1 to {MAX_VIEWPORT}, such as `1280x720`"),
             Self::Url(schemes) => {
                 let forms: Vec<_> = schemes.iter().map(|scheme| format!("`{scheme}://…`")).collect();
                 format!("a URL ({})", forms.join(", "))
@@ -231,7 +231,7 @@ impl Kind {
 
     /// Whether the word after a switch is its value and not the next argument.
     pub fn is_switch_word(&self, text: &str) -> bool {
-        *self == Self::Switch && self.parse(text, Medium::Flag).is_some()
+        *self == Self::Switch && self.parse(text, TextSource::Flag).is_some()
     }
 }
 
@@ -329,7 +329,7 @@ fn size(value: &Value) -> Option<Value> {
         }
         _ => return None,
     };
-    let fits = |side: u64| (1..=LARGEST_VIEWPORT).contains(&side);
+    let fits = |side: u64| (1..=MAX_VIEWPORT).contains(&side);
     (fits(width) && fits(height)).then(|| json!({ "width": width, "height": height }))
 }
 

@@ -372,7 +372,7 @@ const TEMP: &str = "t";
 /// The environment variables for the folder of temporary files.
 const TEMP_VARIABLES: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["TMPDIR"] };
 /// Maximum time for the creation of a folder.
-const CREATION_TIME: Duration = Duration::from_secs(60);
+const CREATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Chromium creates a socket three folders below. The path of a socket has at most 107 bytes
 /// (macOS: 103).
@@ -479,7 +479,8 @@ fn sweep(root: &Path) {
         let path = entry.path();
         let is_old = || {
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_TIME))
+            modified
+                .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_TIMEOUT))
         };
         let abandoned = if path.extension().is_some_and(|extension| extension == UNLOCKED_EXTENSION)
         {
@@ -537,13 +538,13 @@ mod tests {
             "trap 'echo alive >&2' TERM; echo ready >&2; while :; do sleep 0.1; done",
         ]);
         let runtime = Handle::current();
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let starting = thread::spawn(move || {
             let _entered = runtime.enter();
             let running = start(command, BrowserFolder::create().unwrap(), || ()).unwrap();
-            tell.send((running, nix::unistd::gettid())).ok().unwrap();
+            sender.send((running, nix::unistd::gettid())).ok().unwrap();
         });
-        let (running, thread) = told.await.unwrap();
+        let (running, thread) = receiver.await.unwrap();
         starting.join().unwrap();
         let answers = async {
             running.stderr.find(|line| (line == "ready").then_some(())).await;

@@ -23,13 +23,13 @@ use crate::{
 /// The capacity of the queue of events for JavaScript. Further events are dropped.
 const EVENTS: usize = 1024;
 
-/// Opens the tools of a manager at the first call, because opening reads and creates files.
-pub(super) struct Opening {
+/// The tools of a manager, which the first call opens, because opening reads and creates files.
+pub(super) struct LazyRegistry {
     config: Result<Arc<Config>>,
     opened: OnceCell<Result<Arc<Registry>>>,
 }
 
-impl Opening {
+impl LazyRegistry {
     pub fn new(config: Result<Arc<Config>>) -> Arc<Self> {
         Arc::new(Self { config, opened: OnceCell::new() })
     }
@@ -82,7 +82,7 @@ impl Opening {
 /// A server without a protocol. Its caller is its only client.
 #[napi]
 pub struct NativeManager {
-    pub(super) opening: Arc<Opening>,
+    pub(super) lazy_registry: Arc<LazyRegistry>,
     pub(super) connection: Arc<Connection>,
     #[cfg(feature = "testing")]
     pub(super) clock: Option<Arc<crate::session::VirtualClock>>,
@@ -95,7 +95,7 @@ pub(super) fn read_config(text: &str) -> Result<Config> {
 }
 
 async fn call(
-    opening: Arc<Opening>,
+    lazy_registry: Arc<LazyRegistry>,
     connection: Arc<Connection>,
     turn: CallTurn,
     tool: String,
@@ -114,7 +114,7 @@ async fn call(
         ..Invocation::new(connection, tool, arguments)
     };
     let outcome =
-        opening.registry().await?.call(invocation).await.map_err(|unknown| {
+        lazy_registry.registry().await?.call(invocation).await.map_err(|unknown| {
             TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string())
         })?;
     Ok(outcome.result?.into_value())
@@ -126,7 +126,7 @@ impl NativeManager {
     #[napi(constructor, catch_unwind)]
     pub fn new(config: String) -> Self {
         Self {
-            opening: Opening::new(read_config(&config).map(Arc::new)),
+            lazy_registry: LazyRegistry::new(read_config(&config).map(Arc::new)),
             connection: Arc::default(),
             #[cfg(feature = "testing")]
             clock: None,
@@ -146,10 +146,10 @@ impl NativeManager {
     /// Starts the browser.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn initialize<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let (opening, connection) = (self.opening.clone(), self.connection.clone());
+        let (lazy_registry, connection) = (self.lazy_registry.clone(), self.connection.clone());
         let work = async move {
             let started = async {
-                let registry = opening.registry().await?;
+                let registry = lazy_registry.registry().await?;
                 connection.resume_earlier_sessions(registry.manager()).await;
                 registry.manager().initialize().await.map(|()| Value::Null)
             };
@@ -167,7 +167,7 @@ impl NativeManager {
             .weak::<true>()
             .max_queue_size::<EVENTS>()
             .build()?;
-        let session = match self.opening.session(&id) {
+        let session = match self.lazy_registry.session(&id) {
             Ok(session) => session,
             Err(error) => return Ok(outcome(Err(error))),
         };
@@ -193,20 +193,23 @@ impl NativeManager {
         arguments: String,
     ) -> napi::Result<Object<'env>> {
         let turn = self.connection.arrive();
-        let work = call(self.opening.clone(), self.connection.clone(), turn, tool, arguments);
+        let work = call(self.lazy_registry.clone(), self.connection.clone(), turn, tool, arguments);
         promise(env, async move { outcome(work.await) }, panicked())
     }
 
     /// Returns the description of the session, or null if it is not open.
     #[napi(catch_unwind)]
     pub fn get_session(&self, id: String) -> String {
-        outcome(Ok(self.opening.session(&id).map_or(Value::Null, |session| json!(session.info()))))
+        outcome(Ok(self
+            .lazy_registry
+            .session(&id)
+            .map_or(Value::Null, |session| json!(session.info()))))
     }
 
     /// Returns whether the session can be used. If not, returns the error that a call would get.
     #[napi(catch_unwind)]
     pub fn validate_session(&self, id: String) -> String {
-        outcome(Ok(match self.opening.session(&id) {
+        outcome(Ok(match self.lazy_registry.session(&id) {
             Ok(_) => json!({"valid": true}),
             Err(error) => json!({"valid": false, "error": error}),
         }))
@@ -215,16 +218,17 @@ impl NativeManager {
     /// Returns the open sessions, the oldest first.
     #[napi(catch_unwind)]
     pub fn list_sessions(&self) -> String {
-        let sessions = self.opening.manager().map(|manager| manager.list()).unwrap_or_default();
+        let sessions =
+            self.lazy_registry.manager().map(|manager| manager.list()).unwrap_or_default();
         outcome(Ok(sessions.iter().map(|session| json!(session.info())).collect()))
     }
 
     /// Closes every session and the browser.
     #[napi(ts_return_type = "Promise<string>", catch_unwind)]
     pub fn shutdown<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
-        let opening = self.opening.clone();
+        let lazy_registry = self.lazy_registry.clone();
         let work = async move {
-            if let Ok(registry) = opening.close().await {
+            if let Ok(registry) = lazy_registry.close().await {
                 registry.manager().shutdown().await;
             }
             outcome(Ok(Value::Null))

@@ -87,15 +87,15 @@ fn promise<'env, T: napi::bindgen_prelude::ToNapiValue + Send + 'static>(
 fn outcome(result: Result<Value>) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "lowercase")]
-    enum Outcome {
+    enum JsonOutcome {
         Ok(Value),
         Error(TroupeError),
     }
     let outcome = match result {
-        Ok(value) => Outcome::Ok(value),
-        Err(error) => Outcome::Error(error),
+        Ok(value) => JsonOutcome::Ok(value),
+        Err(error) => JsonOutcome::Error(error),
     };
-    let bytes = if let Outcome::Ok(value) = &outcome { json_size(value) } else { 0 };
+    let bytes = if let JsonOutcome::Ok(value) = &outcome { json_size(value) } else { 0 };
     // Only strings and numbers, so this cannot fail.
     offload::in_place(bytes, || serde_json::to_string(&outcome)).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use napi_derive::napi;
 
-use super::manager::{NativeManager, Opening, read_config};
+use super::manager::{LazyRegistry, NativeManager, read_config};
 use crate::{session::VirtualClock, tools::Registry};
 
 #[napi]
@@ -17,7 +17,11 @@ impl NativeManager {
         let registry = read_config(&config)
             .and_then(|config| Registry::in_memory(Arc::new(config), clock.clone()))
             .map(Arc::new);
-        Self { opening: Opening::done(registry), connection: Arc::default(), clock: Some(clock) }
+        Self {
+            lazy_registry: LazyRegistry::done(registry),
+            connection: Arc::default(),
+            clock: Some(clock),
+        }
     }
 
     /// Advances the clock of an in-memory manager.

@@ -32,23 +32,23 @@ use crate::{
 };
 
 pub use act::{
-    ActionOutcome, ClickOptions, Entered, MediaEmulation, Navigation, OtherValue, Point,
-    PointerTarget, ScrollOptions, Settled, TypeOptions, WaitUntil, normalize_url,
+    ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue, Point,
+    PointerTarget, ScrollOptions, SettledEffects, TypeOptions, WaitUntil, normalize_url,
 };
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{
-    AriaSnapshotOptions, Described, Elements, FieldValue, FoundElements, Html, Links, Listed,
-    MOST_MATCHES, Metadata, Query, SnapshotOptions, Table, markdown, pictures,
+    AriaSnapshotOptions, ElementDescription, Elements, FieldValue, FoundElements, HtmlDocument,
+    Links, ListedElement, MAX_MATCHES, Metadata, Query, SnapshotOptions, Table, markdown, pictures,
 };
 pub use resume::{
-    DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage,
-    LOOK_TIMEOUT, OriginStorage, Scroll,
+    DatabaseVersions, Databases, DocumentState, FrameState, Item, OriginStorage, READ_TIMEOUT,
+    SavedOrigin, SavedPageState, Scroll,
 };
 pub use script::{check_log, prelude, unsupported};
 pub use state::{
-    ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest, OpenDialog,
-    PageState, RefCounter, Revision, SessionContext, SessionEvent, SessionNetworkPolicy,
-    ShownSnapshot, Visited,
+    ChangeCounter, ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest,
+    OpenDialog, PageState, RefCounter, SessionContext, SessionEvent, SessionNetworkPolicy,
+    ShownSnapshot, VisitedOrigins,
 };
 
 /// A tab of a session.

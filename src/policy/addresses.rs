@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// The network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum AddressSpace {
     Public,
     /// The loopback addresses of this machine.
     Loopback,
@@ -49,15 +49,15 @@ const PRIVATE: &[IpNet] = &[
 const LOOPBACK: &[IpNet] = &[v4(127, 0, 0, 0, 8), v4(0, 0, 0, 0, 8)];
 
 /// Classifies `address`. An IPv4-mapped IPv6 address is classified by its IPv4 address.
-pub fn space(address: IpAddr) -> Space {
+pub fn space(address: IpAddr) -> AddressSpace {
     let address = address.to_canonical();
     let within = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&address));
     if address.is_loopback() || address.is_unspecified() || within(LOOPBACK) {
-        Space::Loopback
+        AddressSpace::Loopback
     } else if within(PRIVATE) {
-        Space::Private
+        AddressSpace::Private
     } else {
-        Space::Public
+        AddressSpace::Public
     }
 }
 
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn addresses_are_classified_by_the_registries_of_iana() {
-        let cases: &[(Space, &[&str])] = &[
+        let cases: &[(AddressSpace, &[&str])] = &[
             (
-                Space::Loopback,
+                AddressSpace::Loopback,
                 &[
                     "127.0.0.1",
                     "127.255.0.9",
@@ -86,7 +86,7 @@ mod tests {
                 ],
             ),
             (
-                Space::Private,
+                AddressSpace::Private,
                 &[
                     "10.0.0.1",
                     "100.64.0.1",
@@ -116,7 +116,7 @@ mod tests {
                 ],
             ),
             (
-                Space::Public,
+                AddressSpace::Public,
                 &[
                     "1.1.1.1",
                     "8.8.8.8",

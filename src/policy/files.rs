@@ -18,7 +18,7 @@ use crate::{
 /// The default output folder, in the working directory.
 const DEFAULT_FOLDER: &str = "troupe-output";
 /// Maximum number of names to try for a new file.
-const MOST_NAMES: u32 = 10_000;
+const MAX_SAME_NAMES: u32 = 10_000;
 
 /// Returns the folder for files that tools write, and for downloads without `--download-path`.
 pub fn output_folder(config: &Config) -> PathBuf {
@@ -81,7 +81,7 @@ pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension =
         path.extension().map(|text| format!(".{}", text.to_string_lossy())).unwrap_or_default();
-    for number in 1..MOST_NAMES {
+    for number in 1..MAX_SAME_NAMES {
         let name = if number == 1 {
             format!("{stem}{extension}")
         } else {
@@ -337,9 +337,9 @@ mod tests {
     }
 
     /// A folder for one test, which is removed after the test.
-    struct Folder(PathBuf);
+    struct TemporaryFolder(PathBuf);
 
-    impl Folder {
+    impl TemporaryFolder {
         fn new() -> Self {
             let path = std::env::temp_dir().join(format!("troupe-files-{}", uuid::Uuid::new_v4()));
             fs::create_dir_all(path.join("output")).unwrap();
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for TemporaryFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn new_files_get_a_number_and_overwrite_nothing() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let names: Vec<_> = (0..3)
             .map(|_| create_output(&folder.config(), "a/report.pdf").unwrap().0)
             .map(|path| {
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_named_file_that_exists_is_an_error() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let path = create_new(&folder.config(), "state.json").unwrap().0;
         assert_eq!(path, folder.0.join("output/state.json"));
         let error = create_new(&folder.config(), "state.json").unwrap_err();
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn nothing_is_written_outside() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let config = folder.config();
         let absolute = folder.0.join("beside.txt");
         for name in
@@ -412,7 +412,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_link_to_an_outside_path_is_rejected() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let config = folder.config();
         fs::write(folder.0.join("secret.txt"), "secret").unwrap();
         std::os::unix::fs::symlink(&folder.0, folder.0.join("output/link")).unwrap();
@@ -470,7 +470,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn no_name_gives_access_to_outside_files() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let config = folder.config();
         let out = folder.0.join("out");
         fs::create_dir_all(folder.0.join("output/inner")).unwrap();
@@ -519,7 +519,7 @@ mod tests {
             proptest::sample::select(vec!["..", ".", "a", "link", "", "%2e%2e", "..%2f", "~", "...", "..\\", "\u{ff0e}\u{ff0e}", "a\0b", "x.txt"]),
             1..6,
         )) {
-            let folder = Folder::new();
+            let folder = TemporaryFolder::new();
             std::os::unix::fs::symlink(&folder.0, folder.0.join("output/link")).unwrap();
             if let Ok((path, _)) = create_output(&folder.config(), &parts.join("/")) {
                 let real = path.canonicalize().unwrap();
@@ -530,7 +530,7 @@ mod tests {
 
     #[test]
     fn only_accessible_files_are_read() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let config = folder.config();
         let inside = folder.0.join("output/in.txt");
         fs::write(&inside, "x").unwrap();
@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn over_http_only_the_output_directory_is_accessible() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let inside = folder.0.join("output/in.txt");
         fs::create_dir(folder.0.join("downloads")).unwrap();
         for path in ["output/in.txt", "secret.txt", "downloads/file.txt"] {
@@ -585,7 +585,7 @@ mod tests {
 
     #[test]
     fn the_working_directory_is_the_one_at_startup() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let config = Config { working_directory: folder.0.clone(), ..Config::default() };
         assert_eq!(output_folder(&config), folder.0.join(DEFAULT_FOLDER));
         fs::write(folder.0.join("here.txt"), "x").unwrap();

@@ -8,7 +8,7 @@ use base64::{
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Minimum length of an encoded part. Shorter parts occur in other texts by chance.
-const SHORTEST_BASE64: usize = 4;
+const MIN_BASE64_LENGTH: usize = 4;
 /// The characters that `encodeURIComponent` escapes. Forms differ only in the space.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -28,14 +28,14 @@ const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').ad
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 
 /// An encoding of a text.
-pub(super) struct Form {
+pub(super) struct EncodedText {
     /// The name of the encoding; empty for the plain text.
     pub kind: String,
     pub text: String,
 }
 
 /// Returns the encodings of a text, the plain text first. Omits duplicates.
-pub(super) fn forms_of(value: &str) -> Vec<Form> {
+pub(super) fn forms_of(value: &str) -> Vec<EncodedText> {
     let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
     let lower = |text: &str| {
         // Only the digits of `%2F`: the rest is the secret itself.
@@ -88,10 +88,11 @@ pub(super) fn forms_of(value: &str) -> Vec<Form> {
             ("base64", STANDARD_NO_PAD.encode(&bytes)),
             ("base64url", URL_SAFE_NO_PAD.encode(&bytes)),
         ] {
-            if let Some(text) = text.get(begin..end).filter(|text| text.len() >= SHORTEST_BASE64) {
+            if let Some(text) = text.get(begin..end).filter(|text| text.len() >= MIN_BASE64_LENGTH)
+            {
                 forms.push((format!("{name}-{shift}"), text.to_owned()));
             }
         }
     }
-    forms.into_iter().map(|(kind, text)| Form { kind, text }).collect()
+    forms.into_iter().map(|(kind, text)| EncodedText { kind, text }).collect()
 }

@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 /// Maximum length of a text in the automaton in bytes, because its memory grows with the total
 /// length.
-const LONGEST: usize = 1024;
+const MAX_PATTERN: usize = 1024;
 
 /// A text and its replacement.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Replacer {
         let (mut long, short): (Vec<_>, Vec<_>) = replacements
             .into_iter()
             .filter(|Replacement { find, .. }| !find.is_empty() && known.insert(find.clone()))
-            .partition(|Replacement { find, .. }| find.len() > LONGEST);
+            .partition(|Replacement { find, .. }| find.len() > MAX_PATTERN);
         long.sort_by_key(|Replacement { find, .. }| Reverse(find.len()));
         if short.is_empty() {
             return Self { automaton: None, replacements: short, long };
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn replaces_texts_that_are_too_long_for_the_automaton() {
-        let long = "x y".repeat(LONGEST);
+        let long = "x y".repeat(MAX_PATTERN);
         let replacer = replacer(&[("x", "1", false), (&long, "2", false)]);
         assert_eq!(replacer.replace(&format!("a {long} x")).unwrap(), "a 2 1");
     }

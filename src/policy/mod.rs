@@ -18,5 +18,5 @@ use crate::{config::Config, error::Result};
 
 /// Rejects URLs that a client may not navigate to.
 pub fn check_navigation(config: &Config, url: &Url) -> Result<()> {
-    urls::UrlRules::new(&config.security).asked(url).map_err(|rule| rule.error(url.as_str()))
+    urls::UrlRules::new(&config.security).check(url).map_err(|rule| rule.error(url.as_str()))
 }

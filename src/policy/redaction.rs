@@ -21,14 +21,14 @@ use super::{
 /// Replaces a text that is not written.
 pub const MASK: &str = "••••";
 /// Maximum number of remembered texts of a session. The oldest are removed first.
-const MOST: usize = 100;
+const MAX_SECRETS: usize = 100;
 /// Maximum length of a password.
-const LONGEST_OPEN: usize = 1000;
+const MAX_PASSWORD_LENGTH: usize = 1000;
 /// Shorter texts are masked only as a whole word.
-const SHORTEST_WITHIN: usize = 6;
+const MIN_LENGTH_IN_WORDS: usize = 6;
 /// Even shorter texts are masked only if they are a whole value, because every page contains an
 /// `a`.
-const SHORTEST_WORD: usize = 3;
+const MIN_LENGTH: usize = 3;
 /// Headers, in lower case.
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
@@ -63,9 +63,9 @@ struct Masks {
 impl Masks {
     fn new(secret: &[String], vault: &Vault) -> Self {
         let typed =
-            secret.iter().filter(|text| text.chars().count() >= SHORTEST_WORD).flat_map(|text| {
+            secret.iter().filter(|text| text.chars().count() >= MIN_LENGTH).flat_map(|text| {
                 forms_of(text).into_iter().map(|form| Replacement {
-                    is_word: form.text.chars().count() < SHORTEST_WITHIN,
+                    is_word: form.text.chars().count() < MIN_LENGTH_IN_WORDS,
                     find: form.text,
                     with: MASK.to_owned(),
                 })
@@ -112,7 +112,7 @@ impl Secrets {
 
     /// Remembers that a text is not secret.
     pub fn add_open(&self, text: &str) {
-        if text.len() > LONGEST_OPEN {
+        if text.len() > MAX_PASSWORD_LENGTH {
             return;
         }
         let mut texts = self.lock();
@@ -204,7 +204,7 @@ impl Secrets {
 }
 
 fn remember<T>(texts: &mut Vec<T>, text: T) {
-    if texts.len() == MOST {
+    if texts.len() == MAX_SECRETS {
         texts.remove(0);
     }
     texts.push(text);

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 
 use url::{Host, Url};
 
-use super::addresses::{Space, space};
+use super::addresses::{AddressSpace, space};
 use crate::{
     config::SecurityConfig,
     error::{ErrorCode, TroupeError},
@@ -180,7 +180,7 @@ impl UrlRules {
     }
 
     /// Checks whether a client can navigate to `url`. Private addresses are allowed here.
-    pub fn asked(&self, url: &Url) -> Result<(), Rule> {
+    pub fn check(&self, url: &Url) -> Result<(), Rule> {
         let scheme = url.scheme();
         if REFUSED.contains(&scheme) && !(scheme == "file" && self.allow_files) {
             return Err(Rule::Scheme(scheme.to_owned()));
@@ -199,8 +199,8 @@ impl UrlRules {
     }
 
     /// Checks whether a page may connect to `address`, which is in a URL or which a name resolves
-    /// to. `asked` is whether the client itself requested it.
-    pub fn address(&self, address: IpAddr, asked: bool) -> Result<(), Rule> {
+    /// to. `is_requested` is whether the client itself requested it.
+    pub fn address(&self, address: IpAddr, is_requested: bool) -> Result<(), Rule> {
         let as_host = plain(match address {
             IpAddr::V4(address) => Host::Ipv4(address),
             IpAddr::V6(address) => Host::Ipv6(address),
@@ -212,7 +212,7 @@ impl UrlRules {
         {
             return Err(Rule::BlockedDomains(text.clone()));
         }
-        if self.allow_private || asked || space(address) == Space::Public {
+        if self.allow_private || is_requested || space(address) == AddressSpace::Public {
             return Ok(());
         }
         Err(Rule::PrivateNetwork(address.to_string()))
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn goes(rules: &UrlRules, url: &str) -> bool {
-        rules.asked(&Url::parse(url).unwrap()).is_ok()
+        rules.check(&Url::parse(url).unwrap()).is_ok()
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let rules = rules(&["*.example.com"], &["secret.example.com", "bücher.example"]);
         assert!(goes(&rules, "http://a.example.com/"));
         assert_eq!(
-            rules.asked(&Url::parse("http://SECRET.example.com").unwrap()),
+            rules.check(&Url::parse("http://SECRET.example.com").unwrap()),
             Err(Rule::BlockedDomains("secret.example.com".into()))
         );
         assert!(!goes(&rules, "http://xn--bcher-kva.example/"));
@@ -392,7 +392,7 @@ mod tests {
             let url = Url::parse(&format!("http://{spelling}/")).unwrap();
             prop_assert_eq!(host_of(&url).as_ref().and_then(literal), Some(IpAddr::V4(expected)));
             let rules = rules(&[], &[&expected.to_string()]);
-            prop_assert!(rules.asked(&url).is_err());
+            prop_assert!(rules.check(&url).is_err());
         }
 
         #[test]
@@ -416,7 +416,7 @@ mod tests {
         #[test]
         fn no_url_makes_it_panic(url in ".*") {
             if let Ok(url) = Url::parse(&url) {
-                let _ = rules(&["*.a.b"], &["c"]).asked(&url);
+                let _ = rules(&["*.a.b"], &["c"]).check(&url);
             }
         }
     }

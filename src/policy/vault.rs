@@ -6,7 +6,7 @@ use std::{borrow::Cow, path::Path};
 use serde_json::Value;
 
 use super::{
-    forms::{Form, forms_of},
+    forms::{EncodedText, forms_of},
     masking::{Replacement, Replacer},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Minimum length of a secret. Shorter ones occur in other texts by chance.
-const SHORTEST: usize = 4;
+const MIN_LENGTH: usize = 4;
 /// The secrets of a server.
 #[derive(Default)]
 pub struct Vault {
@@ -73,8 +73,8 @@ impl Vault {
             if value.is_empty() {
                 continue;
             }
-            if value.chars().count() < SHORTEST {
-                return Err(wrong(format!("`{name}` has less than {SHORTEST} characters")));
+            if value.chars().count() < MIN_LENGTH {
+                return Err(wrong(format!("`{name}` has less than {MIN_LENGTH} characters")));
             }
             secrets.push(Secret { name: name.to_owned(), value: value.to_owned() });
         }
@@ -231,7 +231,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 /// Returns the encodings of a secret, each with its placeholder, which names the secret and the
 /// encoding.
 fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replacement> {
-    forms_of(value).into_iter().map(move |Form { kind, text }| {
+    forms_of(value).into_iter().map(move |EncodedText { kind, text }| {
         let kind = if kind.is_empty() { kind } else { format!(":{kind}") };
         Replacement { find: text, with: format!("<secret>{name}{kind}</secret>"), is_word: false }
     })
@@ -437,7 +437,7 @@ mod tests {
         #[test]
         fn masking_can_be_reversed(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
             let vault = vault(&value);
-            for Form { text: form, .. } in forms_of(&value) {
+            for EncodedText { text: form, .. } in forms_of(&value) {
                 let text = format!("{before}{form}{after}");
                 let masked = vault.mask(&text).unwrap();
                 prop_assert!(!masked.replace("<secret>PASSWORD", "").contains(&value) || "</secret>".contains(&value));

@@ -24,7 +24,7 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::person::is_stateless;
+use super::elicitation::is_stateless;
 
 /// A red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";

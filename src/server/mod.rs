@@ -2,15 +2,15 @@
 //! `transport` use rmcp.
 //!
 //! [`Server`] is shared by all clients, [`Handler`] serves one client. `resources`, `prompts`,
-//! `completion`, `person` (elicitation), `progress` and `log` implement the other features of MCP.
+//! `completion`, `elicitation`, `progress` and `log` implement the other features of MCP.
 
 mod completion;
+mod elicitation;
 #[cfg(feature = "testing")]
 mod fixtures;
 mod handler;
 mod log;
 mod once;
-mod person;
 mod progress;
 mod prompts;
 mod render;

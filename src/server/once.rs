@@ -47,7 +47,7 @@ pub async fn call_once(
         Answer::Image(EncodedPicture { data, mime_type, .. }) => {
             format!("data:{mime_type};base64,{data}")
         }
-        passed @ Answer::Passed(_) => pretty(passed.into_value()),
+        passed @ Answer::PassedThrough(_) => pretty(passed.into_value()),
         pictured @ Answer::Pictured { .. } => pretty(pictured.into_value()),
     };
     Ok(CallOutput { text, failure })

@@ -14,16 +14,16 @@ use crate::tools::{Progress, Stage};
 
 /// Interval of progress notifications for a call without stages, shorter than the timeouts of
 /// clients.
-const BEAT: Duration = Duration::from_secs(1);
+const NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends notifications of `progress` until the call is `over` or the client has disconnected. With
-/// `beats`, also notifies at an interval that the call still runs, until it reports its first
-/// stage.
+/// Sends notifications of `progress` until the call is `over` or the client has disconnected. If
+/// `notifies_periodically`, also notifies at an interval that the call is running, until it reports
+/// its first stage.
 pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     tool: &str,
-    beats: bool,
+    notifies_periodically: bool,
     progress: &Progress,
     over: &CancellationToken,
 ) {
@@ -31,8 +31,9 @@ pub(super) async fn notify(
     let mut stages = progress.stages();
     // Includes a stage that was reached before this function was called.
     stages.mark_changed();
-    let mut beat = tokio::time::interval_at(begun + BEAT, BEAT);
-    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut interval =
+        tokio::time::interval_at(begun + NOTIFICATION_INTERVAL, NOTIFICATION_INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut reported: Option<f64> = None;
     loop {
         let params = tokio::select! {
@@ -40,18 +41,18 @@ pub(super) async fn notify(
             _ = stages.changed() => {
                 let stage: Option<Stage> = stages.borrow_and_update().clone();
                 match stage {
-                    Some(Stage { done, total, now }) if reported.is_none_or(|reported| done > reported) => {
+                    Some(Stage { done, total, step }) if reported.is_none_or(|reported| done > reported) => {
                         reported = Some(done);
                         let mut params = ProgressNotificationParam::new(token.clone(), done);
-                        (params.total, params.message) = (total, now);
+                        (params.total, params.message) = (total, step);
                         params
                     }
                     _ => continue,
                 }
             }
             () = over.cancelled() => return,
-            // Progress values must increase, so a call that reports stages gets no beats.
-            _ = beat.tick(), if beats && reported.is_none() => {
+            // Progress values must increase, so a call that reports stages gets no periodic ones.
+            _ = interval.tick(), if notifies_periodically && reported.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();
                 ProgressNotificationParam::new(token.clone(), seconds)
                     .with_message(format!("{tool} has been running for {seconds} s"))

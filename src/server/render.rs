@@ -141,8 +141,8 @@ pub(super) fn unknown_playwright_tool(name: &str) -> CallToolResult {
 /// Encloses `text` in marks that no page can forge: they contain a part of the call's id, which is
 /// new and random. JSON needs no marks, because text from pages is quoted there.
 fn bounded(text: &str, ref_id: &str) -> String {
-    let nonce: String = ref_id.chars().take(NONCE).collect();
-    if text.is_empty() || nonce.len() < NONCE {
+    let nonce: String = ref_id.chars().take(NONCE_SIZE).collect();
+    if text.is_empty() || nonce.len() < NONCE_SIZE {
         return text.to_owned();
     }
     // Puts Troupe's own note about a truncated text outside of the marks. The note contains the
@@ -154,7 +154,7 @@ fn bounded(text: &str, ref_id: &str) -> String {
 
 /// Removes the marks around page content from `text`, a result of the call `ref_id`.
 pub fn without_boundaries(text: &str, ref_id: &str) -> String {
-    let nonce: String = ref_id.chars().take(NONCE).collect();
+    let nonce: String = ref_id.chars().take(NONCE_SIZE).collect();
     let (begin, end) = (format!("<page {nonce}>\n"), format!("\n</page {nonce}>"));
     match text.strip_prefix(&begin).and_then(|rest| rest.rsplit_once(&end)) {
         Some((page, notice)) => format!("{page}{notice}"),
@@ -163,7 +163,7 @@ pub fn without_boundaries(text: &str, ref_id: &str) -> String {
 }
 
 /// Number of characters of the call's id in the marks: a page cannot guess 32 bits in one attempt.
-const NONCE: usize = 8;
+const NONCE_SIZE: usize = 8;
 /// The beginning of the notice that a text was cut.
 const CUT: &str = "\n… cut: characters ";
 
@@ -194,7 +194,7 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
             rendered.structured_content = structured;
             rendered
         }
-        Ok(Answer::Passed(result)) => passed(result),
+        Ok(Answer::PassedThrough(result)) => passed(result),
         // No structured content: a strict client would check it against the tool's output schema.
         Err(error) => failure(&error),
     }

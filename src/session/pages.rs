@@ -11,7 +11,7 @@ use crate::{
     engine::{self, Context, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
     page::{
-        ConsoleLog, Dialogs, Downloads, Events, Page, Revision, SessionContext, SessionEvent,
+        ChangeCounter, ConsoleLog, Dialogs, Downloads, Events, Page, SessionContext, SessionEvent,
         SessionNetworkPolicy,
     },
     policy::files,
@@ -52,8 +52,8 @@ fn closed_as_it_opened() -> TroupeError {
 }
 
 impl Pages {
-    /// Creates the pages of a context. `news` is advanced when a page opens or changes.
-    pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, news: Revision) -> Self {
+    /// Creates the pages of a context. `change_counter` counts each page that opens or changes.
+    pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, change_counter: ChangeCounter) -> Self {
         let events = Events::default();
         let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
@@ -66,7 +66,7 @@ impl Pages {
             visited,
             console,
             network_policy,
-            news,
+            change_counter,
             events,
         };
         Self {
@@ -142,12 +142,12 @@ impl Pages {
             return Some(page.clone());
         }
         let at = list.open.iter().position(|page| page.engine_id() == id)?;
-        let ours = list.open.remove(at);
-        if let Some(theirs) = list.hidden.pop() {
-            list.open.push(theirs);
+        let page = list.open.remove(at);
+        if let Some(other) = list.hidden.pop() {
+            list.open.push(other);
         }
-        list.hidden.push(ours.clone());
-        Some(ours)
+        list.hidden.push(page.clone());
+        Some(page)
     }
 
     /// Returns the open pages that were opened after the first `before`.
@@ -220,7 +220,7 @@ impl ContextObserver for Pages {
             let own = SessionContext {
                 refs: Arc::default(),
                 visited: Arc::default(),
-                news: Revision::default(),
+                change_counter: ChangeCounter::default(),
                 events: Events::default(),
                 ..self.shared.clone()
             };
@@ -246,7 +246,7 @@ impl ContextObserver for Pages {
         list.open.sort_by_key(|page| page.number);
         drop(list);
         self.opening.notify_waiters();
-        self.shared.news.advance();
+        self.shared.change_counter.increment();
         observer
     }
 }
@@ -313,7 +313,7 @@ mod tests {
 
     async fn pages() -> (Arc<Pages>, SlowAtFirst) {
         let pages =
-            Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), Revision::default()));
+            Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), ChangeCounter::default()));
         let options =
             ContextOptions::read(Default::default(), prelude(&Config::default())).await.unwrap();
         let browser = MemoryEngine::default().launch().await.unwrap();

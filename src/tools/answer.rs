@@ -30,7 +30,7 @@ pub enum Answer {
         pictures: Vec<EncodedPicture>,
     },
     /// A complete MCP result, as the upstream server sent it.
-    Passed(Value),
+    PassedThrough(Value),
 }
 
 /// A picture, base64.
@@ -49,7 +49,7 @@ impl Answer {
             pictures.iter().map(|picture| picture.data.len()).sum::<usize>()
         };
         match self {
-            Self::Json(value) | Self::Passed(value) => json_size(value),
+            Self::Json(value) | Self::PassedThrough(value) => json_size(value),
             Self::Text(text) => text.len(),
             Self::Image(picture) => picture.data.len(),
             Self::Pictured { facts, pictures: taken } => json_size(facts) + pictures(taken),
@@ -73,21 +73,23 @@ impl Answer {
                 }
                 facts
             }
-            Self::Passed(result) => result,
+            Self::PassedThrough(result) => result,
         }
     }
 
     /// Returns the message of an upstream server about a failed call.
     pub fn failure(&self) -> Option<String> {
         match self {
-            Self::Passed(result) if self.is_failure() => Some(super::passed::text_of(result)),
+            Self::PassedThrough(result) if self.is_failure() => {
+                Some(super::pass_through::text_of(result))
+            }
             _ => None,
         }
     }
 
     /// Whether this is an upstream server's own error result.
     pub fn is_failure(&self) -> bool {
-        matches!(self, Self::Passed(result) if result["isError"] == true)
+        matches!(self, Self::PassedThrough(result) if result["isError"] == true)
     }
 }
 
@@ -181,7 +183,7 @@ pub enum AnswerKind {
     /// Text, and pictures if there are any.
     Content,
     /// The result of the upstream server, unchanged.
-    Passed,
+    PassedThrough,
 }
 
 impl AnswerKind {
@@ -191,7 +193,7 @@ impl AnswerKind {
             Self::Text => "text",
             Self::Image => "image",
             Self::Content => "content",
-            Self::Passed => "passed",
+            Self::PassedThrough => "passed",
         }
     }
 }
@@ -228,12 +230,12 @@ impl<T: Serialize + JsonSchema> IntoAnswer for T {
 }
 
 /// A result that can be large. `bytes` is its approximate size.
-pub(super) struct Large<T> {
+pub(super) struct LargeAnswer<T> {
     pub bytes: usize,
     pub answer: T,
 }
 
-impl<T: Serialize + JsonSchema> IntoAnswer for Large<T> {
+impl<T: Serialize + JsonSchema> IntoAnswer for LargeAnswer<T> {
     const KIND: AnswerKind = T::KIND;
 
     fn into_answer(self) -> Answer {
@@ -250,9 +252,9 @@ impl<T: Serialize + JsonSchema> IntoAnswer for Large<T> {
 }
 
 /// A result that is text.
-pub(super) struct Text(pub String);
+pub(super) struct TextAnswer(pub String);
 
-impl IntoAnswer for Text {
+impl IntoAnswer for TextAnswer {
     const KIND: AnswerKind = AnswerKind::Text;
 
     fn into_answer(self) -> Answer {
@@ -287,12 +289,12 @@ impl IntoAnswer for EncodedPicture {
 }
 
 /// A JSON object, and a picture that belongs to it.
-pub(super) struct Pictured<T> {
+pub(super) struct AnswerWithPicture<T> {
     pub facts: T,
     pub picture: EncodedPicture,
 }
 
-impl<T: Serialize + JsonSchema> IntoAnswer for Pictured<T> {
+impl<T: Serialize + JsonSchema> IntoAnswer for AnswerWithPicture<T> {
     const KIND: AnswerKind = AnswerKind::Json;
 
     fn into_answer(self) -> Answer {
@@ -371,8 +373,8 @@ impl From<Download> for DownloadAnswer {
 
 /// Returns the downloads that were not reported yet: the first, and the others.
 pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<DownloadAnswer>) {
-    let mut news = page.download_news().await.into_iter().map(DownloadAnswer::from);
-    (news.next(), news.collect())
+    let mut changes = page.download_changes().await.into_iter().map(DownloadAnswer::from);
+    (changes.next(), changes.collect())
 }
 
 /// The page after an action that loaded another document.
@@ -397,7 +399,7 @@ pub(super) struct FileChooserAnswer {
 }
 
 /// Characters of a field's value that a message shows.
-const LONGEST_VALUE: usize = 200;
+const MAX_VALUE_LENGTH: usize = 200;
 
 /// The reason for choosers of the File System Access API. For the page, the user has canceled.
 const FILE_SYSTEM_ACCESS: &str = "the page called the File System Access API (showOpenFilePicker, showSaveFilePicker or showDirectoryPicker); \
@@ -515,8 +517,8 @@ impl ActionAnswer {
 /// Returns the text for a field whose value differs from the entered text.
 fn other_value(OtherValue { description, value, max_length, .. }: &OtherValue) -> String {
     let value = match value {
-        Some(value) if value.chars().count() > LONGEST_VALUE => {
-            format!("{:?}…", value.chars().take(LONGEST_VALUE).collect::<String>())
+        Some(value) if value.chars().count() > MAX_VALUE_LENGTH => {
+            format!("{:?}…", value.chars().take(MAX_VALUE_LENGTH).collect::<String>())
         }
         Some(value) => format!("{value:?}"),
         None => "not shown: it is a secret".to_owned(),

@@ -123,7 +123,7 @@ pub(super) async fn run(
         let is_last = done + 1 == count;
         #[expect(clippy::cast_precision_loss, reason = "no batch has that many steps")]
         let (done, total) = (done as f64, count as f64);
-        progress.reach(Stage { done, total: Some(total), now: Some(step.tool.clone()) });
+        progress.report(Stage { done, total: Some(total), step: Some(step.tool.clone()) });
         let seen = pictures.len();
         let mut arguments = step.arguments.unwrap_or_default();
         for (names, id) in [(SESSION, &given.session_id), (PAGE, &given.page_id)] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answer::Answer, passed};
+use super::{answer::Answer, pass_through};
 use crate::{
     error::TroupeError,
     offload::json_size,
@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// Maximum length of the notice at the end of a cut result, in characters.
-const NOTICE: usize = 200;
+const MAX_NOTICE_LENGTH: usize = 200;
 /// A result is cut at the end of a line if one ends within this last fraction of it (1/8).
-const LINE_WITHIN: usize = 8;
+const LINE_END_FRACTION: usize = 8;
 /// Maximum length of a line that a search shows completely, in characters.
-const LONG_LINE: usize = 1000;
+const MAX_LINE_LENGTH: usize = 1000;
 /// Characters shown before and after a match in a long line.
-const AROUND: usize = 80;
+const CONTEXT_LENGTH: usize = 80;
 
 /// The JSON of `value` if it has more than `budget` characters.
 fn over(value: &Value, budget: usize) -> Option<String> {
@@ -46,8 +46,8 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
             let text = part(&results.keep(ref_id, text), 0, budget);
             return Answer::Pictured { facts: Value::String(text), pictures };
         }
-        Answer::Passed(result) => {
-            return Answer::Passed(fit_passed(result, ref_id, budget, results));
+        Answer::PassedThrough(result) => {
+            return Answer::PassedThrough(fit_passed(result, ref_id, budget, results));
         }
         Answer::Json(value) => match over(&value, budget) {
             Some(text) => text,
@@ -66,7 +66,7 @@ pub(super) fn fit_passed(
     budget: usize,
     results: &StoredTexts,
 ) -> Value {
-    let text = passed::text_of(&result);
+    let text = pass_through::text_of(&result);
     if !result["structuredContent"].is_null() || text.chars().count() <= budget {
         return result;
     }
@@ -111,10 +111,10 @@ pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     if rest.chars().count() <= budget {
         return rest.to_owned();
     }
-    let room = budget.saturating_sub(NOTICE).max(budget / 2).max(1);
+    let room = budget.saturating_sub(MAX_NOTICE_LENGTH).max(budget / 2).max(1);
     let mut end = rest.char_indices().nth(room).map_or(rest.len(), |(end, _)| end);
     if let Some(line) = rest[..end].rfind('\n').map(|line| line + 1)
-        && line > end - end / LINE_WITHIN
+        && line > end - end / LINE_END_FRACTION
     {
         end = line;
     }
@@ -134,7 +134,7 @@ pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget:
     for line in from(&kept.text, offset).lines() {
         let places = matches(line, wanted);
         let Some((begin, end)) = places.first().copied() else { continue };
-        let shown = if line.chars().count() <= LONG_LINE {
+        let shown = if line.chars().count() <= MAX_LINE_LENGTH {
             line.to_owned()
         } else {
             let more = places.len() - 1;
@@ -143,7 +143,7 @@ pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget:
             excerpt(line, begin, end) + more.as_str()
         };
         let length = shown.chars().count() + 1;
-        if left_out > 0 || used + length + NOTICE > budget.max(2 * NOTICE) {
+        if left_out > 0 || used + length + MAX_NOTICE_LENGTH > budget.max(2 * MAX_NOTICE_LENGTH) {
             left_out += 1;
             continue;
         }
@@ -165,17 +165,17 @@ fn from(text: &str, offset: usize) -> &str {
 
 /// Returns byte ranges in `text`. Letters are compared one by one, because lowercasing the text
 /// would move them.
-fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
+fn matches(text: &str, pattern: &str) -> Vec<(usize, usize)> {
     let lower = |character: char| character.to_lowercase().next().unwrap_or(character);
-    let wanted: Vec<char> = wanted.chars().map(lower).collect();
+    let pattern: Vec<char> = pattern.chars().map(lower).collect();
     let characters: Vec<(usize, char)> = text.char_indices().collect();
     let mut found = Vec::new();
     let mut at = 0;
-    while !wanted.is_empty() && at + wanted.len() <= characters.len() {
-        if characters[at..].iter().zip(&wanted).all(|((_, one), other)| lower(*one) == *other) {
-            let end = characters.get(at + wanted.len()).map_or(text.len(), |(end, _)| *end);
+    while !pattern.is_empty() && at + pattern.len() <= characters.len() {
+        if characters[at..].iter().zip(&pattern).all(|((_, one), other)| lower(*one) == *other) {
+            let end = characters.get(at + pattern.len()).map_or(text.len(), |(end, _)| *end);
             found.push((characters[at].0, end));
-            at += wanted.len();
+            at += pattern.len();
         } else {
             at += 1;
         }
@@ -187,11 +187,11 @@ fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
 fn excerpt(text: &str, begin: usize, end: usize) -> String {
     let before = text[..begin].rsplit('\n').next().unwrap_or_default();
     let after = text[end..].split('\n').next().unwrap_or_default();
-    let skipped = before.chars().count().saturating_sub(AROUND);
+    let skipped = before.chars().count().saturating_sub(CONTEXT_LENGTH);
     let left: String = before.chars().skip(skipped).collect();
-    let right: String = after.chars().take(AROUND).collect();
+    let right: String = after.chars().take(CONTEXT_LENGTH).collect();
     let dots = |cut: bool| if cut { "…" } else { "" };
-    let more = after.chars().count() > AROUND;
+    let more = after.chars().count() > CONTEXT_LENGTH;
     format!("{}{left}{}{right}{}", dots(skipped > 0), &text[begin..end], dots(more))
         .trim()
         .to_owned()

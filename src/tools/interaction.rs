@@ -17,7 +17,7 @@ use crate::{
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
     page::{
-        ActionOutcome, ClickOptions, Entered, Page, Point, PointerTarget, ScrollOptions,
+        ActionOutcome, ChangedFields, ClickOptions, Page, Point, PointerTarget, ScrollOptions,
         TypeOptions,
     },
     policy::{files, vault::TypedSecret},
@@ -461,7 +461,7 @@ async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<Action
         let answering = page.handle_dialog(given.accept, text.as_ref().map(|text| &*text.text));
         let settled = with_secret(page, is_secret, answering).await?;
         // A prompt shows the typed text.
-        let entered = Entered { passwords: vec![false], secret: None };
+        let entered = ChangedFields { passwords: vec![false], secret: None };
         Ok(ActionOutcome {
             element: "the dialog".to_owned(),
             settled,

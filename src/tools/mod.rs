@@ -17,8 +17,7 @@ mod names;
 mod navigation;
 mod network;
 mod parameters;
-mod passed;
-mod person;
+mod pass_through;
 mod playwright;
 mod progress;
 mod raw_json;
@@ -35,6 +34,7 @@ mod shapes;
 mod suggestions;
 mod tool;
 mod typed;
+mod user_question;
 
 pub use crate::store::Summary;
 
@@ -50,10 +50,10 @@ pub fn event_schema() -> serde_json::Value {
 
 pub use answer::{Answer, AnswerKind, CallOutcome, EncodedPicture};
 pub use calls::Calls;
-pub use person::{Nobody, Person, Question, Reply};
 pub use progress::{Progress, Stage};
 pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
 pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Tool};
+pub use user_question::{NoQuestionHandler, Question, QuestionHandler, Reply};

@@ -11,7 +11,7 @@ use super::{Registry, Tool};
 /// Files that may name tools, and why.
 const ALLOWED: &[(&str, &str)] = &[
     ("src/transport/network/api/operations.rs", "each row is a route of the JSON API to one tool"),
-    ("src/tools/passed.rs", "names the tools of other servers"),
+    ("src/tools/pass_through.rs", "names the tools of other servers"),
     ("index.js", "SessionManager's methods call these tools"),
 ];
 

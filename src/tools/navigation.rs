@@ -127,12 +127,12 @@ fn allowed_url(config: &Config, given: &str) -> Result<Url> {
 struct NoParameters {}
 
 async fn go_back(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
-    let navigation = call.page.travel(-1, call.navigation_timeout(None)).await?;
+    let navigation = call.page.traverse_history(-1, call.navigation_timeout(None)).await?;
     Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 
 async fn go_forward(call: PageCall, _given: NoParameters) -> Result<NavigateAnswer> {
-    let navigation = call.page.travel(1, call.navigation_timeout(None)).await?;
+    let navigation = call.page.traverse_history(1, call.navigation_timeout(None)).await?;
     Ok(NavigateAnswer::of(&call.page, navigation, call.overview).await)
 }
 

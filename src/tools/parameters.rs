@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Integers below it are exact in a JSON number (f64).
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns the schema of `T`, without keywords that an agent does not need.
 pub(super) fn schema<T: JsonSchema>() -> Value {
@@ -158,7 +158,7 @@ fn make_whole(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if schema["type"] == "integer" => {
             let whole =
-                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MOST_EXACT);
+                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MAX_EXACT);
             if let Some(whole) = whole.filter(|_| number.is_f64()) {
                 #[expect(clippy::cast_possible_truncation, reason = "whole, and far from the ends")]
                 let whole = whole as i64;

@@ -11,7 +11,7 @@ pub struct Stage {
     pub done: f64,
     pub total: Option<f64>,
     /// The current step.
-    pub now: Option<String>,
+    pub step: Option<String>,
 }
 
 /// The progress of a call. Only the last stage is kept, so that a slow listener does not delay the
@@ -20,7 +20,7 @@ pub struct Stage {
 pub struct Progress(Arc<watch::Sender<Option<Stage>>>);
 
 impl Progress {
-    pub fn reach(&self, stage: Stage) {
+    pub fn report(&self, stage: Stage) {
         self.0.send_replace(Some(stage));
     }
 

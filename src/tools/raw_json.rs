@@ -81,8 +81,8 @@ struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
             type Value = Fields<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                 Ok(Fields(fields))
             }
         }
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
@@ -120,8 +120,8 @@ struct FieldCount(usize);
 
 impl<'de> Deserialize<'de> for FieldCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counter;
-        impl<'de> Visitor<'de> for Counter {
+        struct FieldCountVisitor;
+        impl<'de> Visitor<'de> for FieldCountVisitor {
             type Value = FieldCount;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,7 +168,7 @@ impl<'de> Deserialize<'de> for FieldCount {
                 Ok(FieldCount(count))
             }
         }
-        deserializer.deserialize_any(Counter)
+        deserializer.deserialize_any(FieldCountVisitor)
     }
 }
 

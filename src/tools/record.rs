@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::{CallContent, Text},
+    answer::{CallContent, TextAnswer},
     budget,
     recorder::message,
     screenshots,
@@ -220,7 +220,7 @@ struct ConsoleParameters {
     level: Option<ConsoleLevelParameter>,
 }
 
-async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<Text> {
+async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Result<TextAnswer> {
     let store = call.manager.store();
     let level = given.level.and_then(ConsoleLevelParameter::name);
     let budget = call.manager.config().result_budget;
@@ -236,7 +236,7 @@ async fn get_console_content(call: ServerCall, given: ConsoleParameters) -> Resu
         // No messages differs from a browser that cannot report messages.
         check_log(call.manager.config().browser, engine::Log::Console)?;
     }
-    Ok(Text(newest_that_fit(&found, budget)))
+    Ok(TextAnswer(newest_that_fit(&found, budget)))
 }
 
 fn no_record(ref_id: &str, records: bool) -> TroupeError {

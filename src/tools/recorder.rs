@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Answer, CallOutcome, EncodedPicture},
-    passed, raw_json,
+    pass_through, raw_json,
     registry::Registry,
     tool::{Callable, Group, Run, Tool},
     typed::{self, TypedValue},
@@ -16,7 +16,7 @@ use crate::{
     engine::ConsoleMessage,
     error,
     offload::{self, json_size},
-    page::{Entered, Page},
+    page::{ChangedFields, Page},
     policy::{
         redaction::{self, MASK, Secrets},
         vault::Vault,
@@ -129,7 +129,7 @@ impl Recording {
     }
 
     /// Adds the fields that the call has entered something into.
-    pub fn entered(&mut self, Entered { passwords, secret }: Entered) {
+    pub fn entered(&mut self, ChangedFields { passwords, secret }: ChangedFields) {
         if let Some(session) = &self.session {
             secret.iter().for_each(|secret| session.secrets.add(secret));
             // A single key is not a secret, and it does not show whether a text is one.
@@ -265,11 +265,11 @@ impl Recording {
     ) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
         if let Some(text) = &self.passed {
             let sent: Value = serde_json::from_str(text).unwrap_or_default();
-            let (mut stored, pictures) = passed::without_pictures(&sent);
+            let (mut stored, pictures) = pass_through::without_pictures(&sent);
             let mut params = self.params.clone();
             let typed = typed_values(&self.tool, &mut params);
             let typed: Vec<&str> = typed.iter().filter_map(|typed| typed.value.as_str()).collect();
-            passed::mask_typed(&mut stored, &typed, MASK);
+            pass_through::mask_typed(&mut stored, &typed, MASK);
             self.mask_value(&mut stored);
             return (raw_json::rewrite(text, &sent, &stored), None, pictures);
         }
@@ -285,7 +285,7 @@ impl Recording {
             Ok(Answer::Pictured { facts, pictures }) => {
                 (Some(self.masked_json(facts)), pictures.iter().collect())
             }
-            Ok(Answer::Passed(_)) => (None, Vec::new()),
+            Ok(Answer::PassedThrough(_)) => (None, Vec::new()),
             Err(error) => {
                 let error = serde_json::to_value(error).unwrap_or_default();
                 (Some(self.masked_json(&error)), Vec::new())
@@ -415,7 +415,7 @@ pub(super) fn redact(
             match &mut answer {
                 Answer::Json(value)
                 | Answer::Pictured { facts: value, .. }
-                | Answer::Passed(value) => {
+                | Answer::PassedThrough(value) => {
                     masks.mask_json(value);
                 }
                 Answer::Text(text) => masks.mask_text(text),

@@ -15,8 +15,7 @@ use super::{
     batch::{self, BatchParameters, ResultForm},
     budget,
     calls::Calls,
-    element, extraction, interaction, navigation, network, parameters, passed,
-    person::{self, Person},
+    element, extraction, interaction, navigation, network, parameters, pass_through,
     playwright::{self, PlaywrightCall, PlaywrightHandler},
     progress::Progress,
     record,
@@ -26,20 +25,21 @@ use super::{
     tool::{
         Callable, Group, LifecycleEffect, PageCall, Run, ServerCall, SessionCall, Switch, Tool,
     },
+    user_question::{self, QuestionHandler},
 };
 use crate::{
     config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
     engine,
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    page::Entered,
+    page::ChangedFields,
     policy::vault::Vault,
     session::{
         AdmittedSession, Backend, Browsers, CallTurn, Clock, Connection, Session, SessionManager,
         SystemClock,
     },
     store::Store,
-    upstream::{Offered, PageObservations, Upstreams},
+    upstream::{PageObservations, UpstreamTool, Upstreams},
 };
 
 /// Every native tool, in the order in which they are listed.
@@ -51,7 +51,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(element::tools());
     tools.extend(network::tools());
     tools.extend(record::tools());
-    tools.extend(person::tools());
+    tools.extend(user_question::tools());
     tools.extend(batch::tools());
     tools
 });
@@ -93,7 +93,7 @@ pub struct Invocation {
     /// Whether the result is shortened, because it is a step of a batch before the last.
     pub condensed: bool,
     /// The user, for questions.
-    pub person: Arc<dyn Person>,
+    pub question_handler: Arc<dyn QuestionHandler>,
     /// The client's first root, in place of the working directory for tools of the Playwright set.
     pub workspace: Option<Arc<Path>>,
     /// Receives the progress of the call.
@@ -113,7 +113,7 @@ impl Invocation {
             whole: false,
             overview: None,
             condensed: false,
-            person: person::nobody(),
+            question_handler: user_question::no_question_handler(),
             workspace: None,
             progress: Progress::default(),
         }
@@ -133,7 +133,7 @@ pub struct Registry {
 /// The upstream server's tools as rows, and the list that they were made of.
 #[derive(Default)]
 struct PassedTools {
-    offered: Arc<Vec<Offered>>,
+    offered: Arc<Vec<UpstreamTool>>,
     rows: Vec<Arc<Tool>>,
 }
 
@@ -294,7 +294,7 @@ impl Registry {
     /// Returns the tool `name`, if it is known now.
     fn known(&self, name: &str) -> Option<Callable> {
         let passed = || self.known_passed_tools().into_iter().find(|tool| tool.name == name);
-        self.native(name).map(Callable::Native).or_else(|| passed().map(Callable::Passed))
+        self.native(name).map(Callable::Native).or_else(|| passed().map(Callable::PassedThrough))
     }
 
     /// Finds the tool `name`. If the upstream server's tools are not available, unknown names fail
@@ -308,7 +308,7 @@ impl Registry {
             Err(error) => return Ok(Err(error)),
         };
         if let Some(tool) = passed.iter().find(|tool| tool.name == name) {
-            return Ok(Ok(Callable::Passed(tool.clone())));
+            return Ok(Ok(Callable::PassedThrough(tool.clone())));
         }
         if let Some(error) = self.removed(name) {
             return Ok(Err(error));
@@ -375,7 +375,7 @@ impl Registry {
                 let error = self.with_offered_tools(error);
                 let is_playwright = Self::row(&invocation.tool).is_some_and(Tool::is_playwright);
                 let result = if is_playwright {
-                    Ok(Answer::Passed(playwright::failure(&playwright::error_text(&error))))
+                    Ok(Answer::PassedThrough(playwright::failure(&playwright::error_text(&error))))
                 } else {
                     Err(error)
                 };
@@ -410,7 +410,7 @@ impl Registry {
                 let error = self.with_offered_tools(self.manager.add_resume_hint(error).await);
                 let result = playwright::failure(&playwright::error_text(&error));
                 recording.passed(PageObservations::default(), result.to_string().into());
-                Ok(Answer::Passed(result))
+                Ok(Answer::PassedThrough(result))
             }
             Err(error) => Err(self.manager.add_resume_hint(error).await),
             done => done,
@@ -469,7 +469,7 @@ impl Registry {
             held,
             whole,
             condensed,
-            person,
+            question_handler,
             workspace,
             progress,
             ..
@@ -493,18 +493,18 @@ impl Registry {
             let (session, _place) =
                 self.admit(&mut place, &connection, turn, &held, outcome).await?;
             recording.begin(Some(session.clone())).await;
-            for secret in passed::secrets(&given) {
+            for secret in pass_through::secrets(&given) {
                 session.secrets.add(&secret);
             }
             let given = recorder::with_secrets(tool, given, &session.secrets)?;
             let passed =
-                session.pass_through(&tool.name, given, passed::progress_callback(progress));
+                session.pass_through(&tool.name, given, pass_through::progress_callback(progress));
             let passed = Box::pin(session.run(passed)).await?;
             recording.passed(passed.found, passed.text);
-            return Ok(Answer::Passed(passed.result));
+            return Ok(Answer::PassedThrough(passed.result));
         }
         if let Run::Playwright(run) = &tool.run {
-            let server = ServerCall { manager: self.manager.clone(), connection, person };
+            let server = ServerCall { manager: self.manager.clone(), connection, question_handler };
             let call = PlaywrightInvocation { arguments, server, turn, held, workspace };
             return self.run_playwright(tool, run, call, outcome, recording).await;
         }
@@ -525,7 +525,8 @@ impl Registry {
             Run::Server(run) => {
                 connection.wait_turn(turn).await;
                 recording.begin(None).await;
-                let call = ServerCall { manager: self.manager.clone(), connection, person };
+                let call =
+                    ServerCall { manager: self.manager.clone(), connection, question_handler };
                 let mut answer =
                     offload::in_place(bytes, || run(call, Value::Object(given)))?.await?;
                 tool.add_alias_fields(&name, &mut answer);
@@ -591,7 +592,8 @@ impl Registry {
                 let (session, mut place) =
                     self.admit(&mut given, &connection, turn, &held, outcome).await?;
                 recording.begin(Some(session.clone())).await;
-                let server = ServerCall { manager: self.manager.clone(), connection, person };
+                let server =
+                    ServerCall { manager: self.manager.clone(), connection, question_handler };
                 let work = async {
                     let page = session.page(page_id.as_ref().and_then(Value::as_str)).await?;
                     outcome.page_id = Some(page.id.clone());
@@ -600,7 +602,7 @@ impl Registry {
                         page.check_no_dialog()?;
                     }
                     let config = self.manager.config().clone();
-                    let entered = Arc::<OnceLock<Entered>>::default();
+                    let entered = Arc::<OnceLock<ChangedFields>>::default();
                     let call = PageCall {
                         session: session.clone(),
                         page: page.clone(),
@@ -654,14 +656,14 @@ impl Registry {
                 connection.wait_turn(turn).await;
                 let result = playwright::failure(&message);
                 recording.passed(PageObservations::default(), result.to_string().into());
-                return Ok(Answer::Passed(result));
+                return Ok(Answer::PassedThrough(result));
             }
         };
         recording.called_with(&given);
         let page_id = given.remove("pageId").and_then(|id| id.as_str().map(str::to_owned));
         let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
         recording.begin(Some(session.clone())).await;
-        let entered = Arc::<OnceLock<Entered>>::default();
+        let entered = Arc::<OnceLock<ChangedFields>>::default();
         let named_page = page_id.clone();
         let call = PlaywrightCall {
             session: session.clone(),
@@ -693,7 +695,7 @@ impl Registry {
             }
         }
         recording.passed(PageObservations::default(), result.to_string().into());
-        Ok(Answer::Passed(result))
+        Ok(Answer::PassedThrough(result))
     }
 
     /// Returns the configuration with the client's `workspace` as working directory.

@@ -12,7 +12,7 @@ pub const SCHEME: &str = "playwright:///";
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 /// Maximum length of a URI in bytes.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// A parsed resource URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub const TEMPLATES: &[Template] = &[
 
 impl ResourceUri {
     pub fn parse(uri: &str) -> Result<Self, UriError> {
-        if uri.len() > LONGEST {
+        if uri.len() > MAX_LENGTH {
             return Err(UriError::Malformed("it is too long"));
         }
         let rest = uri.strip_prefix(SCHEME).ok_or(UriError::Foreign)?;
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn errors_of_uris_are_specific() {
-        let told: Vec<String> = [
+        let results: Vec<String> = [
             "file:///etc/passwd",
             "playwright:///",
             "playwright:///window/a",
@@ -298,7 +298,7 @@ mod tests {
         .iter()
         .map(|uri| format!("{uri}: {}", ResourceUri::parse(uri).unwrap_err()))
         .collect();
-        insta::assert_snapshot!(told.join("\n"));
+        insta::assert_snapshot!(results.join("\n"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    answer::{Changed, Large, changed},
+    answer::{Changed, LargeAnswer, changed},
     tool::{Group, LifecycleEffect, ServerCall, SessionCall, Tool, tool},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
         CookieParameter, CreateOptions, PageInfo, SessionInfo, StorageState, StorageStateParameter,
     },
     store::SessionState,
-    upstream::Replayed,
+    upstream::ReplayReport,
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -275,7 +275,7 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
 }
 
 /// The message about what the upstream server's own tools have restored, and what not.
-fn replayed_message(Replayed { done, missing }: &Replayed) -> String {
+fn replayed_message(ReplayReport { done, missing }: &ReplayReport) -> String {
     let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
     let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join("; ") };
     format!(
@@ -309,13 +309,16 @@ fn summary(state: &StorageState) -> String {
     format!("{cookies} and the storage of {}", counted(state.origins.len(), "origin"))
 }
 
-async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<SaveStateResult>> {
+async fn save_state(
+    call: SessionCall,
+    given: SaveParameters,
+) -> Result<LargeAnswer<SaveStateResult>> {
     let state = call.session.storage_state().await?;
     let summary = summary(&state);
     let Some(name) = given.path else {
         let bytes = state.bytes();
         let message = format!("Saved {summary}.");
-        return Ok(Large {
+        return Ok(LargeAnswer {
             bytes,
             answer: SaveStateResult { success: true, message, state: Some(state), path: None },
         });
@@ -330,7 +333,7 @@ async fn save_state(call: SessionCall, given: SaveParameters) -> Result<Large<Sa
     let message = format!(
         "Saved {summary} to {path}. Anyone who can read the file can use the logins of this session."
     );
-    Ok(Large {
+    Ok(LargeAnswer {
         bytes: 0,
         answer: SaveStateResult { success: true, message, state: None, path: Some(path) },
     })

@@ -15,9 +15,9 @@ pub(super) fn with_offered_tools<'a>(
 ) -> String {
     let missing = |alternative: &'a str| tools_in(alternative).find(|name| !is_offered(name));
     let Some(first) = missing(suggestion) else { return suggestion.to_owned() };
-    let left: Vec<_> =
+    let usable: Vec<_> =
         suggestion.split(OR).filter(|alternative| missing(alternative).is_none()).collect();
-    if left.is_empty() { fallback(first) } else { left.join(OR) }
+    if usable.is_empty() { fallback(first) } else { usable.join(OR) }
 }
 
 /// The native tools that `text` names. A name without an underscore, such as `find`, must follow a

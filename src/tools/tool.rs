@@ -15,17 +15,17 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Answer, AnswerKind, IntoAnswer},
-    parameters, passed,
-    person::Person,
+    parameters, pass_through,
     playwright::PlaywrightHandler,
     typed::{self, TypedPath},
+    user_question::QuestionHandler,
 };
 use crate::{
     config::{Config, NO_LIMIT, SecurityConfig},
     error::Result,
-    page::{Entered, Page},
+    page::{ChangedFields, Page},
     session::{Connection, Session, SessionManager},
-    upstream::Offered,
+    upstream::UpstreamTool,
 };
 
 /// Tools that belong together; `--tools group:network` names one.
@@ -78,7 +78,7 @@ pub struct Hints {
 pub(super) struct ServerCall {
     pub manager: Arc<SessionManager>,
     pub connection: Arc<Connection>,
-    pub person: Arc<dyn Person>,
+    pub question_handler: Arc<dyn QuestionHandler>,
 }
 
 /// A call to a tool that works on a page.
@@ -94,7 +94,7 @@ pub(super) struct PageCall {
     pub is_new: bool,
     pub server: ServerCall,
     /// Set by calls that enter text: for each field, whether it is for a password.
-    pub entered: Arc<OnceLock<Entered>>,
+    pub entered: Arc<OnceLock<ChangedFields>>,
 }
 
 impl PageCall {
@@ -282,7 +282,7 @@ impl Tool {
 
     /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one
     /// with that name.
-    pub(super) fn passed_through(offered: &Offered) -> Self {
+    pub(super) fn passed_through(offered: &UpstreamTool) -> Self {
         let mut listed = offered.listed.clone();
         let mut input = listed["inputSchema"].take();
         if !input.is_object() {
@@ -306,8 +306,8 @@ impl Tool {
                 ..Properties::default()
             },
             input,
-            typed: passed::typed_by(&offered.name),
-            answer: AnswerKind::Passed,
+            typed: pass_through::typed_by(&offered.name),
+            answer: AnswerKind::PassedThrough,
             output: None,
             output_type: None,
             listed: Some(listed),
@@ -320,7 +320,7 @@ impl Tool {
 #[derive(Clone)]
 pub enum Callable {
     Native(&'static Tool),
-    Passed(Arc<Tool>),
+    PassedThrough(Arc<Tool>),
 }
 
 impl Deref for Callable {
@@ -329,7 +329,7 @@ impl Deref for Callable {
     fn deref(&self) -> &Tool {
         match self {
             Self::Native(tool) => tool,
-            Self::Passed(tool) => tool,
+            Self::PassedThrough(tool) => tool,
         }
     }
 }

@@ -14,7 +14,7 @@ const PROBES: u32 = 3;
 /// How long sent data may stay unacknowledged: as long as an idle connection lives without its
 /// peer.
 #[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+const ACKNOWLEDGMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Makes the system close `stream` within about a minute after its peer has disappeared. The
 /// defaults of Linux take more than eleven minutes.
@@ -25,7 +25,7 @@ pub(super) fn watch(stream: &TcpStream) {
         tracing::debug!(%error, "a connection is not probed");
     }
     #[cfg(target_os = "linux")]
-    if let Err(error) = socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED)) {
+    if let Err(error) = socket.set_tcp_user_timeout(Some(ACKNOWLEDGMENT_TIMEOUT)) {
         tracing::debug!(%error, "a connection has no limit for unacknowledged data");
     }
 }

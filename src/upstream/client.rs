@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::offload;
 
 /// Capacity of the queue of outgoing messages.
-const QUEUE: usize = 64;
+const QUEUE_SIZE: usize = 64;
 /// The requested protocol version. The server responds with its own.
 const REVISION: &str = "2025-11-25";
 /// The protocol version without a handshake.
@@ -41,7 +41,7 @@ pub type OnProgress = Box<dyn Fn(ProgressReport) + Send + Sync>;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     #[error("the server is gone")]
     Gone,
     #[error("there was no answer within {0:?}")]
@@ -60,7 +60,7 @@ pub(super) struct ToolResult {
 
 /// A message to the server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingMessage {
     pub text: String,
     /// The id of a request.
     pub id: Option<u64>,
@@ -71,8 +71,8 @@ pub(super) struct Outgoing {
 
 /// A client of a server.
 pub(super) struct Client {
-    outgoing: mpsc::Sender<Outgoing>,
-    pending: Mutex<HashMap<u64, Pending>>,
+    outgoing: mpsc::Sender<OutgoingMessage>,
+    pending: Mutex<HashMap<u64, UnansweredRequest>>,
     next: AtomicU64,
     /// The protocol version of the server, once it is known.
     revision: OnceLock<String>,
@@ -82,8 +82,8 @@ pub(super) struct Client {
     pub list_changed: Notify,
 }
 
-struct Pending {
-    answer: oneshot::Sender<Result<Box<RawValue>, Failure>>,
+struct UnansweredRequest {
+    answer: oneshot::Sender<Result<Box<RawValue>, RequestFailure>>,
     on_progress: Option<OnProgress>,
     /// Changes with each progress notification.
     progressed: watch::Sender<()>,
@@ -112,8 +112,8 @@ struct ErrorObject {
 
 impl Client {
     /// Creates a client, and the queue of its outgoing messages.
-    pub fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
-        let (outgoing, queue) = mpsc::channel(QUEUE);
+    pub fn new() -> (Arc<Self>, mpsc::Receiver<OutgoingMessage>) {
+        let (outgoing, queue) = mpsc::channel(QUEUE_SIZE);
         let client = Self {
             outgoing,
             pending: Mutex::default(),
@@ -126,7 +126,7 @@ impl Client {
         (Arc::new(client), queue)
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, Pending>> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, UnansweredRequest>> {
         self.pending.lock()
     }
 
@@ -153,12 +153,13 @@ impl Client {
     pub fn unanswered(&self, id: u64) {
         if let Some(pending) = self.pending().remove(&id) {
             let message = "the response ended before the result".to_owned();
-            let _ = pending.answer.send(Err(Failure::Refused { code: 0, message, data: None }));
+            let _ =
+                pending.answer.send(Err(RequestFailure::Refused { code: 0, message, data: None }));
         }
     }
 
     /// Performs the handshake, in the protocol version that the server supports.
-    pub async fn handshake(&self, timeout: Duration) -> Result<(), Failure> {
+    pub async fn handshake(&self, timeout: Duration) -> Result<(), RequestFailure> {
         let params =
             json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client_info()});
         match self.request("initialize", params, timeout, None).await {
@@ -169,7 +170,7 @@ impl Client {
                 self.notify("notifications/initialized", json!({}));
                 Ok(())
             }
-            Err(refused @ Failure::Refused { .. }) => {
+            Err(refused @ RequestFailure::Refused { .. }) => {
                 let _ = self.revision.set(MODERN.to_owned());
                 let discovered = self.request("server/discover", json!({}), timeout, None).await;
                 // If it supports neither version, report the error of the first.
@@ -183,11 +184,11 @@ impl Client {
     pub async fn ping(&self, timeout: Duration) -> bool {
         let method = if self.is_modern() { "server/discover" } else { "ping" };
         let answered = self.request(method, json!({}), timeout, None).await;
-        matches!(answered, Ok(_) | Err(Failure::Refused { .. }))
+        matches!(answered, Ok(_) | Err(RequestFailure::Refused { .. }))
     }
 
     /// Lists all tools.
-    pub async fn list_tools(&self, timeout: Duration) -> Result<Vec<Value>, Failure> {
+    pub async fn list_tools(&self, timeout: Duration) -> Result<Vec<Value>, RequestFailure> {
         let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
         for _ in 0..MAX_PAGES {
             let params =
@@ -212,7 +213,7 @@ impl Client {
         arguments: Map<String, Value>,
         timeout: Duration,
         on_progress: Option<OnProgress>,
-    ) -> Result<ToolResult, Failure> {
+    ) -> Result<ToolResult, RequestFailure> {
         let params = json!({"name": name, "arguments": arguments});
         let result = self.request("tools/call", params, timeout, on_progress).await?;
         let value = offload::in_place(result.get().len(), || value_of(&result));
@@ -226,19 +227,19 @@ impl Client {
         mut params: Value,
         timeout: Duration,
         on_progress: Option<OnProgress>,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<Box<RawValue>, RequestFailure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if on_progress.is_some() {
             params["_meta"]["progressToken"] = id.into();
         }
         let (answer, mut answered) = oneshot::channel();
         let (progressed, mut progress) = watch::channel(());
-        self.pending().insert(id, Pending { answer, on_progress, progressed });
+        self.pending().insert(id, UnansweredRequest { answer, on_progress, progressed });
         let in_flight = UpstreamRequest { client: self, id, method };
         let message = self.message(method, params, Some(id));
         let work = async {
-            self.outgoing.send(message).await.map_err(|_| Failure::Gone)?;
-            (&mut answered).await.unwrap_or(Err(Failure::Gone))
+            self.outgoing.send(message).await.map_err(|_| RequestFailure::Gone)?;
+            (&mut answered).await.unwrap_or(Err(RequestFailure::Gone))
         };
         let late = async {
             while let Ok(changed) = tokio::time::timeout(timeout, progress.changed()).await {
@@ -251,8 +252,8 @@ impl Client {
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
-            () = self.gone.cancelled() => Err(Failure::Gone),
-            () = late => Err(Failure::TimedOut(timeout)),
+            () = self.gone.cancelled() => Err(RequestFailure::Gone),
+            () = late => Err(RequestFailure::TimedOut(timeout)),
         };
         drop(in_flight);
         outcome
@@ -263,7 +264,7 @@ impl Client {
         let _ = self.outgoing.try_send(self.message(method, params, None));
     }
 
-    fn message(&self, method: &str, mut params: Value, id: Option<u64>) -> Outgoing {
+    fn message(&self, method: &str, mut params: Value, id: Option<u64>) -> OutgoingMessage {
         if self.is_modern() {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
             params["_meta"]["io.modelcontextprotocol/clientInfo"] = client_info();
@@ -276,7 +277,7 @@ impl Client {
         }
         message["method"] = method.into();
         message["params"] = params;
-        Outgoing { text: message.to_string(), id, method: method.to_owned(), name }
+        OutgoingMessage { text: message.to_string(), id, method: method.to_owned(), name }
     }
 
     /// Handles data from the server: a message or a list of messages. Other data is ignored.
@@ -286,10 +287,10 @@ impl Client {
 
     fn receive_here(&self, text: &[u8]) {
         if let Ok(message) = serde_json::from_slice::<RpcMessage>(text) {
-            return self.take(message);
+            return self.handle(message);
         }
         match serde_json::from_slice::<Vec<RpcMessage>>(text) {
-            Ok(messages) => messages.into_iter().for_each(|message| self.take(message)),
+            Ok(messages) => messages.into_iter().for_each(|message| self.handle(message)),
             Err(error) if !text.trim_ascii().is_empty() => {
                 let begin = String::from_utf8_lossy(&text[..text.len().min(200)]).into_owned();
                 tracing::debug!(%error, begin, "the upstream server wrote an invalid message");
@@ -298,10 +299,10 @@ impl Client {
         }
     }
 
-    fn take(&self, message: RpcMessage) {
+    fn handle(&self, message: RpcMessage) {
         let RpcMessage { id, method, params, result, error } = message;
         match method {
-            Some(method) if id.is_null() => self.told(&method, params),
+            Some(method) if id.is_null() => self.handle_notification(&method, params),
             Some(method) => {
                 let answer = match method.as_str() {
                     "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
@@ -309,7 +310,7 @@ impl Client {
                         "error": {"code": METHOD_NOT_FOUND, "message": format!("unknown method `{method}`")}}),
                 };
                 let (text, method) = (answer.to_string(), String::new());
-                let answer = Outgoing { text, id: None, method, name: None };
+                let answer = OutgoingMessage { text, id: None, method, name: None };
                 let _ = self.outgoing.try_send(answer);
             }
             None => {
@@ -318,7 +319,7 @@ impl Client {
                 };
                 let _ = pending.answer.send(match error {
                     Some(ErrorObject { code, message, data }) => {
-                        Err(Failure::Refused { code, message, data })
+                        Err(RequestFailure::Refused { code, message, data })
                     }
                     None => Ok(result.unwrap_or_else(|| RawValue::NULL.to_owned())),
                 });
@@ -326,15 +327,17 @@ impl Client {
         }
     }
 
-    fn told(&self, method: &str, params: Value) {
+    fn handle_notification(&self, method: &str, params: Value) {
         match method {
             "notifications/progress" => {
                 let Some(id) = params["progressToken"].as_u64() else { return };
-                let Ok(told) = serde_json::from_value(params) else { return };
-                if let Some(Pending { on_progress, progressed, .. }) = self.pending().get(&id) {
+                let Ok(report) = serde_json::from_value(params) else { return };
+                if let Some(UnansweredRequest { on_progress, progressed, .. }) =
+                    self.pending().get(&id)
+                {
                     progressed.send_replace(());
-                    if let Some(tell) = on_progress {
-                        tell(told);
+                    if let Some(on_progress) = on_progress {
+                        on_progress(report);
                     }
                 }
             }
@@ -378,7 +381,7 @@ fn client_info() -> Value {
 mod tests {
     use super::*;
 
-    async fn sent(queue: &mut mpsc::Receiver<Outgoing>) -> Value {
+    async fn sent(queue: &mut mpsc::Receiver<OutgoingMessage>) -> Value {
         serde_json::from_str(&queue.recv().await.unwrap().text).unwrap()
     }
 
@@ -408,7 +411,7 @@ mod tests {
     async fn a_timed_out_call_is_canceled_on_the_server() {
         let (client, mut queue) = Client::new();
         let call = client.call_tool("slow", Map::new(), Duration::from_millis(1), None).await;
-        assert!(matches!(call, Err(Failure::TimedOut(_))), "{call:?}");
+        assert!(matches!(call, Err(RequestFailure::TimedOut(_))), "{call:?}");
         let request = sent(&mut queue).await;
         let cancelled = sent(&mut queue).await;
         assert_eq!(cancelled["method"], "notifications/cancelled");
@@ -449,7 +452,7 @@ mod tests {
         let (client, _queue) = Client::new();
         let call = client.call_tool("slow", Map::new(), Duration::from_secs(60), None);
         let end = async { client.gone().cancel() };
-        assert_eq!(tokio::join!(call, end).0, Err(Failure::Gone));
+        assert_eq!(tokio::join!(call, end).0, Err(RequestFailure::Gone));
     }
 
     #[tokio::test]

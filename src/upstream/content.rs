@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::engine::{ConsoleLevel, ConsoleMessage};
 
 /// Maximum size of a file that is read, in bytes.
-const LONGEST_FILE: u64 = 16 << 20;
+const MAX_FILE_SIZE: u64 = 16 << 20;
 
 /// The data about the session's pages in a result.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl SeenMessages {
     /// Moves the new messages of `found.listed` to `found.console`, and the others to
     /// `found.repeated`. If the list has more equal messages than earlier results had, the
     /// additional ones are new.
-    pub fn sort_out(&mut self, found: &mut PageObservations) {
+    pub fn remove_seen(&mut self, found: &mut PageObservations) {
         let mut seen_before: HashMap<u64, usize> = HashMap::new();
         let mut new = Vec::new();
         for message in std::mem::take(&mut found.listed) {
@@ -85,19 +85,19 @@ pub(super) enum PageUrls {
 
 /// The files that a result can link: those in `folder`, by paths relative to `base`.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct LinkedFiles {
     pub folder: PathBuf,
     /// The working directory of the server.
     pub base: PathBuf,
 }
 
-impl Files {
+impl LinkedFiles {
     async fn read(&self, link: &str) -> io::Result<String> {
         let path = tokio::fs::canonicalize(self.base.join(link)).await?;
         if !path.starts_with(tokio::fs::canonicalize(&self.folder).await?) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        if tokio::fs::metadata(&path).await?.len() > LONGEST_FILE {
+        if tokio::fs::metadata(&path).await?.len() > MAX_FILE_SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         tokio::fs::read_to_string(path).await
@@ -116,12 +116,12 @@ impl Files {
 
 /// Extracts the data from `result`. `seen` is the number of the last console message, if messages
 /// are numbered.
-pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> PageObservations {
+pub(super) async fn find(result: &Value, files: &LinkedFiles, seen: &mut u64) -> PageObservations {
     let mut found = PageObservations::default();
     let texts =
         result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     for text in texts {
-        for Section { title, body } in sections(text) {
+        for TextSection { title, body } in sections(text) {
             match title {
                 "Snapshot" | "Latest page snapshot" => {
                     if let Some(snapshot) = snapshot(body, files).await {
@@ -142,7 +142,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> PageO
                     }
                 }
                 "New console messages" => {
-                    found.console.extend(messages(body.lines(), Style::Items))
+                    found.console.extend(messages(body.lines(), MessageFormat::Items))
                 }
                 "Console messages" => found.console.extend(numbered_messages(body.lines(), seen)),
                 "Page" | "Page state" => {
@@ -151,7 +151,7 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> PageO
                 }
                 "Result" if body.starts_with("Total messages: ") => {
                     let listed = body.lines().skip_while(|line| !line.is_empty());
-                    found.listed.extend(messages(listed, Style::Plain));
+                    found.listed.extend(messages(listed, MessageFormat::Plain));
                 }
                 "Result" | "Open tabs" => found.places.extend(tabs(body.lines())),
                 "Pages" => found.places.extend(pages(body.lines())),
@@ -163,15 +163,15 @@ pub(super) async fn find(result: &Value, files: &Files, seen: &mut u64) -> PageO
 }
 
 /// A section of a text, with a heading.
-struct Section<'a> {
+struct TextSection<'a> {
     title: &'a str,
     /// The text after the heading.
     body: &'a str,
 }
 
 /// Returns the sections of a text. Lines in a code fence are not headings.
-fn sections(text: &str) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
+fn sections(text: &str) -> Vec<TextSection<'_>> {
+    let mut sections: Vec<TextSection<'_>> = Vec::new();
     // `begin` is the start of the body of the last section.
     let (mut begin, mut at, mut fenced) = (0, 0, false);
     for line in text.split_inclusive('\n') {
@@ -182,7 +182,7 @@ fn sections(text: &str) -> Vec<Section<'_>> {
                 last.body = &text[begin..at];
             }
             begin = at + line.len();
-            sections.push(Section { title: title.trim(), body: "" });
+            sections.push(TextSection { title: title.trim(), body: "" });
         }
         fenced ^= line.starts_with("```");
         at += line.len();
@@ -195,7 +195,7 @@ fn sections(text: &str) -> Vec<Section<'_>> {
 
 /// Returns the snapshot in a section: in a fence, in a linked file, or as plain text. Blank lines
 /// are part of it.
-async fn snapshot(body: &str, files: &Files) -> Option<String> {
+async fn snapshot(body: &str, files: &LinkedFiles) -> Option<String> {
     let text = match fenced(body) {
         Some(content) => content,
         None => match body.lines().find_map(linked) {
@@ -230,18 +230,21 @@ fn linked(line: &str) -> Option<&str> {
 }
 
 /// Returns the messages in the lines of a log file that `path#L1-L2` selects.
-async fn logged_in_file(link: &str, files: &Files) -> Vec<ConsoleMessage> {
+async fn logged_in_file(link: &str, files: &LinkedFiles) -> Vec<ConsoleMessage> {
     let (path, range) = link.trim().split_once("#L").unwrap_or((link.trim(), ""));
     let Some(text) = files.text(path).await else { return Vec::new() };
     let (first, last) = range.split_once("-L").unwrap_or((range, range));
     let first = first.parse().unwrap_or(1_usize).max(1);
     let last = last.parse().unwrap_or(usize::MAX);
-    messages(text.lines().skip(first - 1).take(last.saturating_sub(first - 1)), Style::Timed)
+    messages(
+        text.lines().skip(first - 1).take(last.saturating_sub(first - 1)),
+        MessageFormat::Timed,
+    )
 }
 
 /// The format of messages in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum MessageFormat {
     /// `[    33ms] [WARNING] text @ http://place:12`, as in a log file.
     Timed,
     /// `- [WARNING] text @ http://place:12`.
@@ -250,7 +253,7 @@ enum Style {
     Plain,
 }
 
-impl Style {
+impl MessageFormat {
     /// Returns the part of `line` that begins a message after `last`; `None` if the line continues
     /// `last`.
     fn begins<'a>(self, line: &'a str, last: Option<&PendingMessage>) -> Option<&'a str> {
@@ -343,7 +346,7 @@ fn tag(text: &str) -> Option<(ConsoleLevel, &str)> {
 }
 
 /// Reads messages. Lines that begin no message continue the previous one.
-fn messages<'a>(lines: impl Iterator<Item = &'a str>, style: Style) -> Vec<ConsoleMessage> {
+fn messages<'a>(lines: impl Iterator<Item = &'a str>, style: MessageFormat) -> Vec<ConsoleMessage> {
     let mut entries: Vec<PendingMessage> = Vec::new();
     for line in lines.filter(|line| !line.trim().is_empty()) {
         match (style.begins(line, entries.last()), entries.last_mut()) {
@@ -464,19 +467,21 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str, files: &Files, seen: &mut u64) -> PageObservations {
+    fn read(text: &str, files: &LinkedFiles, seen: &mut u64) -> PageObservations {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(find(&json!({"content": [{"type": "text", "text": text}]}), files, seen))
     }
 
-    fn folder() -> (PathBuf, Files) {
+    fn folder() -> (PathBuf, LinkedFiles) {
         let base = std::env::temp_dir().join(format!("troupe-content-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(base.join("out")).unwrap();
-        let files = Files { folder: base.join("out"), base: base.clone() };
+        let files = LinkedFiles { folder: base.join("out"), base: base.clone() };
         (base, files)
     }
 
-    fn told(found: &PageObservations) -> Vec<(ConsoleLevel, &str, Option<&str>, Option<u64>)> {
+    fn console_of(
+        found: &PageObservations,
+    ) -> Vec<(ConsoleLevel, &str, Option<&str>, Option<u64>)> {
         let messages = found.listed.iter().chain(&found.console);
         messages.map(|one| (one.level, one.text.as_str(), one.url.as_deref(), one.line)).collect()
     }
@@ -496,7 +501,7 @@ mod tests {
             (ConsoleLevel::Warn, "w", Some("http://a/b.js"), Some(12)),
             (ConsoleLevel::Error, "Error: 8\n    at f (x:1:2)", None, None),
         ];
-        assert_eq!(told(&found), expected);
+        assert_eq!(console_of(&found), expected);
         // Files outside of the folder are not read.
         for link in ["secret.yml", "out/../secret.yml", "/etc/passwd", "out/none.yml"] {
             let found = read(&format!("### Snapshot\n- [Snapshot]({link})"), &files, &mut 0);
@@ -539,7 +544,7 @@ mod tests {
         assert_eq!(found.places, [PageUrls::All { urls, current: 1 }]);
         let expected =
             [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
-        assert_eq!(told(&found), expected);
+        assert_eq!(console_of(&found), expected);
         assert_eq!(read(answer, &files, &mut seen).console, []);
         std::fs::remove_dir_all(base).unwrap();
     }
@@ -551,19 +556,19 @@ mod tests {
         std::fs::write(base.join("out/console.log"), log).unwrap();
         let found =
             read("### Events\n- New console entries: out/console.log#L1-L6", &files, &mut 0);
-        let boom = "Error: boom\n    at f (http://a/x.js:12:5)";
+        let trace = "Error: boom\n    at f (http://a/x.js:12:5)";
         let expected = [
             (ConsoleLevel::Info, "a\nb", Some("http://a/"), Some(3)),
-            (ConsoleLevel::Error, boom, Some("http://a/x.js"), Some(12)),
+            (ConsoleLevel::Error, trace, Some("http://a/x.js"), Some(12)),
             (ConsoleLevel::Error, "thrown text", None, None),
             (ConsoleLevel::Info, "last", None, None),
         ];
-        assert_eq!(told(&found), expected);
+        assert_eq!(console_of(&found), expected);
         // The result of browser_console_messages has no times, and lists the errors of the page
         // last.
         let listed = "### Result\nTotal messages: 4 (Errors: 2, Warnings: 0)\nReturning 4 messages for level \"info\"\n\n[LOG] a\nb @ http://a/:3\n[LOG] last @ :0\nError: boom\n    at f (http://a/x.js:12:5)\nthrown text\n### Events\n- New console entries: out/console.log#L3-L4";
         let found = read(listed, &files, &mut 0);
-        assert_eq!(told(&found), [expected[0], expected[3], expected[1], expected[2]]);
+        assert_eq!(console_of(&found), [expected[0], expected[3], expected[1], expected[2]]);
         std::fs::remove_dir_all(base).unwrap();
     }
 
@@ -587,7 +592,7 @@ mod tests {
         /// A page controls parts of the results of a server.
         #[test]
         fn any_text_is_read_without_a_panic(text in "(### (Snapshot|Events|Result|Page)\n|- |\\[|\\]|\\(|\\)|#L|msgid=|:|```|\n|[a-z0-9é ]){0,60}") {
-            let files = Files { folder: "/nowhere".into(), base: "/nowhere".into() };
+            let files = LinkedFiles { folder: "/nowhere".into(), base: "/nowhere".into() };
             read(&text, &files, &mut 0);
         }
     }
@@ -606,7 +611,7 @@ mod tests {
                 listed: all(listed),
                 ..PageObservations::default()
             };
-            seen_messages.sort_out(&mut found);
+            seen_messages.remove_seen(&mut found);
             (texts(&found.repeated), texts(&found.console))
         };
         assert_eq!(sort(&["a", "b"], &[]), (String::new(), "a b".into()));

@@ -9,7 +9,7 @@ use crate::config::UpstreamConfig;
 
 /// The limits of a supervisor.
 #[derive(Debug, Clone)]
-pub(super) struct Policy {
+pub(super) struct RestartPolicy {
     /// The number of consecutive missed pings after which a server counts as hung.
     pub misses: u32,
     /// The pause before the first restart. Doubled before each further restart in the window.
@@ -19,7 +19,7 @@ pub(super) struct Policy {
     pub window: Duration,
 }
 
-impl From<&UpstreamConfig> for Policy {
+impl From<&UpstreamConfig> for RestartPolicy {
     fn from(config: &UpstreamConfig) -> Self {
         Self {
             misses: config.ping_misses,
@@ -52,7 +52,7 @@ pub(super) enum HealthState {
 
 /// An event for the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum HealthEvent {
     /// It has started, and the handshake has succeeded.
     Started,
     /// A ping was answered.
@@ -68,33 +68,38 @@ pub(super) enum Event {
 /// The state machine.
 #[derive(Debug, Clone)]
 pub(super) struct Health {
-    policy: Policy,
+    policy: RestartPolicy,
     state: HealthState,
     /// The times of the restarts in the window.
     restarted: VecDeque<Duration>,
 }
 
 impl Health {
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: RestartPolicy) -> Self {
         Self { policy, state: HealthState::Starting, restarted: VecDeque::new() }
     }
 
     /// Returns the state after `event`. Events that are impossible in a state change nothing.
-    pub fn on(&mut self, event: Event, now: Duration) -> HealthState {
+    pub fn on(&mut self, event: HealthEvent, now: Duration) -> HealthState {
         self.state = match (self.state, event) {
-            (HealthState::Starting, Event::Started)
-            | (HealthState::Healthy { .. }, Event::Answered) => HealthState::Healthy { missed: 0 },
-            (HealthState::Healthy { missed }, Event::Missed) if missed + 1 < self.policy.misses => {
+            (HealthState::Starting, HealthEvent::Started)
+            | (HealthState::Healthy { .. }, HealthEvent::Answered) => {
+                HealthState::Healthy { missed: 0 }
+            }
+            (HealthState::Healthy { missed }, HealthEvent::Missed)
+                if missed + 1 < self.policy.misses =>
+            {
                 HealthState::Healthy { missed: missed + 1 }
             }
-            (HealthState::Healthy { .. }, Event::Missed) => HealthState::Unhealthy,
+            (HealthState::Healthy { .. }, HealthEvent::Missed) => HealthState::Unhealthy,
             (
                 HealthState::Starting | HealthState::Healthy { .. } | HealthState::Unhealthy,
-                Event::Gone,
+                HealthEvent::Gone,
             ) => self.after_end(now),
-            (HealthState::Restarting { at } | HealthState::Degraded { until: at }, Event::Due)
-                if at <= now =>
-            {
+            (
+                HealthState::Restarting { at } | HealthState::Degraded { until: at },
+                HealthEvent::Due,
+            ) if at <= now => {
                 self.forget_old(now);
                 self.restarted.push_back(now);
                 HealthState::Starting
@@ -134,52 +139,61 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn seed_002() -> Policy {
-        Policy::from(&UpstreamConfig::default())
+    fn seed_002() -> RestartPolicy {
+        RestartPolicy::from(&UpstreamConfig::default())
     }
 
     #[test]
     fn the_policy_is_that_of_seed_002() {
         let mut health = Health::new(seed_002());
-        assert_eq!(health.on(Event::Started, seconds(0)), HealthState::Healthy { missed: 0 });
-        assert_eq!(health.on(Event::Missed, seconds(30)), HealthState::Healthy { missed: 1 });
-        assert_eq!(health.on(Event::Missed, seconds(60)), HealthState::Healthy { missed: 2 });
-        assert_eq!(health.on(Event::Missed, seconds(90)), HealthState::Unhealthy);
+        assert_eq!(health.on(HealthEvent::Started, seconds(0)), HealthState::Healthy { missed: 0 });
+        assert_eq!(health.on(HealthEvent::Missed, seconds(30)), HealthState::Healthy { missed: 1 });
+        assert_eq!(health.on(HealthEvent::Missed, seconds(60)), HealthState::Healthy { missed: 2 });
+        assert_eq!(health.on(HealthEvent::Missed, seconds(90)), HealthState::Unhealthy);
         let mut now = seconds(90);
         for pause in [1, 2, 4] {
             let due = now + seconds(pause);
-            assert_eq!(health.on(Event::Gone, now), HealthState::Restarting { at: due });
-            assert_eq!(health.on(Event::Due, due), HealthState::Starting);
-            assert_eq!(health.on(Event::Started, due), HealthState::Healthy { missed: 0 });
+            assert_eq!(health.on(HealthEvent::Gone, now), HealthState::Restarting { at: due });
+            assert_eq!(health.on(HealthEvent::Due, due), HealthState::Starting);
+            assert_eq!(health.on(HealthEvent::Started, due), HealthState::Healthy { missed: 0 });
             now = due;
         }
         // 5 minutes after the first of the three.
-        assert_eq!(health.on(Event::Gone, now), HealthState::Degraded { until: seconds(391) });
         assert_eq!(
-            health.on(Event::Due, seconds(390)),
+            health.on(HealthEvent::Gone, now),
             HealthState::Degraded { until: seconds(391) }
         );
-        assert_eq!(health.on(Event::Due, seconds(391)), HealthState::Starting);
-        assert_eq!(health.on(Event::Started, seconds(392)), HealthState::Healthy { missed: 0 });
+        assert_eq!(
+            health.on(HealthEvent::Due, seconds(390)),
+            HealthState::Degraded { until: seconds(391) }
+        );
+        assert_eq!(health.on(HealthEvent::Due, seconds(391)), HealthState::Starting);
+        assert_eq!(
+            health.on(HealthEvent::Started, seconds(392)),
+            HealthState::Healthy { missed: 0 }
+        );
     }
 
     #[test]
     fn an_answer_resets_the_count_of_missed_pings() {
         let mut health = Health::new(seed_002());
-        health.on(Event::Started, seconds(0));
-        health.on(Event::Missed, seconds(30));
-        health.on(Event::Missed, seconds(60));
-        health.on(Event::Answered, seconds(90));
-        assert_eq!(health.on(Event::Missed, seconds(120)), HealthState::Healthy { missed: 1 });
+        health.on(HealthEvent::Started, seconds(0));
+        health.on(HealthEvent::Missed, seconds(30));
+        health.on(HealthEvent::Missed, seconds(60));
+        health.on(HealthEvent::Answered, seconds(90));
+        assert_eq!(
+            health.on(HealthEvent::Missed, seconds(120)),
+            HealthState::Healthy { missed: 1 }
+        );
     }
 
-    fn any_event() -> impl Strategy<Value = Event> {
+    fn any_event() -> impl Strategy<Value = HealthEvent> {
         prop_oneof![
-            Just(Event::Started),
-            Just(Event::Answered),
-            Just(Event::Missed),
-            Just(Event::Gone),
-            Just(Event::Due),
+            Just(HealthEvent::Started),
+            Just(HealthEvent::Answered),
+            Just(HealthEvent::Missed),
+            Just(HealthEvent::Gone),
+            Just(HealthEvent::Due),
         ]
     }
 
@@ -189,8 +203,8 @@ mod tests {
             pause in 1..5_000_u64,
             restarts in 0..5_usize,
             window in 1..400_000_u64,
-        ) -> Policy {
-            Policy {
+        ) -> RestartPolicy {
+            RestartPolicy {
                 misses, restarts, pause: Duration::from_millis(pause), window: Duration::from_millis(window),
             }
         }
@@ -211,7 +225,7 @@ mod tests {
                 now += Duration::from_millis(passed);
                 let after = health.on(event, now);
                 if let (HealthState::Restarting { at } | HealthState::Degraded { until: at }, HealthState::Starting) = (state, after) {
-                    prop_assert!(at <= now && event == Event::Due);
+                    prop_assert!(at <= now && event == HealthEvent::Due);
                     restarts.push(now);
                 }
                 state = after;
@@ -230,10 +244,10 @@ mod tests {
         ) {
             let most = policy.misses;
             let mut health = Health::new(policy);
-            health.on(Event::Started, Duration::ZERO);
+            health.on(HealthEvent::Started, Duration::ZERO);
             let mut row = 0;
             for answered in answered {
-                let state = health.on(if answered { Event::Answered } else { Event::Missed }, Duration::ZERO);
+                let state = health.on(if answered { HealthEvent::Answered } else { HealthEvent::Missed }, Duration::ZERO);
                 row = if answered { 0 } else { row + 1 };
                 if row == most {
                     prop_assert_eq!(state, HealthState::Unhealthy);
@@ -258,11 +272,11 @@ mod tests {
             for _ in 0..4 {
                 state = match state {
                     HealthState::Healthy { .. } => break,
-                    HealthState::Starting => health.on(Event::Started, now),
-                    HealthState::Unhealthy => health.on(Event::Gone, now),
+                    HealthState::Starting => health.on(HealthEvent::Started, now),
+                    HealthState::Unhealthy => health.on(HealthEvent::Gone, now),
                     HealthState::Restarting { at } | HealthState::Degraded { until: at } => {
                         now = now.max(at);
-                        health.on(Event::Due, now)
+                        health.on(HealthEvent::Due, now)
                     }
                 };
             }

@@ -17,14 +17,14 @@ use hyper_util::{
 };
 use tokio::{net::TcpStream, sync::mpsc, task::JoinSet};
 
-use super::client::{Client, Outgoing};
+use super::client::{Client, OutgoingMessage};
 
 const SESSION_ID: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 /// Maximum size of an event in bytes. Results with screenshots are large.
-const LONGEST: usize = 64 << 20;
+const MAX_EVENT_SIZE: usize = 64 << 20;
 /// The pause between two attempts to reach a starting server, and between two streams of its
 /// notifications.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -44,7 +44,7 @@ pub(super) async fn listens(port: u16) {
 
 /// Transfers messages in both directions until the connection ends. The task ends with `gone` or
 /// `shut` of the client.
-pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<Outgoing>, port: u16) {
+pub(super) fn connect(client: &Arc<Client>, mut queue: mpsc::Receiver<OutgoingMessage>, port: u16) {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let link = Arc::new(HttpUpstream {
@@ -90,10 +90,10 @@ struct HttpUpstream {
     session: OnceLock<HeaderValue>,
 }
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl HttpUpstream {
-    fn request(&self, method: Method, body: String) -> Result<Request<Full<Bytes>>, Failed> {
+    fn request(&self, method: Method, body: String) -> Result<Request<Full<Bytes>>, BoxError> {
         let mut request = Request::builder().method(method).uri(&self.url);
         if let Some(session) = self.session.get() {
             request = request.header(SESSION_ID, session);
@@ -105,7 +105,7 @@ impl HttpUpstream {
     }
 
     /// Sends a message, and handles the response.
-    async fn exchange(&self, message: Outgoing) {
+    async fn exchange(&self, message: OutgoingMessage) {
         let id = message.id;
         if let Err(error) = self.post(message).await {
             tracing::debug!(%error, url = self.url, "the upstream server does not respond over HTTP");
@@ -116,8 +116,8 @@ impl HttpUpstream {
         }
     }
 
-    async fn post(&self, message: Outgoing) -> Result<(), Failed> {
-        let Outgoing { text, method, name, .. } = message;
+    async fn post(&self, message: OutgoingMessage) -> Result<(), BoxError> {
+        let OutgoingMessage { text, method, name, .. } = message;
         let mut request = self.request(Method::POST, text)?;
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -160,7 +160,7 @@ impl HttpUpstream {
                     return Ok(false);
                 }
                 self.read_events(response).await?;
-                Ok::<_, Failed>(true)
+                Ok::<_, BoxError>(true)
             };
             match streamed.await {
                 Ok(true) => tokio::time::sleep(LAST_PAUSE).await,
@@ -173,13 +173,13 @@ impl HttpUpstream {
         }
     }
 
-    async fn read_events(&self, response: Response<Incoming>) -> Result<(), Failed> {
+    async fn read_events(&self, response: Response<Incoming>) -> Result<(), BoxError> {
         let mut body = response.into_body();
         let mut events = ServerSentEvents::default();
         while let Some(frame) = body.frame().await {
             if let Ok(data) = frame?.into_data() {
                 events.feed(&data, |message| self.client.receive(message));
-                if events.kept() > LONGEST {
+                if events.kept() > MAX_EVENT_SIZE {
                     return Err("an event is too large".into());
                 }
             }

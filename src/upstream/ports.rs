@@ -91,9 +91,9 @@ mod tests {
     #[test]
     fn a_port_of_another_process_is_not_used() {
         let ports = Ports::default();
-        let theirs = ports.take("somebody").unwrap().number;
-        let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, theirs)).unwrap();
-        assert_ne!(ports.take("somebody").unwrap().number, theirs);
+        let number = ports.take("somebody").unwrap().number;
+        let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, number)).unwrap();
+        assert_ne!(ports.take("somebody").unwrap().number, number);
     }
 
     #[test]

@@ -17,21 +17,21 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{guardian::Guardian, lines::next_line};
+use super::{lines::next_line, watchdog::GroupWatchdog};
 #[cfg(windows)]
 use crate::engine::job::Job;
 
 /// Maximum length of a line in the log, in bytes.
-const LONGEST_LINE: usize = 4_096;
+const MAX_LINE_LENGTH: usize = 4_096;
 /// Number of lines in the error of a failed start.
-const KEPT_LINES: usize = 10;
+const MAX_KEPT_LINES: usize = 10;
 /// Maximum number of lines that are logged in a second. The rest are counted.
 const LINES_A_SECOND: u32 = 50;
 /// How long to wait for the end of a killed group.
-const AFTER_KILL: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait for the last output of an ended server; its child processes may keep the pipe
 /// open for longer.
-const LAST_LINES: Duration = Duration::from_millis(500);
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Intervals of polling for the end of a group, for which there is no notification.
 const FIRST_POLL: Duration = Duration::from_millis(5);
 const LAST_POLL: Duration = Duration::from_millis(80);
@@ -45,7 +45,7 @@ pub(super) struct Process {
     last_lines: Arc<Mutex<VecDeque<String>>>,
     /// The tasks that read the output.
     readers: TaskTracker,
-    guardian: Guardian,
+    watchdog: GroupWatchdog,
     #[cfg(windows)]
     job: Job,
 }
@@ -62,7 +62,7 @@ pub(super) fn start(
     mut command: Command,
     name: &str,
     piped: bool,
-    guardian: &Guardian,
+    watchdog: &GroupWatchdog,
 ) -> io::Result<(Process, Option<Pipes>)> {
     command
         .stdin(if piped { Stdio::piped() } else { Stdio::null() })
@@ -78,7 +78,7 @@ pub(super) fn start(
     #[cfg(windows)]
     let job = Job::of(&child)?;
     let pid = child.id().unwrap_or_default();
-    guardian.watch(pid);
+    watchdog.watch(pid);
     let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
     let readers = TaskTracker::new();
     if let Some(stderr) = child.stderr.take() {
@@ -103,7 +103,7 @@ pub(super) fn start(
         status: status.clone(),
         last_lines,
         readers,
-        guardian: guardian.clone(),
+        watchdog: watchdog.clone(),
         #[cfg(windows)]
         job,
     };
@@ -135,24 +135,29 @@ impl Process {
     /// Returns its exit status and last output, for a message.
     pub async fn last_output(&self) -> String {
         if self.status.get().is_some() {
-            let _ = tokio::time::timeout(LAST_LINES, self.readers.wait()).await;
+            let _ = tokio::time::timeout(LAST_OUTPUT_TIMEOUT, self.readers.wait()).await;
         }
         let lines = self.last_lines.lock();
-        let said: Vec<&str> = lines.iter().map(String::as_str).collect();
-        match (self.status.get(), said.is_empty()) {
+        let output: Vec<&str> = lines.iter().map(String::as_str).collect();
+        match (self.status.get(), output.is_empty()) {
             (Some(status), true) => format!("it ended with {status}"),
-            (Some(status), false) => format!("it ended with {status}: {}", said.join(" | ")),
+            (Some(status), false) => format!("it ended with {status}: {}", output.join(" | ")),
             (None, true) => "it wrote no output".to_owned(),
-            (None, false) => format!("its output: {}", said.join(" | ")),
+            (None, false) => format!("its output: {}", output.join(" | ")),
         }
     }
 
-    /// Ends the process group. Waits at most `timeout` while `asked` runs, so that the group can
-    /// end normally. Then sends SIGTERM, and after `term` SIGKILL. `asked` returns true if it has
+    /// Ends the process group. Waits at most `timeout` while `request` runs, so that the group can
+    /// end normally. Then sends SIGTERM, and after `term` SIGKILL. `request` returns true if it has
     /// requested the end of the server itself, not only of its child processes.
-    pub async fn end(&self, asked: impl Future<Output = bool>, timeout: Duration, term: Duration) {
+    pub async fn end(
+        &self,
+        request: impl Future<Output = bool>,
+        timeout: Duration,
+        term: Duration,
+    ) {
         let by_itself = async {
-            if asked.await || !self.has_group() {
+            if request.await || !self.has_group() {
                 self.all_gone().await;
                 return true;
             }
@@ -163,13 +168,13 @@ impl Process {
             if tokio::time::timeout(term, self.all_gone()).await.is_err() {
                 tracing::warn!(pid = self.pid, "the upstream server did not end after SIGTERM");
                 self.signal(Signal::Kill);
-                if tokio::time::timeout(AFTER_KILL, self.all_gone()).await.is_err() {
+                if tokio::time::timeout(KILL_TIMEOUT, self.all_gone()).await.is_err() {
                     tracing::warn!(pid = self.pid, "the upstream server cannot be killed");
                     return;
                 }
             }
         }
-        self.guardian.forget(self.pid);
+        self.watchdog.forget(self.pid);
     }
 
     /// Waits until all processes of the group have ended.
@@ -250,7 +255,7 @@ impl Drop for Process {
         if !self.exited.is_cancelled() || self.has_group() {
             self.signal(Signal::Kill);
         }
-        self.guardian.forget(self.pid);
+        self.watchdog.forget(self.pid);
     }
 }
 
@@ -259,7 +264,7 @@ impl Drop for Process {
 async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut pipe = BufReader::new(pipe);
     let (mut since, mut logged, mut left_out) = (Instant::now(), 0_u32, 0_u64);
-    while let Ok(Some(line)) = next_line(&mut pipe, LONGEST_LINE).await {
+    while let Ok(Some(line)) = next_line(&mut pipe, MAX_LINE_LENGTH).await {
         let text = String::from_utf8_lossy(&line.text).trim_end().to_owned();
         if since.elapsed() >= Duration::from_secs(1) {
             if left_out > 0 {
@@ -278,7 +283,7 @@ async fn log_lines(pipe: impl AsyncRead + Unpin, name: String, kept: Arc<Mutex<V
             left_out += 1;
         }
         let mut kept = kept.lock();
-        if kept.len() == KEPT_LINES {
+        if kept.len() == MAX_KEPT_LINES {
             kept.pop_front();
         }
         kept.push_back(text);

@@ -7,7 +7,7 @@ use std::{path::Path, time::Duration};
 use serde_json::{Map, Value, json};
 
 use super::{
-    client::{Client, Failure, ToolResult},
+    client::{Client, RequestFailure, ToolResult},
     content::PageUrls,
 };
 use crate::offload;
@@ -29,7 +29,7 @@ pub struct UpstreamState {
 }
 
 impl UpstreamState {
-    pub(super) fn take_in(&mut self, places: Vec<PageUrls>) {
+    pub(super) fn update(&mut self, places: Vec<PageUrls>) {
         for place in places {
             match place {
                 PageUrls::All { urls, current } => (self.urls, self.current) = (urls, current),
@@ -48,20 +48,20 @@ impl UpstreamState {
 
 /// The restored and the missing parts of a state, as descriptions for the client.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayReport {
     pub done: Vec<String>,
     pub missing: Vec<String>,
 }
 
-type Call = (&'static str, Value);
+type ToolCall = (&'static str, Value);
 
 /// The tools of a family of servers.
-pub(super) struct Dialect {
+pub(super) struct ServerFamily {
     /// Closes the browser.
     pub close: Option<&'static str>,
-    first_page: fn(&str) -> Call,
-    further_page: fn(&str) -> Call,
-    select: Option<fn(usize) -> Call>,
+    first_page: fn(&str) -> ToolCall,
+    further_page: fn(&str) -> ToolCall,
+    select: Option<fn(usize) -> ToolCall>,
     /// Tools that take a `filename`.
     read_storage: Option<&'static str>,
     write_storage: Option<&'static str>,
@@ -69,9 +69,9 @@ pub(super) struct Dialect {
     storage_advice: &'static str,
 }
 
-static DIALECTS: [Dialect; 2] = [
+static FAMILIES: [ServerFamily; 2] = [
     // @playwright/mcp
-    Dialect {
+    ServerFamily {
         close: Some("browser_close"),
         first_page: |url| ("browser_navigate", json!({"url": url})),
         further_page: |url| ("browser_tabs", json!({"action": "new", "url": url})),
@@ -81,7 +81,7 @@ static DIALECTS: [Dialect; 2] = [
         storage_advice: "start it with --caps=storage",
     },
     // chrome-devtools-mcp
-    Dialect {
+    ServerFamily {
         close: None,
         first_page: |url| ("new_page", json!({"url": url})),
         further_page: |url| ("new_page", json!({"url": url})),
@@ -92,10 +92,10 @@ static DIALECTS: [Dialect; 2] = [
     },
 ];
 
-impl Dialect {
+impl ServerFamily {
     /// Returns the family of a server that has these tools.
     pub fn of(tools: &[impl AsRef<str>]) -> Option<&'static Self> {
-        DIALECTS.iter().find(|dialect| lists(tools, (dialect.first_page)("").0))
+        FAMILIES.iter().find(|family| lists(tools, (family.first_page)("").0))
     }
 }
 
@@ -112,16 +112,16 @@ pub(super) struct ServerTools<'a, T> {
 }
 
 impl<T: AsRef<str>> ServerTools<'_, T> {
-    async fn call(&self, (tool, arguments): Call) -> Result<(), String> {
+    async fn call(&self, (tool, arguments): ToolCall) -> Result<(), String> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
         };
         match self.client.call_tool(tool, arguments, CALL_TIMEOUT, None).await {
             Ok(ToolResult { value, .. }) if value["isError"] == true => {
-                let said = value["content"][0]["text"].as_str().unwrap_or_default();
+                let text = value["content"][0]["text"].as_str().unwrap_or_default();
                 let line =
-                    said.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty());
+                    text.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty());
                 Err(line.unwrap_or("it failed").chars().take(300).collect())
             }
             Ok(_) => Ok(()),
@@ -131,14 +131,14 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
 
     /// Reads the cookies and storage. Returns `None` if the server does not support that.
     pub async fn read_storage(&self) -> Option<Value> {
-        let dialect = Dialect::of(self.tools)?;
-        let tool = dialect.read_storage.filter(|tool| lists(self.tools, tool))?;
+        let family = ServerFamily::of(self.tools)?;
+        let tool = family.read_storage.filter(|tool| lists(self.tools, tool))?;
         let file = self.folder.join(STATE_FILE);
-        let asked = self.call((tool, json!({"filename": file}))).await;
+        let result = self.call((tool, json!({"filename": file}))).await;
         let text = tokio::fs::read(&file).await;
         // The file contains the log-ins of the session.
         let _ = tokio::fs::remove_file(&file).await;
-        if let Err(error) = asked {
+        if let Err(error) = result {
             tracing::debug!(error, "the storage state could not be read");
             return None;
         }
@@ -147,30 +147,30 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
     }
 
     /// Restores the saved state. Restores the storage first, so that pages can read it.
-    pub async fn replay(&self, kept: &UpstreamState) -> Replayed {
-        let mut replayed = Replayed::default();
+    pub async fn replay(&self, kept: &UpstreamState) -> ReplayReport {
+        let mut replayed = ReplayReport::default();
         if kept.is_empty() {
             return replayed;
         }
-        let Some(dialect) = Dialect::of(self.tools) else {
+        let Some(family) = ServerFamily::of(self.tools) else {
             replayed.missing.push(
                 "everything: the upstream server has no known tools for navigation".to_owned(),
             );
             return replayed;
         };
-        match (&kept.storage, dialect.write_storage.filter(|tool| lists(self.tools, tool))) {
+        match (&kept.storage, family.write_storage.filter(|tool| lists(self.tools, tool))) {
             (Some(storage), Some(tool)) => match self.write_storage(tool, storage).await {
                 Ok(()) => replayed.done.push("cookies and localStorage".to_owned()),
                 Err(error) => replayed.missing.push(format!("cookies and localStorage ({error})")),
             },
             _ => replayed.missing.push(format!(
                 "cookies and storage (they were not saved: {})",
-                dialect.storage_advice
+                family.storage_advice
             )),
         }
         let mut opened = 0;
         for url in &kept.urls {
-            let open = if opened == 0 { dialect.first_page } else { dialect.further_page };
+            let open = if opened == 0 { family.first_page } else { family.further_page };
             match self.call(open(url)).await {
                 Ok(()) => {
                     opened += 1;
@@ -180,7 +180,7 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
             }
         }
         if let Some(select) =
-            dialect.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
+            family.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
             && let Err(error) = self.call(select(kept.current)).await
         {
             replayed.missing.push(format!("which page was current ({error})"));
@@ -200,8 +200,8 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
     }
 
     /// Closes the browser, if the server has a tool for that.
-    pub async fn close_browser(&self) -> Result<(), Failure> {
-        let close = Dialect::of(self.tools).and_then(|dialect| dialect.close);
+    pub async fn close_browser(&self) -> Result<(), RequestFailure> {
+        let close = ServerFamily::of(self.tools).and_then(|family| family.close);
         if let Some(tool) = close.filter(|tool| lists(self.tools, tool)) {
             self.client.call_tool(tool, Map::new(), CALL_TIMEOUT, None).await?;
         }
@@ -216,18 +216,18 @@ mod tests {
     #[test]
     fn the_latest_urls_of_pages_are_kept() {
         let mut kept = UpstreamState::default();
-        kept.take_in(vec![PageUrls::Current("a".into()), PageUrls::Current("b".into())]);
+        kept.update(vec![PageUrls::Current("a".into()), PageUrls::Current("b".into())]);
         assert_eq!(kept.urls, ["b"]);
         let urls = vec!["b".to_owned(), "c".to_owned()];
-        kept.take_in(vec![PageUrls::All { urls, current: 1 }, PageUrls::Current("d".into())]);
+        kept.update(vec![PageUrls::All { urls, current: 1 }, PageUrls::Current("d".into())]);
         assert_eq!((kept.urls.clone(), kept.current), (vec!["b".to_owned(), "d".to_owned()], 1));
-        kept.take_in(vec![PageUrls::All { urls: Vec::new(), current: 0 }]);
+        kept.update(vec![PageUrls::All { urls: Vec::new(), current: 0 }]);
         assert!(kept.is_empty());
     }
 
     #[test]
     fn families_are_recognized_by_their_tools() {
-        let close = |tools: &[&str]| Dialect::of(tools).map(|dialect| dialect.close);
+        let close = |tools: &[&str]| ServerFamily::of(tools).map(|family| family.close);
         assert_eq!(close(&["browser_navigate", "browser_close"]), Some(Some("browser_close")));
         assert_eq!(close(&["new_page"]), Some(None));
         assert_eq!(close(&["echo"]), None);

@@ -9,17 +9,17 @@ use tokio::{
 };
 
 use super::{
-    client::{Client, Outgoing},
+    client::{Client, OutgoingMessage},
     lines::next_line,
     process::Pipes,
 };
 
 /// Maximum length of a line in bytes. Results with screenshots are large.
-const LONGEST: usize = 64 << 20;
+const MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// Transfers messages in both directions until the connection ends. Both tasks end with `gone` of
 /// the client.
-pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pipes: Pipes) {
+pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<OutgoingMessage>, pipes: Pipes) {
     let Pipes { input, output } = pipes;
     let writing = client.clone();
     tokio::spawn(async move {
@@ -40,14 +40,14 @@ pub(super) fn connect(client: &Arc<Client>, queue: mpsc::Receiver<Outgoing>, pip
 }
 
 /// Writes messages. At its end the pipe is closed, which ends the input of the server.
-async fn write(client: &Client, mut queue: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
+async fn write(client: &Client, mut queue: mpsc::Receiver<OutgoingMessage>, mut input: ChildStdin) {
     loop {
         let message = tokio::select! {
             biased;
             message = queue.recv() => message,
             () = client.shut().cancelled() => return,
         };
-        let Some(Outgoing { mut text, .. }) = message else { return };
+        let Some(OutgoingMessage { mut text, .. }) = message else { return };
         text.push('\n');
         let written = async {
             input.write_all(text.as_bytes()).await?;
@@ -63,9 +63,11 @@ async fn write(client: &Client, mut queue: mpsc::Receiver<Outgoing>, mut input: 
 async fn read(client: &Client, output: ChildStdout) {
     let mut output = BufReader::with_capacity(64 << 10, output);
     loop {
-        match next_line(&mut output, LONGEST).await {
+        match next_line(&mut output, MAX_MESSAGE_SIZE).await {
             Ok(Some(line)) if line.cut => {
-                tracing::warn!("the upstream server wrote a line of more than {LONGEST} bytes");
+                tracing::warn!(
+                    "the upstream server wrote a line of more than {MAX_MESSAGE_SIZE} bytes"
+                );
                 return;
             }
             Ok(Some(line)) => client.receive(&line.text),

@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    client::{Client, Failure, OnProgress, ToolResult},
-    content::{self, Files, PageObservations, SeenMessages},
-    health::{Event, Health, HealthState, Policy},
-    state::{Replayed, ServerTools, UpstreamState},
-    upstreams::{Running, Upstreams},
+    client::{Client, OnProgress, RequestFailure, ToolResult},
+    content::{self, LinkedFiles, PageObservations, SeenMessages},
+    health::{Health, HealthEvent, HealthState, RestartPolicy},
+    state::{ReplayReport, ServerTools, UpstreamState},
+    upstreams::{RunningServer, Upstreams},
 };
 use crate::{
     config::UpstreamConfig,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The unchanged result of a forwarded call, and its data for the record.
-pub struct Passed {
+pub struct ForwardedResult {
     pub result: Value,
     /// The result as the server sent it, byte for byte.
     pub text: Box<str>,
@@ -75,22 +75,22 @@ pub struct Upstream {
     /// The folder where it writes files.
     folder: PathBuf,
     status: watch::Sender<ServerStatus>,
-    wanted: watch::Sender<bool>,
+    requested: watch::Sender<bool>,
     /// The running server. Stored here so that it can be ended after its caller was dropped.
-    running: tokio::sync::Mutex<Option<Running>>,
-    memory: Mutex<Memory>,
+    running: tokio::sync::Mutex<Option<RunningServer>>,
+    last_known: Mutex<LastKnownState>,
 }
 
 /// The last known pages and state of a server.
 #[derive(Default)]
-struct Memory {
-    kept: UpstreamState,
+struct LastKnownState {
+    state: UpstreamState,
     /// Whether the storage may have changed since it was last read.
     changed: bool,
     /// The number of the last console message.
-    seen: u64,
+    last_message: u64,
     seen_messages: SeenMessages,
-    replayed: Option<Replayed>,
+    replayed: Option<ReplayReport>,
 }
 
 impl Upstream {
@@ -100,14 +100,14 @@ impl Upstream {
             shared,
             id,
             status: watch::Sender::new(ServerStatus::Asleep),
-            wanted: watch::Sender::new(false),
+            requested: watch::Sender::new(false),
             running: tokio::sync::Mutex::default(),
-            memory: Mutex::default(),
+            last_known: Mutex::default(),
         }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock()
+    fn last_known(&self) -> MutexGuard<'_, LastKnownState> {
+        self.last_known.lock()
     }
 
     pub(super) fn id(&self) -> &Arc<str> {
@@ -116,12 +116,12 @@ impl Upstream {
 
     /// Returns whether no call has started it yet.
     pub(super) fn is_asleep(&self) -> bool {
-        !*self.wanted.borrow() && matches!(*self.status.borrow(), ServerStatus::Asleep)
+        !*self.requested.borrow() && matches!(*self.status.borrow(), ServerStatus::Asleep)
     }
 
     /// Sets the state to restore when it starts.
-    pub fn restore(&self, kept: UpstreamState) {
-        self.memory().kept = kept;
+    pub fn restore(&self, state: UpstreamState) {
+        self.last_known().state = state;
     }
 
     /// Calls a tool. Starts the server if it is not running.
@@ -130,32 +130,34 @@ impl Upstream {
         tool: &str,
         arguments: Map<String, Value>,
         on_progress: OnProgress,
-    ) -> Result<Passed> {
+    ) -> Result<ForwardedResult> {
         let client = self.ready().await?;
         let timeout = self.shared.config().call_timeout;
         let result = client.call_tool(tool, arguments, timeout, Some(on_progress)).await;
         let ToolResult { value: result, text } =
             result.map_err(|failure| self.failed(tool, failure))?;
-        let files =
-            Files { folder: self.folder.clone(), base: self.shared.working_folder().to_owned() };
-        let mut seen = self.memory().seen;
-        let mut found = content::find(&result, &files, &mut seen).await;
-        let reads =
+        let files = LinkedFiles {
+            folder: self.folder.clone(),
+            base: self.shared.working_folder().to_owned(),
+        };
+        let mut last_message = self.last_known().last_message;
+        let mut found = content::find(&result, &files, &mut last_message).await;
+        let is_read_only =
             self.shared.known_tools().iter().any(|known| known.name == tool && known.read_only);
-        let mut memory = self.memory();
-        memory.seen = seen;
-        memory.seen_messages.sort_out(&mut found);
-        memory.kept.take_in(std::mem::take(&mut found.places));
-        memory.changed |= !reads;
-        drop(memory);
-        Ok(Passed { result, text, found })
+        let mut last_known = self.last_known();
+        last_known.last_message = last_message;
+        last_known.seen_messages.remove_seen(&mut found);
+        last_known.state.update(std::mem::take(&mut found.places));
+        last_known.changed |= !is_read_only;
+        drop(last_known);
+        Ok(ForwardedResult { result, text, found })
     }
 
     /// Waits until it can be called.
     async fn ready(&self) -> Result<Arc<Client>> {
-        self.wanted.send_replace(true);
+        self.requested.send_replace(true);
         let mut status = self.status.subscribe();
-        let settled = status
+        let ready_state = status
             .wait_for(|status| {
                 matches!(
                     status,
@@ -164,7 +166,7 @@ impl Upstream {
             })
             .await
             .map(|status| status.clone());
-        match settled {
+        match ready_state {
             Ok(ServerStatus::Up(client)) => Ok(client),
             Ok(ServerStatus::Degraded(error)) => Err(error),
             _ => Err(unavailable("the upstream server of this session has been ended")),
@@ -172,36 +174,37 @@ impl Upstream {
     }
 
     /// Starts the server if it is not running, and returns what was restored of the saved state.
-    pub async fn wake(&self) -> Result<Replayed> {
+    pub async fn wake(&self) -> Result<ReplayReport> {
         self.ready().await?;
-        Ok(self.memory().replayed.clone().unwrap_or_default())
+        Ok(self.last_known().replayed.clone().unwrap_or_default())
     }
 
     /// Returns the last known state of the pages, without a query.
-    pub fn kept(&self) -> UpstreamState {
-        self.memory().kept.clone()
+    pub fn last_known_state(&self) -> UpstreamState {
+        self.last_known().state.clone()
     }
 
     /// Returns the state of the pages. Reads the storage if it may have changed.
     pub async fn read_state(&self) -> UpstreamState {
-        let up = match &*self.status.borrow() {
+        let client_if_up = match &*self.status.borrow() {
             ServerStatus::Up(client) => Some(client.clone()),
             _ => None,
         };
-        let due = {
-            let mut memory = self.memory();
+        let storage_is_due = {
+            let mut last_known = self.last_known();
             // A server without a page would open one to read the storage.
-            let due = memory.changed && up.is_some() && !memory.kept.urls.is_empty();
-            memory.changed &= !due;
-            due
+            let storage_is_due =
+                last_known.changed && client_if_up.is_some() && !last_known.state.urls.is_empty();
+            last_known.changed &= !storage_is_due;
+            storage_is_due
         };
-        if let Some(client) = up.filter(|_| due)
+        if let Some(client) = client_if_up.filter(|_| storage_is_due)
             && let Some(storage) =
                 self.server_tools(&client, &self.shared.known_tools()).read_storage().await
         {
-            self.memory().kept.storage = Some(storage);
+            self.last_known().state.storage = Some(storage);
         }
-        self.kept()
+        self.last_known_state()
     }
 
     fn server_tools<'a, T>(&'a self, client: &'a Client, tools: &'a [T]) -> ServerTools<'a, T> {
@@ -222,10 +225,10 @@ impl Upstream {
     /// Supervises the server from its first call on. Runs concurrently with everything else, and is
     /// dropped with the session.
     pub async fn supervise(&self) -> Infallible {
-        let _ = self.wanted.subscribe().wait_for(|wanted| *wanted).await;
+        let _ = self.requested.subscribe().wait_for(|requested| *requested).await;
         let begun = Instant::now();
         let config = self.shared.config();
-        let mut health = Health::new(Policy::from(config));
+        let mut health = Health::new(RestartPolicy::from(config));
         let mut state = HealthState::Starting;
         let mut last_error = unavailable("the upstream server was not started");
         loop {
@@ -235,20 +238,20 @@ impl Upstream {
                     match self.start().await {
                         Ok(client) => {
                             self.status.send_replace(ServerStatus::Up(client));
-                            Event::Started
+                            HealthEvent::Started
                         }
                         Err(error) => {
                             tracing::warn!(session = &*self.id, %error, "the upstream server could not be started");
                             last_error = error;
-                            Event::Gone
+                            HealthEvent::Gone
                         }
                     }
                 }
-                HealthState::Healthy { .. } => match self.watch().await {
-                    Event::Gone => {
+                HealthState::Healthy { .. } => match self.await_event().await {
+                    HealthEvent::Gone => {
                         last_error = self.clean_up().await;
                         tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has died");
-                        Event::Gone
+                        HealthEvent::Gone
                     }
                     event => event,
                 },
@@ -260,14 +263,14 @@ impl Upstream {
                         config.ping_misses
                     ));
                     self.end_running(Duration::ZERO).await;
-                    Event::Gone
+                    HealthEvent::Gone
                 }
                 HealthState::Restarting { at } => {
                     let pause = at.saturating_sub(begun.elapsed());
                     tracing::warn!(session = &*self.id, ?pause, "the upstream server is restarted");
                     self.status.send_replace(ServerStatus::Restarting);
                     tokio::time::sleep_until(begun + at).await;
-                    Event::Due
+                    HealthEvent::Due
                 }
                 HealthState::Degraded { until } => {
                     let wait = until.saturating_sub(begun.elapsed());
@@ -282,7 +285,7 @@ impl Upstream {
                         wait,
                     )));
                     tokio::time::sleep_until(begun + until).await;
-                    Event::Due
+                    HealthEvent::Due
                 }
             };
             state = health.on(event, begun.elapsed());
@@ -297,20 +300,20 @@ impl Upstream {
         };
         let client = running.client.clone();
         *self.running.lock().await = Some(running);
-        let kept = self.kept();
-        let replayed = self.server_tools(&client, &self.shared.known_tools()).replay(&kept).await;
-        let mut memory = self.memory();
-        memory.seen = 0;
-        memory.seen_messages = SeenMessages::default();
-        memory.replayed = Some(replayed);
+        let state = self.last_known_state();
+        let replayed = self.server_tools(&client, &self.shared.known_tools()).replay(&state).await;
+        let mut last_known = self.last_known();
+        last_known.last_message = 0;
+        last_known.seen_messages = SeenMessages::default();
+        last_known.replayed = Some(replayed);
         Ok(client)
     }
 
     /// Waits for the next event of the running server.
-    async fn watch(&self) -> Event {
+    async fn await_event(&self) -> HealthEvent {
         let client = match &*self.status.borrow() {
             ServerStatus::Up(client) => client.clone(),
-            _ => return Event::Gone,
+            _ => return HealthEvent::Gone,
         };
         let config = self.shared.config();
         let ping_due = tokio::time::sleep(config.ping_interval);
@@ -319,12 +322,12 @@ impl Upstream {
         loop {
             tokio::select! {
                 biased;
-                () = client.gone().cancelled() => return Event::Gone,
-                () = client.list_changed.notified() => listed = self.shared.list_again(&client).await,
+                () = client.gone().cancelled() => return HealthEvent::Gone,
+                () = client.list_changed.notified() => listed = self.shared.refresh_tools(&client).await,
                 () = &mut ping_due => {
                     let answered = client.ping(config.ping_timeout).await;
                     if client.gone().is_cancelled() {
-                        return Event::Gone;
+                        return HealthEvent::Gone;
                     }
                     if !answered {
                         tracing::warn!(session = &*self.id, "the upstream server did not answer a ping");
@@ -334,7 +337,7 @@ impl Upstream {
                         // pings.
                         client.list_changed.notify_one();
                     }
-                    return if answered { Event::Answered } else { Event::Missed };
+                    return if answered { HealthEvent::Answered } else { HealthEvent::Missed };
                 }
             }
         }
@@ -369,7 +372,7 @@ impl Upstream {
             && self.shared.failure().is_some()
         {
             // Without this session, nothing else would detect when a server can be started again.
-            self.shared.begin_trial();
+            self.shared.begin_start_attempts();
         }
         let spare = async {
             if let Some(spare) = self.shared.take_spare(&self.id).await {
@@ -381,9 +384,9 @@ impl Upstream {
         let _ = tokio::fs::remove_dir(&self.folder).await;
     }
 
-    fn failed(&self, tool: &str, failure: Failure) -> TroupeError {
+    fn failed(&self, tool: &str, failure: RequestFailure) -> TroupeError {
         match failure {
-            Failure::Refused { code, message, data } => {
+            RequestFailure::Refused { code, message, data } => {
                 let kind =
                     if code == -32602 { ErrorCode::InvalidParameters } else { ErrorCode::InternalError };
                 let mut upstream = serde_json::json!({"code": code});
@@ -393,7 +396,7 @@ impl Upstream {
                 TroupeError::new(kind, format!("the upstream server refused `{tool}`: {message}"))
                     .detail("upstream", upstream)
             }
-            Failure::TimedOut(timeout) => TroupeError::new(
+            RequestFailure::TimedOut(timeout) => TroupeError::new(
                 ErrorCode::Timeout,
                 format!(
                     "`{tool}` gave no answer and no progress for {} ms; the call was canceled",
@@ -402,7 +405,7 @@ impl Upstream {
             )
             .detail("timeout", u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
             .suggestion("check what the call has done before you repeat it; --upstream-call-timeout sets the timeout"),
-            gone @ Failure::Gone => unavailable(format!("the upstream server did not answer: {gone}"))
+            gone @ RequestFailure::Gone => unavailable(format!("the upstream server did not answer: {gone}"))
                 .detail("reason", "died")
                 .suggestion("check whether the call took effect, then repeat it: the server is restarted and its state is restored"),
         }

@@ -14,15 +14,15 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    client::{Client, Failure},
+    client::{Client, RequestFailure},
     command::{Command, CommandValues},
-    guardian::Guardian,
-    health::{Event, Health, HealthState, Policy},
+    health::{Health, HealthEvent, HealthState, RestartPolicy},
     http,
     ports::{Port, Ports},
     process::{self, Process},
     stdio,
     supervisor::{Upstream, UpstreamHealth, degraded, unavailable},
+    watchdog::GroupWatchdog,
 };
 use crate::{
     config::{Config, UpstreamConfig, UpstreamTransport},
@@ -38,56 +38,56 @@ const PORT_ATTEMPTS: usize = 5;
 
 /// A tool of the upstream server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offered {
+pub struct UpstreamTool {
     pub name: String,
     pub read_only: bool,
     /// The entry in the result of `tools/list`.
     pub listed: Value,
 }
 
-impl AsRef<str> for Offered {
+impl AsRef<str> for UpstreamTool {
     fn as_ref(&self) -> &str {
         &self.name
     }
 }
 
 /// A running server whose handshake has succeeded.
-pub(super) struct Running {
+pub(super) struct RunningServer {
     process: Process,
     pub client: Arc<Client>,
     /// The port where it listens, with the HTTP transport.
     port: Option<Port>,
 }
 
-impl Running {
+impl RunningServer {
     pub async fn last_output(&self) -> String {
         self.process.last_output().await
     }
 
-    /// Ends the server and its child processes. It can clean up while `asked` runs. Then the
+    /// Ends the server and its child processes. It can clean up while `request` runs. Then the
     /// connection is closed, which ends a server over stdio.
-    pub async fn end(&self, asked: impl Future<Output = ()>, timeout: Duration, term: Duration) {
-        let asked = async {
-            asked.await;
+    pub async fn end(&self, request: impl Future<Output = ()>, timeout: Duration, term: Duration) {
+        let request = async {
+            request.await;
             self.client.shut().cancel();
             self.client.gone().cancelled().await;
             self.port.is_none()
         };
-        self.process.end(asked, timeout, term).await;
+        self.process.end(request, timeout, term).await;
         self.client.gone().cancel();
     }
 }
 
-/// A server that was started to list its tools, and waits for the session with its id.
-struct Spare {
+/// A server that was started to list its tools. It serves the session with its id.
+struct SpareServer {
     id: Arc<str>,
-    running: Running,
+    running: RunningServer,
 }
 
 /// The attempts to start a server without a session: to list the tools, or to check whether a
 /// server can be started again.
 #[derive(Clone)]
-enum Trial {
+enum StartAttempts {
     NotRunning,
     Running {
         /// Why the last attempt failed.
@@ -104,15 +104,15 @@ pub struct Upstreams {
     root: PathBuf,
     working_folder: PathBuf,
     ports: Ports,
-    guardian: Guardian,
-    tools: watch::Sender<Option<Arc<Vec<Offered>>>>,
-    trial: watch::Sender<Trial>,
+    watchdog: GroupWatchdog,
+    tools: watch::Sender<Option<Arc<Vec<UpstreamTool>>>>,
+    start_attempts: watch::Sender<StartAttempts>,
     /// The tasks of the attempts, which end with `stopping`.
     attempts: TaskTracker,
     stopping: CancellationToken,
-    spare: Mutex<Option<Spare>>,
+    spare: Mutex<Option<SpareServer>>,
     /// The id of the spare server, which the next new session gets.
-    promised: Mutex<Option<Arc<str>>>,
+    spare_id: Mutex<Option<Arc<str>>>,
     /// Why the last start failed, until one succeeds.
     failure: Mutex<Option<TroupeError>>,
     all: Mutex<Vec<Weak<Upstream>>>,
@@ -130,13 +130,13 @@ impl Upstreams {
             root: files::output_folder(config).join(FOLDER),
             working_folder: config.working_directory.clone(),
             ports: Ports::default(),
-            guardian: Guardian::default(),
+            watchdog: GroupWatchdog::default(),
             tools: watch::Sender::new(None),
-            trial: watch::Sender::new(Trial::NotRunning),
+            start_attempts: watch::Sender::new(StartAttempts::NotRunning),
             attempts: TaskTracker::new(),
             stopping: CancellationToken::new(),
             spare: Mutex::default(),
-            promised: Mutex::default(),
+            spare_id: Mutex::default(),
             failure: Mutex::default(),
             all: Mutex::default(),
         })))
@@ -157,8 +157,8 @@ impl Upstreams {
 
     /// Returns the id of the next new session: that of the spare server, if there is one.
     pub fn next_id(&self) -> Arc<str> {
-        let promised = self.promised.lock().take();
-        promised.unwrap_or_else(new_id)
+        let spare_id = self.spare_id.lock().take();
+        spare_id.unwrap_or_else(new_id)
     }
 
     /// Creates the server of the session `id`. The first call starts it.
@@ -182,32 +182,33 @@ impl Upstreams {
     }
 
     /// Returns the tools that are known by now.
-    pub fn known_tools(&self) -> Arc<Vec<Offered>> {
+    pub fn known_tools(&self) -> Arc<Vec<UpstreamTool>> {
         self.tools.borrow().clone().unwrap_or_default()
     }
 
     /// Returns a receiver that is notified when the list of tools changes.
-    pub fn tools_changes(&self) -> watch::Receiver<Option<Arc<Vec<Offered>>>> {
+    pub fn tools_changes(&self) -> watch::Receiver<Option<Arc<Vec<UpstreamTool>>>> {
         self.tools.subscribe()
     }
 
     /// Returns the server's tools. If no server has listed them yet, starts one, which then serves
     /// a session without a running server, or the next new session. Waits until the start succeeds
     /// or all attempts have failed.
-    pub async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
-        self.tools_once(|trial| !matches!(trial, Trial::Running { .. })).await
+    pub async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<UpstreamTool>>> {
+        self.tools_once(|start_attempts| !matches!(start_attempts, StartAttempts::Running { .. }))
+            .await
     }
 
     /// Like `tools`, but waits for the first attempt only. Further attempts continue in the
     /// background.
-    pub async fn tools_of_first_attempt(self: &Arc<Self>) -> Result<Arc<Vec<Offered>>> {
+    pub async fn tools_of_first_attempt(self: &Arc<Self>) -> Result<Arc<Vec<UpstreamTool>>> {
         self.tools_once(has_outcome).await
     }
 
     async fn tools_once(
         self: &Arc<Self>,
-        is_over: impl FnMut(&Trial) -> bool,
-    ) -> Result<Arc<Vec<Offered>>> {
+        is_over: impl FnMut(&StartAttempts) -> bool,
+    ) -> Result<Arc<Vec<UpstreamTool>>> {
         let known = self.tools.borrow().clone();
         match known {
             Some(known) => Ok(known),
@@ -224,28 +225,34 @@ impl Upstreams {
         }
     }
 
-    async fn try_start(self: &Arc<Self>, is_over: impl FnMut(&Trial) -> bool) -> Result<()> {
-        let mut trial = self.trial.subscribe();
-        self.begin_trial();
-        let outcome = trial.wait_for(is_over).await.map(|trial| trial.clone());
+    async fn try_start(
+        self: &Arc<Self>,
+        is_over: impl FnMut(&StartAttempts) -> bool,
+    ) -> Result<()> {
+        let mut start_attempts = self.start_attempts.subscribe();
+        self.begin_start_attempts();
+        let outcome =
+            start_attempts.wait_for(is_over).await.map(|start_attempts| start_attempts.clone());
         match outcome {
-            Ok(Trial::Running { last: Some(error) } | Trial::Degraded(error)) => Err(error),
+            Ok(StartAttempts::Running { last: Some(error) } | StartAttempts::Degraded(error)) => {
+                Err(error)
+            }
             _ => Ok(()),
         }
     }
 
     /// Begins the attempts to start a server, unless they are running or starts are prevented.
-    pub(super) fn begin_trial(self: &Arc<Self>) {
-        let begins = self.trial.send_if_modified(|trial| {
-            let begins = matches!(trial, Trial::NotRunning);
+    pub(super) fn begin_start_attempts(self: &Arc<Self>) {
+        let begins = self.start_attempts.send_if_modified(|start_attempts| {
+            let begins = matches!(start_attempts, StartAttempts::NotRunning);
             if begins {
-                *trial = Trial::Running { last: None };
+                *start_attempts = StartAttempts::Running { last: None };
             }
             begins
         });
         if begins {
             let (stopping, attempts) =
-                (self.stopping.clone(), Self::run_trial(Arc::downgrade(self)));
+                (self.stopping.clone(), Self::run_start_attempts(Arc::downgrade(self)));
             self.attempts.spawn(async move {
                 tokio::select! {
                     biased;
@@ -258,8 +265,9 @@ impl Upstreams {
 
     /// Tries to start a server until that succeeds, with the restart policy of the servers of
     /// sessions.
-    async fn run_trial(shared: Weak<Self>) {
-        let Some(policy) = shared.upgrade().map(|shared| Policy::from(&shared.config)) else {
+    async fn run_start_attempts(shared: Weak<Self>) {
+        let Some(policy) = shared.upgrade().map(|shared| RestartPolicy::from(&shared.config))
+        else {
             return;
         };
         let begun = Instant::now();
@@ -271,22 +279,24 @@ impl Upstreams {
                     let Some(shared) = shared.upgrade() else { return };
                     match shared.start_spare().await {
                         Ok(()) => {
-                            shared.trial.send_replace(Trial::NotRunning);
+                            shared.start_attempts.send_replace(StartAttempts::NotRunning);
                             return;
                         }
                         Err(error) => {
                             tracing::warn!(%error, "the upstream server could not be started");
                             last = error;
-                            Event::Gone
+                            HealthEvent::Gone
                         }
                     }
                 }
                 HealthState::Restarting { at } => {
                     let Some(shared) = shared.upgrade() else { return };
-                    shared.trial.send_replace(Trial::Running { last: Some(last.clone()) });
+                    shared
+                        .start_attempts
+                        .send_replace(StartAttempts::Running { last: Some(last.clone()) });
                     drop(shared);
                     tokio::time::sleep_until(begun + at).await;
-                    Event::Due
+                    HealthEvent::Due
                 }
                 HealthState::Degraded { until } => {
                     let Some(shared) = shared.upgrade() else { return };
@@ -296,10 +306,10 @@ impl Upstreams {
                         "the upstream server failed to start repeatedly; further attempts are paused"
                     );
                     let error = degraded(&shared.config, &last, wait);
-                    shared.trial.send_replace(Trial::Degraded(error));
+                    shared.start_attempts.send_replace(StartAttempts::Degraded(error));
                     drop(shared);
                     tokio::time::sleep_until(begun + until).await;
-                    Event::Due
+                    HealthEvent::Due
                 }
                 // No server runs during the attempts.
                 HealthState::Healthy { .. } | HealthState::Unhealthy => return,
@@ -311,29 +321,29 @@ impl Upstreams {
     /// Starts a server that lists its tools, for a session without a running server or the next new
     /// session.
     async fn start_spare(&self) -> Result<()> {
-        let sleeping = self.sleeping();
-        let id = sleeping.clone().unwrap_or_else(new_id);
+        let unstarted_session = self.unstarted_session();
+        let id = unstarted_session.clone().unwrap_or_else(new_id);
         let running = self.launch(&id).await?;
-        let spare = Spare { id: id.clone(), running };
-        let former = self.spare.lock().replace(spare);
-        if sleeping.is_none() {
-            *self.promised.lock() = Some(id);
+        let spare = SpareServer { id: id.clone(), running };
+        let replaced = self.spare.lock().replace(spare);
+        if unstarted_session.is_none() {
+            *self.spare_id.lock() = Some(id);
         }
-        if let Some(Spare { running, .. }) = former {
+        if let Some(SpareServer { running, .. }) = replaced {
             self.end(&running).await;
         }
         Ok(())
     }
 
     /// Returns a session whose server was not called yet.
-    fn sleeping(&self) -> Option<Arc<str>> {
+    fn unstarted_session(&self) -> Option<Arc<str>> {
         let all = self.all.lock();
-        let mut living = all.iter().filter_map(Weak::upgrade);
-        living.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
+        let mut upstreams = all.iter().filter_map(Weak::upgrade);
+        upstreams.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
     }
 
     /// Takes the spare server of the session `id`, if it still runs.
-    pub(super) async fn take_spare(&self, id: &str) -> Option<Running> {
+    pub(super) async fn take_spare(&self, id: &str) -> Option<RunningServer> {
         let spare = {
             let mut spare = self.spare.lock();
             spare.take_if(|spare| *spare.id == *id)?
@@ -346,7 +356,7 @@ impl Upstreams {
     }
 
     /// Starts a server for the session `id`.
-    pub(super) async fn launch(&self, id: &str) -> Result<Running> {
+    pub(super) async fn launch(&self, id: &str) -> Result<RunningServer> {
         let started = tokio::time::timeout(self.config.start_timeout, self.start(id)).await;
         let started = started.unwrap_or_else(|_| {
             let timeout = self.config.start_timeout;
@@ -360,7 +370,7 @@ impl Upstreams {
         started
     }
 
-    async fn start(&self, id: &str) -> Result<Running> {
+    async fn start(&self, id: &str) -> Result<RunningServer> {
         let folder = self.folder(id);
         make_private(&folder).map_err(|error| {
             let message = format!("the folder `{}` cannot be created: {error}", folder.display());
@@ -384,7 +394,7 @@ impl Upstreams {
             if self.tools.borrow().is_none() {
                 self.take_tools(client.list_tools(self.config.start_timeout).await?);
             }
-            Ok::<_, Failure>(())
+            Ok::<_, RequestFailure>(())
         };
         if let Err(failure) = ready.await {
             process.end(async { true }, Duration::ZERO, self.config.term_timeout).await;
@@ -401,7 +411,7 @@ impl Upstreams {
             port = port_number,
             "an upstream server was started"
         );
-        Ok(Running { process, client, port })
+        Ok(RunningServer { process, client, port })
     }
 
     fn spawn(
@@ -411,7 +421,7 @@ impl Upstreams {
         port: Option<u16>,
     ) -> Result<(Process, Option<process::Pipes>)> {
         let command = self.command.process(&CommandValues { session_id: id, folder, port });
-        process::start(command, id, port.is_none(), &self.guardian).map_err(|error| {
+        process::start(command, id, port.is_none(), &self.watchdog).map_err(|error| {
             unavailable(format!("`{}` cannot be started: {error}", self.command.program()))
                 .suggestion("check that the program of --upstream is on the PATH")
         })
@@ -459,7 +469,7 @@ impl Upstreams {
         let tools = listed.into_iter().filter_map(|listed| {
             let name = listed["name"].as_str()?.to_owned();
             let read_only = listed["annotations"]["readOnlyHint"] == true;
-            Some(Offered { name, read_only, listed })
+            Some(UpstreamTool { name, read_only, listed })
         });
         let tools = Arc::new(tools.collect::<Vec<_>>());
         self.tools.send_if_modified(|known| {
@@ -472,19 +482,19 @@ impl Upstreams {
     }
 
     /// Reads the changed list of tools from a server. Returns false if it did not answer in time.
-    pub(super) async fn list_again(&self, client: &Client) -> bool {
+    pub(super) async fn refresh_tools(&self, client: &Client) -> bool {
         match client.list_tools(self.config.ping_timeout).await {
             Ok(listed) => self.take_tools(listed),
             Err(failure) => {
                 tracing::debug!(%failure, "the upstream server could not list its tools");
-                return !matches!(failure, Failure::TimedOut(_));
+                return !matches!(failure, RequestFailure::TimedOut(_));
             }
         }
         true
     }
 
     /// Ends a server that was never called.
-    pub(super) async fn end(&self, running: &Running) {
+    pub(super) async fn end(&self, running: &RunningServer) {
         running.end(async {}, self.config.close_timeout, self.config.term_timeout).await;
     }
 
@@ -495,23 +505,24 @@ impl Upstreams {
         self.stopping.cancel();
         self.attempts.close();
         self.attempts.wait().await;
-        self.trial.send_replace(Trial::Degraded(unavailable("the server is stopping")));
+        self.start_attempts
+            .send_replace(StartAttempts::Degraded(unavailable("the server is stopping")));
         let spare = self.spare.lock().take();
-        if let Some(Spare { running, .. }) = spare {
+        if let Some(SpareServer { running, .. }) = spare {
             self.end(&running).await;
         }
     }
 
     /// Ends the watchdog, after all servers have ended.
     pub async fn shutdown(&self) {
-        let guardian = self.guardian.clone();
-        let _ = tokio::task::spawn_blocking(move || guardian.close()).await;
+        let watchdog = self.watchdog.clone();
+        let _ = tokio::task::spawn_blocking(move || watchdog.close()).await;
     }
 }
 
 /// Returns whether an attempt has ended.
-fn has_outcome(trial: &Trial) -> bool {
-    !matches!(trial, Trial::Running { last: None })
+fn has_outcome(start_attempts: &StartAttempts) -> bool {
+    !matches!(start_attempts, StartAttempts::Running { last: None })
 }
 
 fn new_id() -> Arc<str> {
@@ -559,19 +570,19 @@ mod tests {
         // It keeps the pipe open while it runs, and never answers.
         let upstreams =
             of("exec 3> alive; echo started >&3; while :; do sleep 60; done", folder.path());
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (started, is_started) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             let mut pipe = std::fs::File::open(pipe).unwrap();
             pipe.read_exact(&mut [0; 8]).unwrap();
             started.send(()).unwrap();
-            let _ = tell.send(pipe.read_to_end(&mut Vec::new()));
+            let _ = sender.send(pipe.read_to_end(&mut Vec::new()));
         });
-        upstreams.begin_trial();
+        upstreams.begin_start_attempts();
         tokio::time::timeout(Duration::from_secs(10), is_started).await.unwrap().unwrap();
         upstreams.end_spare().await;
         // Blocks the only thread of the runtime: tasks that have not finished by now cannot run.
-        let ended = told.recv_timeout(Duration::from_secs(5));
+        let ended = receiver.recv_timeout(Duration::from_secs(5));
         assert!(ended.is_ok(), "the server is still running");
     }
 
@@ -580,7 +591,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let upstreams = of("touch started", folder.path());
         upstreams.end_spare().await;
-        upstreams.begin_trial();
+        upstreams.begin_start_attempts();
         let failed =
             tokio::time::timeout(Duration::from_secs(10), upstreams.tools()).await.unwrap();
         assert!(failed.unwrap_err().message.contains("stopping"));

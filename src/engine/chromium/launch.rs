@@ -38,7 +38,7 @@ pub(super) struct ChromiumProcess {
 
 /// The transport of the connection to a started browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transport {
+enum DevToolsTransport {
     /// File descriptors 3 and 4.
     #[cfg(unix)]
     Pipe,
@@ -48,7 +48,7 @@ enum Transport {
     WebSocket,
 }
 
-impl Transport {
+impl DevToolsTransport {
     #[cfg(windows)]
     fn of_this_platform() -> Self {
         Self::WebSocket
@@ -119,7 +119,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
         reason: format!("cannot create a folder for the browser's profile: {error}"),
         suggestion: None,
     })?;
-    let transport = Transport::of_this_platform();
+    let transport = DevToolsTransport::of_this_platform();
     let mut arguments = arguments(config, headless, found.is_headless_shell, folder.path());
     arguments.insert(0, transport.switch().to_owned());
     let gateway = Egress::of_browser(config).await?;
@@ -144,9 +144,9 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
     let downloads = folder.downloads();
     let (connection, running) = match transport {
         #[cfg(unix)]
-        Transport::Pipe => connect_pipe(command, folder).map_err(not_started)?,
+        DevToolsTransport::Pipe => connect_pipe(command, folder).map_err(not_started)?,
         #[cfg(any(windows, feature = "testing"))]
-        Transport::WebSocket => {
+        DevToolsTransport::WebSocket => {
             let running = process::start(command, folder, || ()).map_err(not_started)?;
             (connect_websocket(&running).await?, running)
         }

@@ -135,7 +135,7 @@ mod tests {
     fn browser(refused: &'static [&'static str]) -> (Bidi, Arc<Mutex<Vec<String>>>) {
         let (connection, reads, writes) = PipeEnds::new().unwrap().into_connection();
         let commands: Arc<Mutex<Vec<String>>> = Arc::default();
-        let told = commands.clone();
+        let sent = commands.clone();
         // The thread ends with the connection.
         thread::spawn(move || {
             let mut answers = File::from(writes);
@@ -147,7 +147,7 @@ mod tests {
                 } else {
                     json!({"type": "success", "id": command["id"], "result": {"intercept": "1", "contexts": []}})
                 };
-                told.lock().push(method);
+                sent.lock().push(method);
                 answers.write_all(format!("{answer}\0").as_bytes()).unwrap();
             }
         });

@@ -13,7 +13,7 @@ use super::ProgressListener;
 
 /// The fetcher has no timeout: a network that drops packets would block it forever.
 const DATA_TIMEOUT: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) async fn install(
     folder: &Path,
@@ -59,7 +59,7 @@ pub(super) async fn install(
 async fn watch(folder: &Path, progress: ProgressListener<'_>) -> String {
     let (mut size, mut moved) = (0, Instant::now());
     while moved.elapsed() < DATA_TIMEOUT {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
         let now = archives(folder)
             .iter()
             .filter_map(|path| std::fs::metadata(path).ok())

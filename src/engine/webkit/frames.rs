@@ -75,7 +75,7 @@ pub(super) const ERROR_PAGE: &str = "about:neterror";
 const LINK_TIMEOUT: Duration = Duration::from_millis(100);
 /// Requests that are older than this are not polled at the short interval: a page may keep a long
 /// poll open forever.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_TIME: Duration = Duration::from_secs(10);
 pub(super) const BLANK: &str = "about:blank";
 
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl FrameEntry {
     /// Returns whether to poll for the end of a request.
     fn awaits_response(&self) -> bool {
         !self.requests.is_empty()
-            && self.last_request.is_some_and(|asked| asked.elapsed() < LONGEST)
+            && self.last_request.is_some_and(|asked| asked.elapsed() < MAX_TIME)
     }
 }
 

@@ -21,7 +21,7 @@ const REASONS: &[(&str, &str)] = &[
 pub(super) const REFUSED: &str = "net::ERR_BLOCKED_BY_CLIENT";
 
 /// Returns the network error that the text of an error page describes, if it has a name.
-pub(super) fn named(told: &str) -> Option<String> {
-    let known = REASONS.iter().find(|(words, _)| told.contains(words));
+pub(super) fn named(message: &str) -> Option<String> {
+    let known = REASONS.iter().find(|(words, _)| message.contains(words));
     known.map(|(_, reason)| (*reason).to_owned())
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::engine::{EngineResult, network::Cookie};
 
 /// A window begins to navigate within this time.
-const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+const NAVIGATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Polling interval while the window starts to navigate.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -68,7 +68,7 @@ impl SessionWindows {
     async fn visit(&self, commands: &mut CommandGuard<'_>, url: &Url) -> EngineResult<()> {
         let probe = self.probe(commands).await?;
         into_engine_result(commands.select_window(&probe).await)?;
-        let deadline = Instant::now() + LEAVES_WITHIN;
+        let deadline = Instant::now() + NAVIGATION_TIMEOUT;
         into_engine_result(commands.send(Command::NavigateTo(url.as_str().into())).await)?;
         while into_engine_result(commands.send(Command::GetCurrentUrl).await)? != url.as_str()
             && Instant::now() < deadline

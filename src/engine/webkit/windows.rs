@@ -28,12 +28,12 @@ use crate::{
 };
 
 /// Polling interval for a page that loads or navigates…
-const LOADING: Duration = Duration::from_millis(10);
+const LOADING_INTERVAL: Duration = Duration::from_millis(10);
 /// …for one that was used recently, so that a caller may wait for it…
-const IN_USE: Duration = Duration::from_millis(100);
+const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
 /// …and for one that was not used for this long.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// A window gets its new size shortly after the request.
 const SIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -135,10 +135,14 @@ impl SessionWindows {
     fn pause(&self) -> Duration {
         let windows = self.windows();
         if !self.is_blocked_by_dialog() && windows.pages.iter().any(|page| page.needs_poll()) {
-            return LOADING;
+            return LOADING_INTERVAL;
         }
         let used = windows.used.as_ref();
-        if used.is_some_and(|(_, at)| at.elapsed() < IDLE_AFTER) { IN_USE } else { IDLE }
+        if used.is_some_and(|(_, at)| at.elapsed() < IDLE_AFTER) {
+            IN_USE_INTERVAL
+        } else {
+            IDLE_INTERVAL
+        }
     }
 
     /// Records that a dialog blocks the page `id`. Returns false if that is already known.

@@ -10,8 +10,8 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{EventLoopTick, Settled},
-        read::{Before, Changes, SnapshotOptions},
+        act::{EventLoopTick, SettledEffects},
+        read::{Changes, SnapshotBefore, SnapshotOptions},
         script::ANSWER,
         state::EventSequence,
     },
@@ -19,7 +19,7 @@ use crate::{
 
 /// The fields that an action has changed.
 #[derive(Debug, Clone, Default)]
-pub struct Entered {
+pub struct ChangedFields {
     /// For each field, whether it is a password field.
     pub passwords: Vec<bool>,
     /// The current value of a password field.
@@ -45,14 +45,14 @@ pub struct ActionOutcome {
     /// The element's description, as in a snapshot.
     pub element: String,
     /// The effects on the page.
-    pub settled: Settled,
+    pub settled: SettledEffects,
     /// The changes of the page's snapshot by the action.
     pub changes: Option<String>,
     /// The changes of the page's snapshot between the client's last result and the action.
     pub earlier_changes: Option<String>,
     /// The snapshot after the action, if the configuration requests it.
     pub snapshot: Option<String>,
-    pub entered: Entered,
+    pub entered: ChangedFields,
     pub other_values: Vec<OtherValue>,
 }
 
@@ -60,7 +60,7 @@ impl ActionOutcome {
     /// Adds which of the entered fields are password fields.
     pub(in crate::page) fn entered(mut self, passwords: Vec<bool>) -> Self {
         let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
-        self.entered = Entered { passwords, secret };
+        self.entered = ChangedFields { passwords, secret };
         self
     }
 }
@@ -79,35 +79,36 @@ impl Page {
         self.outcome(element, frame, mark, before, None).await
     }
 
-    /// Returns the page's text before an action. `None` also if the page does not respond in time.
-    pub(in crate::page) async fn before(&self) -> Option<Before> {
+    /// Returns the page's snapshot before an action. `None` also if the page does not respond in
+    /// time.
+    pub(in crate::page) async fn before(&self) -> Option<SnapshotBefore> {
         self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
-    /// Describes the effects of an action on `element` since `mark`. A first tick of the page may
-    /// be pending.
+    /// Describes the effects of an action on `element` since `mark`. `tick` is a tick of the page
+    /// that is already pending.
     pub(in crate::page) async fn outcome(
         &self,
         element: String,
         frame: &FrameId,
         mark: EventSequence,
-        before: Option<Before>,
-        turning: Option<EventLoopTick<'_>>,
+        before: Option<SnapshotBefore>,
+        tick: Option<EventLoopTick<'_>>,
     ) -> Result<ActionOutcome> {
-        let mut settled = self.settle(mark, frame, before.as_ref(), turning).await?;
-        let seen = settled.seen.take();
+        let mut settled = self.settle(mark, frame, before.as_ref(), tick).await?;
+        let snapshot = settled.snapshot.take();
         let mut done = ActionOutcome { element, settled, ..ActionOutcome::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
             return Ok(done);
         }
         // The action is done. A snapshot that times out must not make it fail.
-        let look = async {
+        let describe = async {
             match self.config.after_action {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
                 AfterAction::Changes => {
                     let requested = done.settled.requested;
-                    let changes = self.rendered_changes(before, seen, requested);
+                    let changes = self.rendered_changes(before, snapshot, requested);
                     (done.changes, done.earlier_changes) = Box::pin(changes).await;
                 }
                 AfterAction::Snapshot => {
@@ -115,23 +116,23 @@ impl Page {
                 }
             }
         };
-        let _ = self.within(self.config.timeout_settle, look).await;
-        self.snapshot_cache.forget_heard();
+        let _ = self.within(self.config.timeout_settle, describe).await;
+        self.snapshot_cache.clear_reported();
         Ok(done)
     }
 
-    /// Returns the changes by the action, and those before it. If the action `requested` something,
-    /// waits until the page has rendered it.
+    /// Returns the changes by the action, and those before it. If the page has made requests,
+    /// waits until it has rendered their responses.
     async fn rendered_changes(
         &self,
-        before: Option<Before>,
-        seen: Option<Value>,
+        before: Option<SnapshotBefore>,
+        snapshot: Option<Value>,
         requested: bool,
     ) -> (Option<String>, Option<String>) {
-        let again = if requested { before.clone() } else { None };
-        let Changes { earlier, mut made } = self.changes_since(before, seen).await;
-        if let Some(before) = again
-            && self.renders_later(before.read_at, made.is_some()).await
+        let retry_from = if requested { before.clone() } else { None };
+        let Changes { earlier, mut made } = self.changes_since(before, snapshot).await;
+        if let Some(before) = retry_from
+            && self.renders_later(before.taken_at, made.is_some()).await
         {
             made = self.changes_since(Some(before), None).await.made;
         }

@@ -6,7 +6,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{Settled, WaitUntil},
+        act::{SettledEffects, WaitUntil},
         script::ANSWER,
         state::EventSequence,
     },
@@ -23,7 +23,11 @@ const LEAVING: &str = "beforeunload";
 
 impl Page {
     /// Answers the open dialog, and waits for the effects.
-    pub async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> Result<Settled> {
+    pub async fn handle_dialog(
+        &self,
+        accept: bool,
+        prompt_text: Option<&str>,
+    ) -> Result<SettledEffects> {
         let Some(dialog) = self.dialog() else {
             return Err(TroupeError::new(
                 ErrorCode::InvalidParameters,

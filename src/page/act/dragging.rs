@@ -24,9 +24,9 @@ const DRAG_STEPS: u32 = 8;
 /// Number of pointer moves to each point of a path.
 const STEPS_TO_POINT: u32 = 4;
 /// How often the pointer follows a target that moves away.
-const MOST_FOLLOWED: usize = 4;
+const MAX_FOLLOWED: usize = 4;
 /// Number of animation frames in which the pointer rests before a drop.
-const RESTING_FRAMES: usize = 4;
+const STABLE_FRAMES: usize = 4;
 /// Waits for an animation frame, or for 50 ms if the page is not painted.
 const FRAME: &str = "new Promise(resolve => { requestAnimationFrame(() => resolve(null)); setTimeout(() => resolve(null), 50); })";
 
@@ -65,9 +65,9 @@ impl Page {
                 // pressed.
                 let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
                 self.watch_drag(&from).await?;
-                self.alive(self.engine.intercept_drags(true)).await?;
+                self.guarded(self.engine.intercept_drags(true)).await?;
                 dropped = self.drag_from(&from, target, timeout, mark).await?;
-                self.alive(self.engine.intercept_drags(false)).await?;
+                self.guarded(self.engine.intercept_drags(false)).await?;
                 ScopeGuard::into_inner(give_up);
                 Ok(())
             })
@@ -116,7 +116,7 @@ impl Page {
             }
             let (x, y) = points.last().copied().unwrap_or((from.x, from.y));
             // Without a rest, pages that measure the speed, such as maps, keep moving.
-            for _ in 0..RESTING_FRAMES {
+            for _ in 0..STABLE_FRAMES {
                 let hold = [MouseEvent::Move { x, y, modifiers: 0 }];
                 self.input(mark, self.dispatch_mouse(&hold)).await?;
                 self.frame_shown().await?;
@@ -141,9 +141,11 @@ impl Page {
         self.input(mark, self.dispatch_mouse(&release)).await
     }
 
-    /// Makes the frame of `spot` record whether a native drag begins.
-    async fn watch_drag(&self, spot: &ActionPoint) -> Result<()> {
-        self.alive(self.engine.evaluate(&spot.frame, World::Isolated, WATCH_DRAG)).await.map(drop)
+    /// Makes the frame of `action_point` record whether a native drag begins.
+    async fn watch_drag(&self, action_point: &ActionPoint) -> Result<()> {
+        self.guarded(self.engine.evaluate(&action_point.frame, World::Isolated, WATCH_DRAG))
+            .await
+            .map(drop)
     }
 
     /// Returns the point of the drop.
@@ -158,17 +160,17 @@ impl Page {
         self.press_at((x, y), mark).await?;
         // The first moves start the drag. Some pages show their drop targets only then.
         for step in 1..=2 {
-            let nudge = f64::from(step) * 4.0;
-            let event = [MouseEvent::Move { x: x + nudge, y: y + nudge, modifiers: 0 }];
+            let offset = f64::from(step) * 4.0;
+            let event = [MouseEvent::Move { x: x + offset, y: y + offset, modifiers: 0 }];
             self.input(mark, self.dispatch_mouse(&event)).await?;
         }
         let native =
-            self.alive(self.engine.evaluate(&from.frame, World::Isolated, HAS_DRAG)).await?;
+            self.guarded(self.engine.evaluate(&from.frame, World::Isolated, HAS_DRAG)).await?;
         let native = native == Value::Bool(true);
         let mut at = (x, y);
         // The page may move the target during the drag, for example to make room in a list. The
         // pointer follows it.
-        for round in 0..MOST_FOLLOWED {
+        for round in 0..MAX_FOLLOWED {
             let to = self
                 .await_pointer_target(target, json!({"action": "drop", "force": true}), timeout)
                 .await?;
@@ -177,17 +179,17 @@ impl Page {
                 break;
             }
             for step in 1..=DRAG_STEPS {
-                let place = between((x, y), (to.x, to.y), f64::from(step) / f64::from(DRAG_STEPS));
+                let point = between((x, y), (to.x, to.y), f64::from(step) / f64::from(DRAG_STEPS));
                 // Later rounds only move along the last part.
                 if round == 0 || step == DRAG_STEPS {
-                    self.drag_to(place, native, round == 0 && step == 1, mark).await?;
+                    self.drag_to(point, native, round == 0 && step == 1, mark).await?;
                 }
             }
             at = (to.x, to.y);
             // Small moves, as those of a user who holds the pointer still.
-            for frame in 0..RESTING_FRAMES {
-                let sway = if frame % 2 == 0 { 2.0 } else { 0.0 };
-                self.drag_to((at.0 + sway, at.1 + sway), native, false, mark).await?;
+            for frame in 0..STABLE_FRAMES {
+                let shift = if frame % 2 == 0 { 2.0 } else { 0.0 };
+                self.drag_to((at.0 + shift, at.1 + shift), native, false, mark).await?;
             }
         }
         if native {
@@ -227,6 +229,8 @@ impl Page {
     }
 
     async fn frame_shown(&self) -> Result<()> {
-        self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME)).await.map(drop)
+        self.guarded(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME))
+            .await
+            .map(drop)
     }
 }

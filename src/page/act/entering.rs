@@ -10,7 +10,7 @@ use crate::{
     page::{
         Page,
         act::{
-            ActionOutcome, ClickOptions, OtherValue, PointerTarget, Settled,
+            ActionOutcome, ClickOptions, OtherValue, PointerTarget, SettledEffects,
             file_chooser::{check_count, one_file_only},
             keyboard,
         },
@@ -39,14 +39,15 @@ pub struct TypeOptions {
 struct EnteredField {
     frame: FrameId,
     /// The field as an argument of the injected script.
-    asked: Value,
+    argument: Value,
 }
 
 impl EnteredField {
     /// Creates it. `typed` text was inserted at the caret; other text is the whole value.
-    fn of(index: usize, spot: &ActionPoint, text: &str, typed: bool) -> Self {
-        let asked = json!({"index": index, "ref": spot.reference, "text": text, "typed": typed});
-        Self { frame: spot.frame.clone(), asked }
+    fn of(index: usize, action_point: &ActionPoint, text: &str, typed: bool) -> Self {
+        let argument =
+            json!({"index": index, "ref": action_point.reference, "text": text, "typed": typed});
+        Self { frame: action_point.frame.clone(), argument }
     }
 }
 
@@ -59,35 +60,37 @@ impl Page {
         text: &str,
         options: &TypeOptions,
     ) -> Result<ActionOutcome> {
-        let spot = self.await_focused(target, "type", options.clear, options.timeout).await?;
-        let mut groups = if spot.is_editor { Vec::new() } else { keyboard::strokes(text) };
+        let action_point =
+            self.await_focused(target, "type", options.clear, options.timeout).await?;
+        let mut groups = if action_point.is_editor { Vec::new() } else { keyboard::strokes(text) };
         if options.clear && text.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
         }
         if options.submit {
             groups.extend(keyboard::named("Enter").map(Vec::from));
         }
-        let passwords = vec![spot.is_password()];
-        let field = EnteredField::of(0, &spot, text, !options.clear);
-        let typing = self.act(spot.description.clone(), &spot.frame, async |mark| {
-            if spot.is_editor {
-                self.insert_into_editor(&spot, text, options.clear, mark).await?;
-            }
-            if options.delay.is_zero() {
-                for keys in groups.chunks(KEYS_AT_ONCE) {
-                    let keys: Vec<KeyEvent> = keys.concat();
-                    self.input(mark, self.engine.keyboard(&keys)).await?;
+        let passwords = vec![action_point.is_password()];
+        let field = EnteredField::of(0, &action_point, text, !options.clear);
+        let typing =
+            self.act(action_point.description.clone(), &action_point.frame, async |mark| {
+                if action_point.is_editor {
+                    self.insert_into_editor(&action_point, text, options.clear, mark).await?;
                 }
-            } else {
-                for (index, keys) in groups.iter().enumerate() {
-                    if index > 0 {
-                        tokio::time::sleep(options.delay).await;
+                if options.delay.is_zero() {
+                    for keys in groups.chunks(KEYS_AT_ONCE) {
+                        let keys: Vec<KeyEvent> = keys.concat();
+                        self.input(mark, self.engine.keyboard(&keys)).await?;
                     }
-                    self.input(mark, self.engine.keyboard(keys)).await?;
+                } else {
+                    for (index, keys) in groups.iter().enumerate() {
+                        if index > 0 {
+                            tokio::time::sleep(options.delay).await;
+                        }
+                        self.input(mark, self.engine.keyboard(keys)).await?;
+                    }
                 }
-            }
-            Ok(())
-        });
+                Ok(())
+            });
         let mut done = typing.await?;
         // Enter may have cleared the field.
         if !options.submit {
@@ -96,11 +99,11 @@ impl Page {
         Ok(done.entered(passwords))
     }
 
-    /// Pastes `text` into the code editor that receives key events at `spot`. An editor indents
-    /// typed lines and closes brackets, so the text is not typed.
+    /// Pastes `text` into the code editor that receives key events at `action_point`. The text is
+    /// not typed, because an editor indents typed lines and closes brackets.
     async fn insert_into_editor(
         &self,
-        spot: &ActionPoint,
+        action_point: &ActionPoint,
         text: &str,
         replace: bool,
         mark: EventSequence,
@@ -111,8 +114,8 @@ impl Page {
         if text.is_empty() {
             return Ok(());
         }
-        let insert = json!({"ref": spot.reference, "text": text});
-        if self.inject_in(&spot.frame, "insertInto", insert).await?["taken"] == true {
+        let insert = json!({"ref": action_point.reference, "text": text});
+        if self.inject_in(&action_point.frame, "insertInto", insert).await?["isHandled"] == true {
             return Ok(());
         }
         let insert = [KeyEvent::Insert { text: text.to_owned() }];
@@ -128,14 +131,14 @@ impl Page {
         replace: bool,
         timeout: Duration,
     ) -> Result<ActionPoint> {
-        let wanted = json!({"action": action, "focus": {"replace": replace}});
-        let spot = self.await_actionable_with(target, wanted, timeout).await?;
-        if spot.focused {
-            return Ok(spot);
+        let arguments = json!({"action": action, "focus": {"replace": replace}});
+        let action_point = self.await_actionable_with(target, arguments, timeout).await?;
+        if action_point.focused {
+            return Ok(action_point);
         }
         let (code, what) = match action {
-            "type" => (ErrorCode::ElementNotEditable, &spot.description),
-            _ => (ErrorCode::ElementNotClickable, &spot.description),
+            "type" => (ErrorCode::ElementNotEditable, &action_point.description),
+            _ => (ErrorCode::ElementNotClickable, &action_point.description),
         };
         Err(TroupeError::new(code, format!("{what} cannot be focused"))
             .detail("reason", "not focusable")
@@ -152,30 +155,36 @@ impl Page {
         with_key: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        let spot = self.await_actionable(target, "fill", false, timeout).await?;
-        if spot.is_editor {
-            return self.fill_editor(&spot, value, timeout).await;
+        let action_point = self.await_actionable(target, "fill", false, timeout).await?;
+        if action_point.is_editor {
+            return self.fill_editor(&action_point, value, timeout).await;
         }
-        let filling = async |_mark| self.fill_spot(&spot, value, with_key).await;
-        let mut done = self.act(spot.description.clone(), &spot.frame, filling).await?;
-        self.compare_entered(&mut done, &[EnteredField::of(0, &spot, value, false)]).await;
-        Ok(done.entered(vec![spot.is_password()]))
+        let filling = async |_mark| self.fill_action_point(&action_point, value, with_key).await;
+        let mut done =
+            self.act(action_point.description.clone(), &action_point.frame, filling).await?;
+        self.compare_entered(&mut done, &[EnteredField::of(0, &action_point, value, false)]).await;
+        Ok(done.entered(vec![action_point.is_password()]))
     }
 
-    /// Replaces the text of the code editor that receives key events at `spot`.
+    /// Replaces the text of the code editor that receives key events at `action_point`.
     async fn fill_editor(
         &self,
-        spot: &ActionPoint,
+        action_point: &ActionPoint,
         value: &str,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
         let options = TypeOptions { delay: Duration::ZERO, clear: true, submit: false, timeout };
-        Box::pin(self.type_text(&spot.reference, value, &options)).await
+        Box::pin(self.type_text(&action_point.reference, value, &options)).await
     }
 
-    async fn fill_spot(&self, spot: &ActionPoint, value: &str, with_key: bool) -> Result<()> {
-        let arguments = json!({"ref": spot.reference, "value": value, "withKey": with_key});
-        let filled = self.inject_in(&spot.frame, "fill", arguments).await?;
+    async fn fill_action_point(
+        &self,
+        action_point: &ActionPoint,
+        value: &str,
+        with_key: bool,
+    ) -> Result<()> {
+        let arguments = json!({"ref": action_point.reference, "value": value, "withKey": with_key});
+        let filled = self.inject_in(&action_point.frame, "fill", arguments).await?;
         let is_left =
             value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
         if is_left {
@@ -219,7 +228,7 @@ impl Page {
     /// Records the fields whose value differs from the entered text: truncated by `maxlength`, or
     /// changed by the page.
     async fn compare_entered(&self, done: &mut ActionOutcome, fields: &[EnteredField]) {
-        let Settled { navigated, closed, ref dialog, .. } = done.settled;
+        let SettledEffects { navigated, closed, ref dialog, .. } = done.settled;
         if navigated || closed || dialog.is_some() {
             return;
         }
@@ -227,10 +236,10 @@ impl Page {
         for frame in frames {
             let of_frame = fields.iter().filter(|field| field.frame == *frame);
             let arguments =
-                json!({"fields": of_frame.map(|field| &field.asked).collect::<Vec<_>>()});
-            let asked = self.inject_in(frame, "entered", arguments);
+                json!({"fields": of_frame.map(|field| &field.argument).collect::<Vec<_>>()});
+            let argument = self.inject_in(frame, "differentFields", arguments);
             // The action is done. It must not fail because a frame was removed or does not respond.
-            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, asked).await {
+            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, argument).await {
                 let different = serde_json::from_value(answer["different"].take());
                 done.other_values.extend(different.unwrap_or_else(|_| Vec::<OtherValue>::new()));
             }
@@ -246,29 +255,30 @@ impl Page {
         value: &Value,
         timeout: Duration,
     ) -> Result<(bool, Option<EnteredField>)> {
-        let spot = self.await_actionable(target, "check", false, timeout).await?;
+        let action_point = self.await_actionable(target, "check", false, timeout).await?;
         let text = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let password = spot.is_password();
-        match (spot.tag.as_str(), spot.kind.as_str()) {
+        let password = action_point.is_password();
+        match (action_point.tag.as_str(), action_point.kind.as_str()) {
             ("select", _) => {
-                let values = json!({"ref": spot.reference, "values": [text]});
-                self.inject_in(&spot.frame, "select", values).await?;
+                let values = json!({"ref": action_point.reference, "values": [text]});
+                self.inject_in(&action_point.frame, "select", values).await?;
             }
             ("input", "checkbox" | "radio") => {
                 let on = matches!(text.as_str(), "true" | "on" | "yes" | "1" | "checked");
-                self.set_checked_spot(spot, on, timeout).await?;
+                self.set_checked_at_point(action_point, on, timeout).await?;
             }
             _ => {
-                let spot = self.await_actionable(&spot.reference, "fill", false, timeout).await?;
-                if spot.is_editor {
-                    self.fill_editor(&spot, &text, timeout).await?;
+                let action_point =
+                    self.await_actionable(&action_point.reference, "fill", false, timeout).await?;
+                if action_point.is_editor {
+                    self.fill_editor(&action_point, &text, timeout).await?;
                 } else {
-                    self.fill_spot(&spot, &text, true).await?;
+                    self.fill_action_point(&action_point, &text, true).await?;
                 }
-                return Ok((password, Some(EnteredField::of(index, &spot, &text, false))));
+                return Ok((password, Some(EnteredField::of(index, &action_point, &text, false))));
             }
         }
         Ok((password, None))
@@ -283,10 +293,11 @@ impl Page {
         focus: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        let spot = self.await_actionable(target, "select", false, timeout).await?;
-        self.act(spot.description, &spot.frame, async |_mark| {
-            let arguments = json!({"ref": spot.reference, "values": values, "focus": focus});
-            self.inject_in(&spot.frame, "select", arguments).await.map(drop)
+        let action_point = self.await_actionable(target, "select", false, timeout).await?;
+        self.act(action_point.description, &action_point.frame, async |_mark| {
+            let arguments =
+                json!({"ref": action_point.reference, "values": values, "focus": focus});
+            self.inject_in(&action_point.frame, "select", arguments).await.map(drop)
         })
         .await
     }
@@ -298,18 +309,21 @@ impl Page {
         on: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        let spot = self.await_actionable(target, "check", false, timeout).await?;
-        self.set_checked_spot(spot, on, timeout).await
+        let action_point = self.await_actionable(target, "check", false, timeout).await?;
+        self.set_checked_at_point(action_point, on, timeout).await
     }
 
-    async fn set_checked_spot(
+    async fn set_checked_at_point(
         &self,
-        spot: ActionPoint,
+        action_point: ActionPoint,
         on: bool,
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        let (frame, reference, element) =
-            (spot.frame.clone(), spot.reference.clone(), spot.description.clone());
+        let (frame, reference, element) = (
+            action_point.frame.clone(),
+            action_point.reference.clone(),
+            action_point.description.clone(),
+        );
         let state =
             self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
         if state["checked"] == on {
@@ -329,7 +343,7 @@ impl Page {
             timeout,
             modifiers: 0,
         };
-        let done = self.click_spot(spot, &options).await?;
+        let done = self.click_action_point(action_point, &options).await?;
         if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
             let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
             if state.is_ok_and(|state| state["checked"] != on) {
@@ -359,8 +373,8 @@ impl Page {
         let (element, frame) = match target {
             None => (format!("`{key}`"), self.main_frame().clone()),
             Some(target) => {
-                let spot = self.await_focused(target, "focus", false, timeout).await?;
-                (format!("`{key}` in {}", spot.description), spot.frame)
+                let action_point = self.await_focused(target, "focus", false, timeout).await?;
+                (format!("`{key}` in {}", action_point.description), action_point.frame)
             }
         };
         let done = self.act(element, &frame, pressing).await?;
@@ -376,14 +390,16 @@ impl Page {
         files: &[PathBuf],
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        let spot = self.await_actionable(target, "upload", false, timeout).await?;
-        let element = spot.description.clone();
-        if spot.tag == "input" && spot.kind == "file" {
+        let action_point = self.await_actionable(target, "upload", false, timeout).await?;
+        let element = action_point.description.clone();
+        if action_point.tag == "input" && action_point.kind == "file" {
             return self
-                .act(element, &spot.frame, async |_mark| {
+                .act(element, &action_point.frame, async |_mark| {
                     if files.len() != 1 {
-                        let arguments = json!({"ref": spot.reference, "empty": files.is_empty()});
-                        let input = self.inject_in(&spot.frame, "fileInput", arguments).await?;
+                        let arguments =
+                            json!({"ref": action_point.reference, "empty": files.is_empty()});
+                        let input =
+                            self.inject_in(&action_point.frame, "fileInput", arguments).await?;
                         if files.is_empty() {
                             return Ok(());
                         }
@@ -391,7 +407,12 @@ impl Page {
                             return Err(one_file_only());
                         }
                     }
-                    self.alive(self.engine.set_files(&spot.frame, &spot.reference, files)).await
+                    self.guarded(self.engine.set_files(
+                        &action_point.frame,
+                        &action_point.reference,
+                        files,
+                    ))
+                    .await
                 })
                 .await;
         }
@@ -402,7 +423,7 @@ impl Page {
             timeout,
             modifiers: 0,
         };
-        let done = self.click(&PointerTarget::element(&spot.reference), &options).await?;
+        let done = self.click(&PointerTarget::element(&action_point.reference), &options).await?;
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(
                 ErrorCode::ElementNotEditable,
@@ -417,7 +438,7 @@ impl Page {
             // If no file is selected, the chooser is closed.
             return Ok(done);
         }
-        let choosing = async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await;
+        let choosing = async |_mark| self.guarded(self.engine.choose_files(&chooser, files)).await;
         self.act(element, &chooser.frame, choosing).await
     }
 }

@@ -20,15 +20,15 @@ impl Page {
     /// in the page's own world. Awaits its promise, and returns a copy of the value. Fails with the
     /// message of an exception.
     pub async fn evaluate_on(&self, target: &str, function: &str) -> Result<Value> {
-        let place = self.locate(target).await?;
-        let arguments = json!({"target": place.target, "strict": true});
-        let found = self.inject_in(&place.frame, "resolve", arguments).await?;
+        let resolved = self.locate(target).await?;
+        let arguments = json!({"target": resolved.target, "strict": true});
+        let found = self.inject_in(&resolved.frame, "resolve", arguments).await?;
         let reference = found["ref"].as_str().ok_or_else(|| {
             TroupeError::new(ErrorCode::ElementNotFound, format!("no element matches `{target}`"))
                 .detail("selector", target)
         })?;
         let function = wrapped(function);
-        let call = self.engine.call_on_element(&place.frame, reference, &function);
+        let call = self.engine.call_on_element(&resolved.frame, reference, &function);
         self.await_script(call, 1).await
     }
 }

@@ -25,7 +25,7 @@ impl Page {
         if files.is_empty() {
             return Ok(ActionOutcome { element, ..ActionOutcome::default() });
         }
-        let choosing = async |_mark| self.alive(self.engine.choose_files(&chooser, files)).await;
+        let choosing = async |_mark| self.guarded(self.engine.choose_files(&chooser, files)).await;
         self.act(element, &chooser.frame, choosing).await
     }
 

@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_key_combination_holds_its_modifiers_while_its_key_is_pressed() {
-        let told: Vec<String> = chord("Control+Shift+a", 0)
+        let events: Vec<String> = chord("Control+Shift+a", 0)
             .unwrap()
             .into_iter()
             .map(|event| match event {
@@ -301,7 +301,7 @@ mod tests {
                 KeyEvent::Insert { text } => text,
             })
             .collect();
-        insta::assert_debug_snapshot!(told, @r#"
+        insta::assert_debug_snapshot!(events, @r#"
         [
             "Control down 2 None",
             "Shift down 10 None",

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The time without requests after which the network is idle (`networkidle`).
-const IDLE: Duration = Duration::from_millis(500);
+const IDLE_TIME: Duration = Duration::from_millis(500);
 
 /// A navigation without a document becomes a download within this time, if at all.
 pub(in crate::page) const DOWNLOAD: Duration = Duration::from_millis(300);
@@ -68,11 +68,11 @@ impl Page {
                 return Some(Ok(LoadOutcome::Dialog(dialog.into())));
             }
             let frame = facts.main_frame();
-            let there = match until {
+            let is_reached = match until {
                 WaitUntil::DomContentLoaded => frame.dom_content_loaded,
                 WaitUntil::Load | WaitUntil::NetworkIdle => frame.loaded,
             };
-            (frame.committed > mark && there).then_some(Ok(LoadOutcome::Loaded))
+            (frame.committed > mark && is_reached).then_some(Ok(LoadOutcome::Loaded))
         });
         let reached = tokio::select! {
             biased;
@@ -81,7 +81,7 @@ impl Page {
         };
         if until == WaitUntil::NetworkIdle && matches!(reached, LoadOutcome::Loaded) {
             tokio::select! {
-                () = self.state.network_idle(IDLE) => {}
+                () = self.state.network_idle(IDLE_TIME) => {}
                 dialog = self.state.until(|facts| facts.dialog_since(mark)) => {
                     return Ok(LoadOutcome::Dialog(dialog.into()));
                 }

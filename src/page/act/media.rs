@@ -37,7 +37,7 @@ impl Page {
     /// Changes the emulated media of the page's present and future documents.
     pub async fn emulate_media(&self, media: &MediaEmulation) -> Result<()> {
         let emulated = media.applied_to(&self.media.lock());
-        self.alive(self.engine.emulate_media(&emulated)).await?;
+        self.guarded(self.engine.emulate_media(&emulated)).await?;
         *self.media.lock() = emulated;
         Ok(())
     }

@@ -16,14 +16,14 @@ mod pointer;
 mod scrolling;
 mod settle;
 
-pub use action::{ActionOutcome, Entered, OtherValue};
+pub use action::{ActionOutcome, ChangedFields, OtherValue};
 pub use entering::TypeOptions;
 pub use loading::WaitUntil;
 pub use media::MediaEmulation;
 pub use navigation::{Navigation, normalize_url};
 pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use scrolling::ScrollOptions;
-pub use settle::Settled;
+pub use settle::SettledEffects;
 
 pub(super) use loading::{DOWNLOAD, LoadOutcome};
 pub(super) use mouse::PointerState;

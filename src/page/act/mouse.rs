@@ -77,11 +77,11 @@ impl Page {
         if button == MouseButton::Left {
             // A detached frame has no drags.
             let frames = self.frame_ids();
-            let watch = frames
-                .iter()
-                .map(|frame| self.alive(self.engine.evaluate(frame, World::Isolated, WATCH_DRAG)));
+            let watch = frames.iter().map(|frame| {
+                self.guarded(self.engine.evaluate(frame, World::Isolated, WATCH_DRAG))
+            });
             join_all(watch).await;
-            self.alive(self.engine.intercept_drags(true)).await?;
+            self.guarded(self.engine.intercept_drags(true)).await?;
             self.pointer.lock().press = RawPress::Down;
         }
         let Point { x, y } = self.pointer.lock().at;
@@ -105,7 +105,7 @@ impl Page {
         let released = self.input(mark, self.dispatch_mouse(&release)).await;
         if press != RawPress::None {
             // Fails if the release has opened a dialog or closed the page.
-            drop(self.alive(self.engine.intercept_drags(false)).await);
+            drop(self.guarded(self.engine.intercept_drags(false)).await);
         }
         dropped.and(released)
     }
@@ -141,9 +141,10 @@ impl Page {
             let options = ClickOptions { button, clicks, force: false, timeout, modifiers: 0 };
             return self.click(&target, &options).await;
         }
-        let spot = self.await_pointer_target(&target, json!({"action": "click"}), timeout).await?;
-        let (x, y) = (spot.x, spot.y);
-        self.act(spot.description, &spot.frame, async |mark| {
+        let action_point =
+            self.await_pointer_target(&target, json!({"action": "click"}), timeout).await?;
+        let (x, y) = (action_point.x, action_point.y);
+        self.act(action_point.description, &action_point.frame, async |mark| {
             // If the call is canceled, the button is released.
             let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(x, y));
             let moves = [MouseEvent::Move { x, y, modifiers: 0 }];
@@ -170,7 +171,7 @@ impl Page {
         let frames = self.frame_ids();
         let reads = frames
             .iter()
-            .map(|frame| self.alive(self.engine.evaluate(frame, World::Isolated, HAS_DRAG)));
+            .map(|frame| self.guarded(self.engine.evaluate(frame, World::Isolated, HAS_DRAG)));
         join_all(reads).await.into_iter().any(|has| matches!(has, Ok(Value::Bool(true))))
     }
 }
@@ -206,7 +207,7 @@ mod tests {
                 visited: Arc::default(),
                 console: Arc::default(),
                 network_policy: None,
-                news: Default::default(),
+                change_counter: Default::default(),
                 events: Default::default(),
             };
             self.0.get_or_init(|| Arc::new(Page::new(1, 0, page, &shared))).observer()

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Timeout for an event loop tick, after which the page counts as unresponsive.
-const TURN: Duration = Duration::from_secs(2);
+const TICK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The URL schemes that browsers open. The policy blocks some of them.
 const SCHEMES: &[&str] = &[
@@ -92,11 +92,12 @@ impl Page {
         timeout: Duration,
     ) -> Result<Navigation> {
         if let Some(network_policy) = &self.network_policy {
-            network_policy.ask(url, || self.engine.intercept_requests()).await;
+            network_policy.allow_client_navigation(url, || self.engine.intercept_requests()).await;
         }
-        let going =
-            async |mark| self.go(url, until, mark, self.engine.navigate(url.as_str())).await;
-        self.arrive_by(url.as_str(), going, timeout).await.map_err(|error| match error.code {
+        let navigate = async |mark| {
+            self.start_and_load(url, until, mark, self.engine.navigate(url.as_str())).await
+        };
+        self.navigate_by(url.as_str(), navigate, timeout).await.map_err(|error| match error.code {
             // A navigation restores a crashed page, so another attempt may succeed.
             ErrorCode::BrowserCrashed => error.retryable(true),
             _ => error,
@@ -106,19 +107,21 @@ impl Page {
     /// Navigates to `url` for internal purposes, without an entry in the page's history. Takes no
     /// snapshot, so that elements keep their refs.
     pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<()> {
-        let going = async |mark| self.go(url, until, mark, self.engine.replace(url.as_str())).await;
-        self.reach_by(url.as_str(), going, timeout).await.map(drop)
+        let navigate = async |mark| {
+            self.start_and_load(url, until, mark, self.engine.replace(url.as_str())).await
+        };
+        self.load_by(url.as_str(), navigate, timeout).await.map(drop)
     }
 
     /// Waits until a new page has committed a document, or has started a download instead.
     pub async fn first_document(&self) {
         let start = EventSequence::default();
-        let there = self.state.until(|facts| {
+        let first_result = self.state.until(|facts| {
             let committed = facts.committed_since(start);
             let over = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
             (committed || over).then_some(committed)
         });
-        if self.within(self.config.timeout_settle, there).await == Some(false) {
+        if self.within(self.config.timeout_settle, first_result).await == Some(false) {
             let download = self.state.until(|facts| facts.download_since(start));
             let _ = self.within(DOWNLOAD, download).await;
         }
@@ -126,35 +129,35 @@ impl Page {
 
     /// Reloads the document.
     pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
-        let going = async |mark: EventSequence| {
+        let navigate = async |mark: EventSequence| {
             self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
             let reached = self.loaded_since(WaitUntil::Load, mark).await?;
             self.check_document().map(|()| reached)
         };
-        self.arrive_by(&self.url(), going, timeout).await
+        self.navigate_by(&self.url(), navigate, timeout).await
     }
 
     /// Moves by the given number of entries in the history.
-    pub async fn travel(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
-        let going = async |mark: EventSequence| {
+    pub async fn traverse_history(&self, entries: i64, timeout: Duration) -> Result<Navigation> {
+        let navigate = async |mark: EventSequence| {
             if !self.engine.traverse_history(entries).await.map_err(|error| self.error(error))? {
-                let way = if entries < 0 { "back" } else { "forward" };
+                let direction = if entries < 0 { "back" } else { "forward" };
                 return Err(TroupeError::new(
                     ErrorCode::NavigationFailed,
-                    format!("there is no history entry to go {way} to from `{}`", self.url()),
+                    format!("there is no history entry to go {direction} to from `{}`", self.url()),
                 )
                 .detail("reason", "no history entry")
                 .suggestion("open a page with `navigate` {url}"));
             }
             let reached = tokio::select! {
                 reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
-                () = self.state.until(|facts| (facts.main_frame().moved_within > mark).then_some(())) => {
+                () = self.state.until(|facts| (facts.main_frame().url_changed > mark).then_some(())) => {
                     LoadOutcome::Loaded
                 }
             };
             self.check_document().map(|()| reached)
         };
-        self.arrive_by(&self.url(), going, timeout).await
+        self.navigate_by(&self.url(), navigate, timeout).await
     }
 
     /// Fails if the browser shows an error page because a document failed to load.
@@ -170,33 +173,33 @@ impl Page {
     pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
         let waiting = self.loaded_since(until, EventSequence::default());
         match tokio::time::timeout(timeout, waiting).await {
-            Ok(reached) => self.arrival_of(reached?).await,
+            Ok(reached) => self.navigation_result(reached?).await,
             Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
         }
     }
 
-    /// Awaits the navigation `going`, and returns its result.
-    async fn arrive_by(
+    /// Awaits the navigation `navigate`, and returns its result.
+    async fn navigate_by(
         &self,
         to: &str,
-        going: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
+        navigate: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
         timeout: Duration,
     ) -> Result<Navigation> {
-        let reached = self.reach_by(to, going, timeout).await?;
-        self.arrival_of(reached).await
+        let reached = self.load_by(to, navigate, timeout).await?;
+        self.navigation_result(reached).await
     }
 
-    /// Awaits the navigation `going` and its document. Stops loading at the timeout or when the
+    /// Awaits the navigation `navigate` and its document. Stops loading at the timeout or when the
     /// caller is dropped, because a loading page does not respond to other calls.
-    async fn reach_by(
+    async fn load_by(
         &self,
         to: &str,
-        going: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
+        navigate: impl AsyncFnOnce(EventSequence) -> Result<LoadOutcome>,
         timeout: Duration,
     ) -> Result<LoadOutcome> {
         let mark = self.state.mark();
         let stop = scopeguard::guard((), |()| self.engine.stop_loading());
-        let reached = tokio::time::timeout(timeout, going(mark)).await;
+        let reached = tokio::time::timeout(timeout, navigate(mark)).await;
         if reached.is_ok() {
             ScopeGuard::into_inner(stop);
         }
@@ -212,7 +215,7 @@ impl Page {
         }
     }
 
-    async fn arrival_of(&self, reached: LoadOutcome) -> Result<Navigation> {
+    async fn navigation_result(&self, reached: LoadOutcome) -> Result<Navigation> {
         match reached {
             LoadOutcome::Loaded => self.arrival(None, None).await,
             LoadOutcome::Dialog(dialog) => self.arrival(Some(dialog), None).await,
@@ -236,31 +239,32 @@ impl Page {
             download,
             may_load: false,
         };
-        // The same answer has the snapshot for the record.
-        let look = self.config.records().then(whole_page);
+        // The same answer contains the snapshot for the record.
+        let snapshot = self.config.records().then(whole_page);
         // Both calls are sent at the same time. If no host has a closed root, the search for them
         // costs no round trip.
-        let with_roots = look.is_some() && self.engine.capabilities().closed_shadow_roots;
-        let told = Box::pin(async {
+        let with_roots = snapshot.is_some() && self.engine.capabilities().closed_shadow_roots;
+        let answer = Box::pin(async {
             let roots = async {
                 with_roots && self.pass_closed_roots(self.main_frame()).await.unwrap_or(true)
             };
-            let (roots, told) = tokio::join!(roots, self.inject("arrival", json!({"look": look})));
-            told.map(|told| (roots, told))
+            let call = self.inject("arrival", json!({"snapshot": snapshot}));
+            let (roots, answer) = tokio::join!(roots, call);
+            answer.map(|answer| (roots, answer))
         });
         if navigation.dialog.is_none()
-            && let Ok((has_new_roots, mut told)) =
-                self.while_responsive(self.config.timeout_settle, told).await
+            && let Ok((has_new_roots, mut answer)) =
+                self.while_responsive(self.config.timeout_settle, answer).await
         {
-            navigation.title = told["title"].as_str().unwrap_or_default().to_owned();
-            navigation.may_load = told["loading"] == true;
-            if let Value::Object(timing) = told["timing"].take() {
+            navigation.title = answer["title"].as_str().unwrap_or_default().to_owned();
+            navigation.may_load = answer["loading"] == true;
+            if let Value::Object(timing) = answer["timing"].take() {
                 navigation.timing = timing;
             }
             // A snapshot that was taken before the roots were passed to the page lacks their
             // contents.
-            if !has_new_roots && told["snapshot"].is_object() {
-                Box::pin(self.seen_on_arrival(told["snapshot"].take())).await;
+            if !has_new_roots && answer["snapshot"].is_object() {
+                Box::pin(self.cache_arrival_snapshot(answer["snapshot"].take())).await;
             }
         } else {
             // A dialog or a script blocks the page. The browser knows the title.
@@ -270,7 +274,7 @@ impl Page {
         Ok(navigation)
     }
 
-    async fn go(
+    async fn start_and_load(
         &self,
         url: &Url,
         until: WaitUntil,
@@ -289,7 +293,7 @@ impl Page {
                 // reported at all.
                 let moved = self.state.until(|facts| {
                     let frame = facts.main_frame();
-                    (frame.moved_within > mark || &*frame.url == url.as_str()).then_some(())
+                    (frame.url_changed > mark || &*frame.url == url.as_str()).then_some(())
                 });
                 let _ = self.within(self.config.timeout_settle, moved).await;
                 Ok(LoadOutcome::Loaded)
@@ -321,8 +325,8 @@ impl Page {
     /// Waits until a navigation since `mark` has become a download instead of a document.
     async fn download_instead(&self, mark: EventSequence) -> DownloadStart {
         let download = self.state.until(|facts| {
-            let nowhere = facts.abandoned_since(mark) && !facts.committed_since(mark);
-            nowhere.then(|| facts.download_since(mark)).flatten()
+            let has_no_document = facts.abandoned_since(mark) && !facts.committed_since(mark);
+            has_no_document.then(|| facts.download_since(mark)).flatten()
         });
         download.await
     }
@@ -330,32 +334,32 @@ impl Page {
     /// Stops a script that blocks the navigation to `url`. The navigation would end the script
     /// anyway, and once it has begun, the browser does not forward calls to the page.
     async fn stop_blocking_script(&self, url: &Url) {
-        let within = Url::parse(&self.url()).is_ok_and(|mut here| {
-            here.set_fragment(url.fragment());
-            here == *url
+        let is_same_document = Url::parse(&self.url()).is_ok_and(|mut current| {
+            current.set_fragment(url.fragment());
+            current == *url
         });
         if self.is_unresponsive.swap(false, Ordering::Relaxed)
-            && !within
-            && !self.answers(TURN).await
+            && !is_same_document
+            && !self.responds(TICK_TIMEOUT).await
         {
             self.engine.terminate_script();
         }
     }
 
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
-        let known = self.network_policy.as_ref().and_then(|network_policy| {
+        let failure = self.network_policy.as_ref().and_then(|network_policy| {
             // Only the log has the URL after a redirect.
-            let led = self.last_failed_document().map(|(url, _)| url);
+            let redirected = self.last_failed_document().map(|(url, _)| url);
             let outcome =
                 |url: &str| Some((url.to_owned(), network_policy.outcome_of(url, reason)?));
-            led.and_then(|led| outcome(&led)).or_else(|| outcome(url))
+            redirected.and_then(|url| outcome(&url)).or_else(|| outcome(url))
         });
-        let reason = match &known {
-            Some((led, ConnectionFailure::Refused(rule))) => return rule.error(led),
-            Some((_, ConnectionFailure::Failed(known))) => known,
+        let reason = match &failure {
+            Some((url, ConnectionFailure::Refused(rule))) => return rule.error(url),
+            Some((_, ConnectionFailure::Failed(reason))) => reason,
             None => reason,
         };
-        let told = match reason {
+        let cause = match reason {
             "timeout" => format!("no response within {} ms", timeout.as_millis()),
             "net::ERR_NAME_NOT_RESOLVED" => "its host name cannot be resolved".to_owned(),
             "net::ERR_CONNECTION_REFUSED" => {
@@ -395,7 +399,7 @@ impl Page {
         };
         let error = TroupeError::new(
             ErrorCode::NavigationFailed,
-            format!("`{url}` could not be loaded: {told}"),
+            format!("`{url}` could not be loaded: {cause}"),
         );
         let error = match reason {
             "timeout" => error.detail("timeout", millis(timeout)),
@@ -410,13 +414,13 @@ impl Page {
 
     /// Returns the title, also while a dialog blocks the page.
     pub async fn title(&self) -> Result<String> {
-        let told = async { self.engine.title().await.map_err(|error| self.error(error)) };
-        self.while_responsive(ANSWER, told).await
+        let title = async { self.engine.title().await.map_err(|error| self.error(error)) };
+        self.while_responsive(ANSWER, title).await
     }
 
     /// Clears the page's history.
     pub async fn forget_history(&self) -> Result<()> {
-        self.alive(self.engine.clear_history()).await?;
+        self.guarded(self.engine.clear_history()).await?;
         self.state.restart_frame_numbers();
         Ok(())
     }

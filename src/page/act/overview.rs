@@ -12,7 +12,7 @@ use crate::page::{Page, read::SnapshotOptions, script::millis};
 const BUDGET: usize = 2_000;
 
 /// Maximum time to wait for content that the page loads by script.
-const CONTENT: Duration = Duration::from_millis(1_500);
+const CONTENT_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The overview of an empty page whose requests are in flight.
 const NOTHING_YET: &str =
@@ -26,7 +26,7 @@ impl Page {
     pub async fn content_loaded(&self, may_load: bool) -> bool {
         let start = self.state.read(|facts| facts.main_frame().committed);
         let is_busy = || self.state.read(|facts| facts.busy_since(start));
-        let deadline = Instant::now() + CONTENT;
+        let deadline = Instant::now() + CONTENT_TIMEOUT;
         let mut is_pending = may_load;
         let mut has_waited = false;
         while is_pending || is_busy() {
@@ -57,9 +57,9 @@ impl Page {
     /// had to wait. `is_changed`: whether the page has changed visibly since then.
     pub(in crate::page) async fn renders_later(&self, begun: Instant, is_changed: bool) -> bool {
         let action = json!({"ago": millis(begun.elapsed()), "isChanged": is_changed});
-        let content =
-            self.inject("awaitContent", json!({"timeout": millis(CONTENT), "action": action}));
-        let content = tokio::time::timeout(CONTENT, content).await;
+        let content = self
+            .inject("awaitContent", json!({"timeout": millis(CONTENT_TIMEOUT), "action": action}));
+        let content = tokio::time::timeout(CONTENT_TIMEOUT, content).await;
         matches!(content, Ok(Ok(content)) if content["waited"] == true)
     }
 

@@ -16,9 +16,10 @@ use crate::{
     },
 };
 
-/// How long after the input the document may receive the release. Some elements, such as frames,
-/// receive the events instead.
-const HEARD: Duration = Duration::from_millis(30);
+/// Timeout for the document to receive the release after the input. It does not if another document
+/// receives the events, for example that of a frame.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(30);
+
 /// How to click.
 #[derive(Debug, Clone)]
 pub struct ClickOptions {
@@ -67,80 +68,80 @@ impl Page {
         options: &ClickOptions,
     ) -> Result<ActionOutcome> {
         let action = if options.button == MouseButton::Left { "click" } else { "hover" };
-        let wanted = json!({"action": action, "force": options.force, "guard": !options.force});
+        let arguments = json!({"action": action, "force": options.force, "guard": !options.force});
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
         if let PointerTarget { selector: Some(selector), position: None } = target
             && plain
             && self.engine.capabilities().combined_clicks
-            && let Some((spot, done)) =
-                Box::pin(self.click_at_once(selector, &wanted, options)).await?
+            && let Some((action_point, done)) =
+                Box::pin(self.click_in_one_call(selector, &arguments, options)).await?
         {
-            return self.click_on(spot, done, options).await;
+            return self.click_on(action_point, done, options).await;
         }
-        let spot = self.await_pointer_target(target, wanted, options.timeout).await?;
-        self.click_spot(spot, options).await
+        let action_point = self.await_pointer_target(target, arguments, options.timeout).await?;
+        self.click_action_point(action_point, options).await
     }
 
-    /// Clicks at `spot`. If another element covers it since the check, waits until the point is
-    /// free, and clicks again.
-    pub(in crate::page) async fn click_spot(
+    /// Clicks at `action_point`. If another element covers it since the check, waits until the point
+    /// is free, and clicks again.
+    pub(in crate::page) async fn click_action_point(
         &self,
-        spot: ActionPoint,
+        action_point: ActionPoint,
         options: &ClickOptions,
     ) -> Result<ActionOutcome> {
-        self.click_on(spot, None, options).await
+        self.click_on(action_point, None, options).await
     }
 
-    /// Does the same. If `done` is given, the first click was made already.
+    /// Does the same. `done` is the outcome of the first click if it was made already.
     async fn click_on(
         &self,
-        mut spot: ActionPoint,
+        mut action_point: ActionPoint,
         mut done: Option<ActionOutcome>,
         options: &ClickOptions,
     ) -> Result<ActionOutcome> {
         loop {
             let mut done = match done.take() {
                 Some(done) => done,
-                None => self.click_once(&spot, options).await?,
+                None => self.click_once(&action_point, options).await?,
             };
             match done.settled.covered.take() {
                 None => return Ok(done),
-                Some(cover) => spot = self.await_uncovered(spot, &cover).await?,
+                Some(cover) => action_point = self.await_uncovered(action_point, &cover).await?,
             }
         }
     }
 
-    /// Checks the element, clicks and waits for a tick in one round trip, if the engine supports
-    /// that and the page has not changed since the last snapshot. Returns what was found and done.
-    /// `None` if nothing was done or nothing was found yet.
-    async fn click_at_once(
+    /// Checks the element, clicks and waits for a tick in one round trip, if a snapshot is cached.
+    /// Returns the point of the element, and the outcome of the click if the page has not changed
+    /// since the snapshot. `None` if the element is not actionable yet.
+    async fn click_in_one_call(
         &self,
         target: &str,
-        wanted: &Value,
+        arguments: &Value,
         options: &ClickOptions,
     ) -> Result<Option<(ActionPoint, Option<ActionOutcome>)>> {
-        let Some(before) = self.as_last_seen() else { return Ok(None) };
-        let place = self.locate(target).await?;
+        let Some(before) = self.cached_before() else { return Ok(None) };
+        let resolved = self.locate(target).await?;
         let main = self.main_frame();
-        let (true, Some(later_look)) = (place.frame == *main, before.later_look(main)) else {
+        let (true, Some(snapshot)) = (resolved.frame == *main, before.if_changed(main)) else {
             return Ok(None);
         };
-        let sought = ActionabilityQuery::new(target, wanted.clone(), options.timeout);
+        let query = ActionabilityQuery::new(target, arguments.clone(), options.timeout);
         // The general path waits for an element that does not exist yet.
-        let mut arguments = wanted.clone();
-        arguments["target"] = place.target.into();
+        let mut arguments = arguments.clone();
+        arguments["target"] = resolved.target.into();
         arguments["timeout"] = 0.into();
-        arguments["known"] = later_look["known"].clone();
-        let look = self.script_call(main, "waitActionable", arguments);
-        let turn = self.script_call(main, "turn", json!({"look": later_look, "tasks": 1}));
+        arguments["known"] = snapshot["known"].clone();
+        let check = self.script_call(main, "waitActionable", arguments);
+        let tick = self.script_call(main, "awaitTick", json!({"snapshot": snapshot, "tasks": 1}));
         let mark = self.state.mark();
-        let pressing =
-            self.engine.click_between_calls(&look, (options.clicks, options.timeout), &turn);
-        let pressing = self.alive_for(options.timeout + GRACE, pressing).await?;
-        let Some(CombinedClick { first_answer: looked, click: press }) = pressing else {
+        let click =
+            self.engine.click_between_calls(&check, (options.clicks, options.timeout), &tick);
+        let click = self.guarded_for(options.timeout + GRACE, click).await?;
+        let Some(CombinedClick { first_answer, click: press }) = click else {
             return Ok(None);
         };
-        let Ok(answer) = self.answer_of(main, &look, &looked) else { return Ok(None) };
+        let Ok(answer) = self.answer_of(main, &check, &first_answer) else { return Ok(None) };
         if answer["ok"] != true {
             return Ok(None);
         }
@@ -149,77 +150,84 @@ impl Page {
             transform: FrameTransform::default(),
             retried: false,
         };
-        let spot = ActionPoint::of(&answer, &reached, place.frame, sought);
-        let Some(press) = press else { return Ok(Some((spot, None))) };
-        self.record_pointer((spot.x, spot.y));
+        let action_point = ActionPoint::of(&answer, &reached, resolved.frame, query);
+        let Some(press) = press else { return Ok(Some((action_point, None))) };
+        self.record_pointer((action_point.x, action_point.y));
         self.input(mark, press.done).await?;
-        let turning =
-            async { self.answer_of(main, &turn, &self.alive(press.second_answer).await?) };
-        let element = spot.description.clone();
-        let done =
-            self.outcome(element, &spot.frame, mark, Some(before), Some(turning.boxed())).await?;
-        Ok(Some((spot, Some(done))))
+        let pending_tick =
+            async { self.answer_of(main, &tick, &self.guarded(press.second_answer).await?) };
+        let element = action_point.description.clone();
+        let done = self
+            .outcome(element, &action_point.frame, mark, Some(before), Some(pending_tick.boxed()))
+            .await?;
+        Ok(Some((action_point, Some(done))))
     }
 
     async fn click_once(
         &self,
-        spot: &ActionPoint,
+        action_point: &ActionPoint,
         options: &ClickOptions,
     ) -> Result<ActionOutcome> {
-        let (x, y) = (spot.x, spot.y);
+        let (x, y) = (action_point.x, action_point.y);
         let ClickOptions { button, modifiers, .. } = *options;
         let events = MouseEvent::clicks((x, y), button, options.clicks, modifiers);
         if self.engine.capabilities().calls_during_input
-            && spot.is_guarded()
-            && spot.frame == *self.main_frame()
+            && action_point.is_guarded()
+            && action_point.frame == *self.main_frame()
         {
-            return Box::pin(self.click_and_turn(spot, &events, options.clicks)).await;
+            return Box::pin(self.click_with_tick(action_point, &events, options.clicks)).await;
         }
         let pressing = async |mark| self.input(mark, self.dispatch_mouse(&events)).await;
-        self.act(spot.description.clone(), &spot.frame, pressing).await
+        self.act(action_point.description.clone(), &action_point.frame, pressing).await
     }
 
     /// Requests the tick after a press together with the press. The page starts the tick when it
     /// receives the release, so that no round trip is needed in between.
-    async fn click_and_turn(
+    async fn click_with_tick(
         &self,
-        spot: &ActionPoint,
+        action_point: &ActionPoint,
         events: &[MouseEvent],
         clicks: u32,
     ) -> Result<ActionOutcome> {
         let before = self.before().await;
         let main = self.main_frame();
-        let look = before.as_ref().and_then(|before| before.later_look(main));
+        let snapshot = before.as_ref().and_then(|before| before.if_changed(main));
         let mark = self.state.mark();
-        let mut turning =
-            self.inject("turn", json!({"look": look, "tasks": 1, "releases": clicks})).boxed();
+        let arguments = json!({"snapshot": snapshot, "tasks": 1, "releases": clicks});
+        let mut tick = self.inject("awaitTick", arguments).boxed();
         let mut pressing = pin!(self.input(mark, self.dispatch_mouse(events)));
         // If the tick ends before the press is acknowledged, the document is gone, or the
         // acknowledgment is late.
-        let turned = tokio::select! {
+        let ticked = tokio::select! {
             biased;
             pressed = &mut pressing => pressed.map(|()| None),
-            answer = &mut turning => pressing.await.map(|()| Some(answer)),
+            answer = &mut tick => pressing.await.map(|()| Some(answer)),
         }?;
-        let turning = async {
-            if let Some(answer) = turned {
+        let pending_tick = async {
+            if let Some(answer) = ticked {
                 return answer;
             }
-            if let Some(answer) = self.within(HEARD, &mut turning).await {
+            if let Some(answer) = self.within(RELEASE_TIMEOUT, &mut tick).await {
                 return answer;
             }
-            self.inject("giveUpRelease", json!({})).await?;
-            turning.await
+            self.inject("cancelReleaseWait", json!({})).await?;
+            tick.await
         };
-        self.outcome(spot.description.clone(), &spot.frame, mark, before, Some(turning.boxed()))
-            .await
+        self.outcome(
+            action_point.description.clone(),
+            &action_point.frame,
+            mark,
+            before,
+            Some(pending_tick.boxed()),
+        )
+        .await
     }
 
-    /// Waits until `target` is actionable. `wanted` are arguments of `waitActionable`.
+    /// Waits until `target` is actionable. `arguments` are those of `waitActionable`.
     pub(in crate::page) async fn await_pointer_target(
         &self,
         target: &PointerTarget,
-        mut wanted: Value,
+        mut arguments: Value,
         timeout: Duration,
     ) -> Result<ActionPoint> {
         let PointerTarget { selector, position } = target;
@@ -227,18 +235,18 @@ impl Page {
             return self.viewport_point(position.unwrap_or(Point { x: 0.0, y: 0.0 })).await;
         };
         if let Some(position) = position {
-            wanted["position"] = position.argument();
+            arguments["position"] = position.argument();
         }
-        let mut spot = self.await_actionable_with(selector, wanted, timeout).await?;
+        let mut action_point = self.await_actionable_with(selector, arguments, timeout).await?;
         if let Some(Point { x, y }) = position {
-            spot.description.push_str(&format!(" at {x}, {y}"));
+            action_point.description.push_str(&format!(" at {x}, {y}"));
         }
-        Ok(spot)
+        Ok(action_point)
     }
 
     /// Returns a position of the viewport, without an actionability check.
     async fn viewport_point(&self, point: Point) -> Result<ActionPoint> {
-        let answer = self.inject("pointed", point.argument()).await?;
+        let answer = self.inject("elementAtPoint", point.argument()).await?;
         let Point { x, y } = point;
         let (width, height) = (answer["width"].as_f64(), answer["height"].as_f64());
         let (width, height) = (width.unwrap_or_default(), height.unwrap_or_default());
@@ -262,9 +270,10 @@ impl Page {
 
     /// Moves the pointer to `target`.
     pub async fn hover(&self, target: &PointerTarget, timeout: Duration) -> Result<ActionOutcome> {
-        let spot = self.await_pointer_target(target, json!({"action": "hover"}), timeout).await?;
-        let events = [MouseEvent::Move { x: spot.x, y: spot.y, modifiers: 0 }];
+        let action_point =
+            self.await_pointer_target(target, json!({"action": "hover"}), timeout).await?;
+        let events = [MouseEvent::Move { x: action_point.x, y: action_point.y, modifiers: 0 }];
         let moving = async |mark| self.input(mark, self.dispatch_mouse(&events)).await;
-        self.act(spot.description, &spot.frame, moving).await
+        self.act(action_point.description, &action_point.frame, moving).await
     }
 }

@@ -25,10 +25,10 @@ impl Page {
     /// dispatches wheel events there. Fails if nothing moves.
     pub async fn scroll(&self, options: &ScrollOptions) -> Result<ActionOutcome> {
         let PointerTarget { selector, position } = &options.target;
-        let mut place = self.locate(selector.as_deref().unwrap_or("")).await?;
+        let mut resolved = self.locate(selector.as_deref().unwrap_or("")).await?;
         let mut arguments = json!({});
         if selector.is_some() {
-            arguments["target"] = place.target.as_str().into();
+            arguments["target"] = resolved.target.as_str().into();
         }
         if let Some(position) = position {
             arguments["position"] = position.argument();
@@ -40,14 +40,14 @@ impl Page {
         }
         let mut message = String::new();
         let mut done = self
-            .act(String::new(), &place.frame.clone(), async |mark| {
+            .act(String::new(), &resolved.frame.clone(), async |mark| {
                 let mut scrolled =
-                    self.inject_in(&place.frame, "scroll", arguments.clone()).await?;
+                    self.inject_in(&resolved.frame, "scroll", arguments.clone()).await?;
                 // The child frame at this point scrolls instead.
-                while let Some(inner) = self.frame_to_scroll(&mut place, &scrolled).await? {
-                    place.frame = inner;
+                while let Some(inner) = self.frame_to_scroll(&mut resolved, &scrolled).await? {
+                    resolved.frame = inner;
                     let by = json!({"x": options.x, "y": options.y});
-                    scrolled = self.inject_in(&place.frame, "scroll", by).await?;
+                    scrolled = self.inject_in(&resolved.frame, "scroll", by).await?;
                 }
                 message = scrolled["description"].as_str().unwrap_or("the page").to_owned();
                 let at = |name: &str| scrolled[name].as_f64().unwrap_or_default();
@@ -56,11 +56,11 @@ impl Page {
                     message.push_str(&format!(" to {extent}"));
                     return Ok(());
                 }
-                let transform = self.transform_of(&place.owners).await?;
+                let transform = self.transform_of(&resolved.owners).await?;
                 let point = transform.apply(point_in(&scrolled["point"]));
                 let by = (options.x.unwrap_or_default(), options.y.unwrap_or_default());
                 self.input(mark, self.engine.wheel(point, by)).await?;
-                let wheeled = self.inject_in(&place.frame, "wheeled", json!({})).await?;
+                let wheeled = self.inject_in(&resolved.frame, "wheelEffect", json!({})).await?;
                 if wheeled["moved"] != true {
                     return Err(nothing_moved(&message, &extent));
                 }
@@ -73,21 +73,23 @@ impl Page {
     }
 
     /// Returns the child frame at the point to scroll at, if nothing moved there. Adds its iframe
-    /// to `place`.
+    /// to `resolved`.
     async fn frame_to_scroll(
         &self,
-        place: &mut ResolvedTarget,
+        resolved: &mut ResolvedTarget,
         scrolled: &Value,
     ) -> Result<Option<crate::engine::FrameId>> {
-        let Some(reference) = scrolled["frame"].as_str().filter(|_| place.owners.len() < MAX_DEPTH)
+        let Some(reference) =
+            scrolled["frame"].as_str().filter(|_| resolved.owners.len() < MAX_DEPTH)
         else {
             return Ok(None);
         };
-        let inner = self.content_frame(&place.frame, reference).await?;
+        let inner = self.content_frame(&resolved.frame, reference).await?;
         if inner.is_some() {
-            place
-                .owners
-                .push(FrameElement { frame: place.frame.clone(), reference: reference.to_owned() });
+            resolved.owners.push(FrameElement {
+                frame: resolved.frame.clone(),
+                reference: reference.to_owned(),
+            });
         }
         Ok(inner)
     }

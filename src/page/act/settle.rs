@@ -12,23 +12,23 @@ use crate::{
     page::{
         Page,
         act::{DOWNLOAD, WaitUntil},
-        read::Before,
+        read::SnapshotBefore,
         state::{EventSequence, OpenDialog, PageFacts},
     },
 };
 
 /// Maximum time to wait for a navigation that an action has started.
-const NAVIGATION: Duration = Duration::from_secs(10);
+const NAVIGATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Number of tasks in the page that deliver a response to the code that requested it.
-const TASKS: u32 = 8;
+const RESPONSE_TASKS: u32 = 8;
 
 /// A pending event loop tick of the main frame, and its result.
 pub(in crate::page) type EventLoopTick<'a> = BoxFuture<'a, Result<Value>>;
 
 /// The effects of an action on a page.
 #[derive(Debug, Clone, Default)]
-pub struct Settled {
+pub struct SettledEffects {
     /// Whether the page was still busy at the timeout.
     pub timed_out: bool,
     /// The document was replaced.
@@ -43,15 +43,16 @@ pub struct Settled {
     pub closed: bool,
     /// The page made requests.
     pub(in crate::page) requested: bool,
-    /// A link with `download` was clicked: the download starts when its server answers.
-    asked_for_download: bool,
-    /// A password field has the focus, or a field that cannot be read; with its value, if known.
+    /// A link with `download` was clicked. The download starts when its server responds.
+    download_requested: bool,
+    /// The value of the focused password field. Empty if the focus is in a frame that cannot be
+    /// read.
     pub(in crate::page) password: Option<String>,
-    /// What the press hit in place of its element: the press was canceled before the page received
-    /// it.
+    /// The element that the press hit instead of its target. The press was canceled before the page
+    /// received it.
     pub(in crate::page) covered: Option<String>,
     /// The snapshot from the last event loop tick, valid immediately after it.
-    pub(in crate::page) seen: Option<Value>,
+    pub(in crate::page) snapshot: Option<Value>,
 }
 
 /// The effects of an action so far.
@@ -79,27 +80,27 @@ impl ActionEffects {
         }
     }
 
-    fn over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.closed || self.dialog.is_some() || self.leaving || !self.busy
     }
 }
 
 impl Page {
     /// Waits until everything that was started since `mark` has finished: requests, navigations,
-    /// one event loop tick, the start of a download. The action was in `frame`. `before` is the
-    /// text that the page is compared with. A first tick may be pending.
+    /// one event loop tick, the start of a download. The action was in `frame`. If the page differs
+    /// from `before`, the result has a snapshot. `tick` is a tick that is already pending.
     pub(in crate::page) async fn settle(
         &self,
         mark: EventSequence,
         frame: &FrameId,
-        before: Option<&Before>,
-        turning: Option<EventLoopTick<'_>>,
-    ) -> Result<Settled> {
+        before: Option<&SnapshotBefore>,
+        tick: Option<EventLoopTick<'_>>,
+    ) -> Result<SettledEffects> {
         let begun = Instant::now();
         // Versions that frames reported before the action was over do not include its effects.
-        self.snapshot_cache.forget_heard();
-        let mut settled = Box::pin(self.await_settled(mark, frame, before, turning)).await?;
-        let time_limit = if settled.asked_for_download {
+        self.snapshot_cache.clear_reported();
+        let mut settled = Box::pin(self.await_settled(mark, frame, before, tick)).await?;
+        let time_limit = if settled.download_requested {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
             DOWNLOAD
@@ -112,7 +113,7 @@ impl Page {
             && !settled.closed
             && settled.dialog.is_none()
         {
-            settled.seen = None;
+            settled.snapshot = None;
             let download = self.state.until(|facts| facts.download_since(mark));
             settled.download = self.within(time_limit, download).await;
         }
@@ -123,58 +124,59 @@ impl Page {
         &self,
         mark: EventSequence,
         frame: &FrameId,
-        before: Option<&Before>,
-        mut turning: Option<EventLoopTick<'_>>,
-    ) -> Result<Settled> {
+        before: Option<&SnapshotBefore>,
+        mut pending_tick: Option<EventLoopTick<'_>>,
+    ) -> Result<SettledEffects> {
         let deadline = Instant::now() + self.config.timeout_settle;
-        let mut settled = Settled::default();
+        let mut settled = SettledEffects::default();
         // The page gets a response shortly after the browser has reported it, so wait for one more
         // tick.
         let mut waited = false;
-        let mut turned = mark;
+        let mut last_tick = mark;
         loop {
             let began = self.state.mark();
             // During a tick, handlers that the action queued run and start their requests. While a
             // document is being replaced, the old one runs no tasks.
-            let left = self.state.until(|facts| {
-                let look = ActionEffects::at(facts, mark);
-                (look.closed || look.leaving || look.dialog.is_some()).then_some(())
+            let interrupted = self.state.until(|facts| {
+                let effects = ActionEffects::at(facts, mark);
+                (effects.closed || effects.leaving || effects.dialog.is_some()).then_some(())
             });
             // If this is not the last tick, its snapshot would not be final.
-            let calm = !waited && !self.state.read(|facts| facts.busy_since(mark));
-            let look =
-                before.filter(|_| calm).and_then(|before| before.later_look(self.main_frame()));
+            let may_be_last = !waited && !self.state.read(|facts| facts.busy_since(mark));
+            let snapshot = before
+                .filter(|_| may_be_last)
+                .and_then(|before| before.if_changed(self.main_frame()));
             // A response passes through several tasks before the code that requested it runs.
-            let tasks = if waited { TASKS } else { 1 };
-            let arguments = json!({"look": look, "tasks": tasks});
-            let taken = async {
-                match turning.take() {
-                    Some(turning) => Ok((turning.await?, Value::Null)),
-                    None => self.turns(frame, arguments).await,
+            let tasks = if waited { RESPONSE_TASKS } else { 1 };
+            let arguments = json!({"snapshot": snapshot, "tasks": tasks});
+            let ticks = async {
+                match pending_tick.take() {
+                    Some(tick) => Ok((tick.await?, Value::Null)),
+                    None => self.await_ticks(frame, arguments).await,
                 }
             };
-            let turn = async {
+            let tick = async {
                 tokio::select! {
-                    outcome = taken => outcome.map(Some),
-                    () = left => Ok(None),
+                    outcome = ticks => outcome.map(Some),
+                    () = interrupted => Ok(None),
                 }
             };
-            settled.seen = None;
+            settled.snapshot = None;
             let mut blocked_by_dialog = false;
-            match tokio::time::timeout_at(deadline, turn).await {
+            match tokio::time::timeout_at(deadline, tick).await {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some((mut answer, inner)))) => {
-                    for told in [&answer, &inner] {
-                        settled.asked_for_download |= told["download"] == true;
-                        let covered = told["covered"].as_str().map(str::to_owned);
+                    for answer in [&answer, &inner] {
+                        settled.download_requested |= answer["download"] == true;
+                        let covered = answer["covered"].as_str().map(str::to_owned);
                         settled.covered = settled.covered.take().or(covered);
-                        let password = &told["password"];
+                        let password = &answer["password"];
                         if password.is_string() || *password == true {
                             settled.password =
                                 Some(password.as_str().unwrap_or_default().to_owned());
                         }
                     }
-                    settled.seen = Some(answer["snapshot"].take()).filter(Value::is_object);
+                    settled.snapshot = Some(answer["snapshot"].take()).filter(Value::is_object);
                 }
                 Ok(Err(error)) => match error.code {
                     ErrorCode::DialogOpen => blocked_by_dialog = true,
@@ -185,34 +187,34 @@ impl Page {
                 },
                 Err(_) => settled.timed_out = true,
             }
-            let (look, answered) = self.state.read(|facts| {
+            let (effects, answered) = self.state.read(|facts| {
                 (
                     ActionEffects::at(facts, mark),
-                    facts.answered_since(mark, std::mem::replace(&mut turned, began)),
+                    facts.answered_since(mark, std::mem::replace(&mut last_tick, began)),
                 )
             });
-            settled.download = look.download;
-            settled.windows = look.windows;
-            settled.file_chooser = look.file_chooser;
-            settled.dialog = look.dialog.map(Into::into);
+            settled.download = effects.download;
+            settled.windows = effects.windows;
+            settled.file_chooser = effects.file_chooser;
+            settled.dialog = effects.dialog.map(Into::into);
             if blocked_by_dialog
                 && settled.dialog.is_none()
-                && let Some(other) = self.state.dialogs().elsewhere(&self.id)
+                && let Some(other) = self.state.dialogs().of_other_page(&self.id)
             {
                 settled.dialog = Some(other.into());
             }
-            settled.closed = look.closed;
+            settled.closed = effects.closed;
             if settled.closed || settled.dialog.is_some() {
                 return Ok(settled);
             }
-            if look.leaving {
-                return self.arrive(mark, settled).await;
+            if effects.leaving {
+                return self.await_navigation(mark, settled).await;
             }
-            if settled.timed_out || !(look.busy || waited || answered) {
+            if settled.timed_out || !(effects.busy || waited || answered) {
                 settled.timed_out |= self.state.read(|facts| facts.unfinished_since(mark));
                 return Ok(settled);
             }
-            waited = look.busy || answered;
+            waited = effects.busy || answered;
             settled.requested |= waited;
             // Responses may start more requests, so wait for another tick and check again.
             if tokio::time::timeout_at(deadline, self.await_requests(mark)).await.is_err() {
@@ -223,13 +225,15 @@ impl Page {
 
     /// Waits for an event loop tick in the main frame and in the frame that was acted on. Returns
     /// the answer of each.
-    async fn turns(&self, frame: &FrameId, arguments: Value) -> Result<(Value, Value)> {
+    async fn await_ticks(&self, frame: &FrameId, arguments: Value) -> Result<(Value, Value)> {
         if frame == self.main_frame() {
-            return Ok((self.inject("turn", arguments).await?, Value::Null));
+            return Ok((self.inject("awaitTick", arguments).await?, Value::Null));
         }
         let inner = json!({"tasks": arguments["tasks"]});
-        let (main, inner) =
-            tokio::join!(self.inject("turn", arguments), self.inject_in(frame, "turn", inner));
+        let (main, inner) = tokio::join!(
+            self.inject("awaitTick", arguments),
+            self.inject_in(frame, "awaitTick", inner)
+        );
         // The action may have navigated or removed the frame.
         Ok((main?, inner.unwrap_or_default()))
     }
@@ -237,17 +241,17 @@ impl Page {
     /// Waits until the requests since `mark` have finished, or the action had another effect.
     async fn await_requests(&self, mark: EventSequence) {
         loop {
-            let at = self.state.read(|facts| facts.requests_over_at(mark));
-            let news = self.state.until(|facts| {
-                let over = ActionEffects::at(facts, mark).over();
-                (over || facts.requests_over_at(mark) != at).then_some(over)
+            let at = self.state.read(|facts| facts.requests_end_at(mark));
+            let changed = self.state.until(|facts| {
+                let is_over = ActionEffects::at(facts, mark).is_over();
+                (is_over || facts.requests_end_at(mark) != at).then_some(is_over)
             });
-            let over = match at {
-                None => news.await,
+            let is_over = match at {
+                None => changed.await,
                 // Responses that nobody reads count as finished after a while.
-                Some(at) => tokio::time::timeout_at(at, news).await.unwrap_or(false),
+                Some(at) => tokio::time::timeout_at(at, changed).await.unwrap_or(false),
             };
-            if over || self.state.read(|facts| ActionEffects::at(facts, mark).over()) {
+            if is_over || self.state.read(|facts| ActionEffects::at(facts, mark).is_over()) {
                 return;
             }
         }
@@ -257,19 +261,23 @@ impl Page {
     /// abandoned.
     pub(in crate::page) async fn await_dismissed_navigation(&self, mark: EventSequence) {
         let gone = self.state.until(|facts| {
-            let over = facts.closed
+            let is_over = facts.closed
                 || facts.some_frame_committed_since(mark)
                 || facts.abandoned_since(mark)
                 || facts.dialog_since(mark).is_some();
-            over.then_some(())
+            is_over.then_some(())
         });
-        let _ = self.within(NAVIGATION, gone).await;
+        let _ = self.within(NAVIGATION_TIMEOUT, gone).await;
     }
 
     /// Waits for the document that the action navigates to.
-    async fn arrive(&self, mark: EventSequence, mut settled: Settled) -> Result<Settled> {
-        settled.seen = None;
-        let deadline = Instant::now() + NAVIGATION;
+    async fn await_navigation(
+        &self,
+        mark: EventSequence,
+        mut settled: SettledEffects,
+    ) -> Result<SettledEffects> {
+        settled.snapshot = None;
+        let deadline = Instant::now() + NAVIGATION_TIMEOUT;
         // The navigation may be abandoned: it becomes a download, has an empty response, or is
         // stopped.
         let begun = self.state.until(|facts| {

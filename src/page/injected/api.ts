@@ -172,7 +172,7 @@ export interface WaitActionableArgument extends ActionableArgument {
    * replaces them.
    */
   focus?: { replace: boolean }
-  /** Guards the next click. {@link TurnResult} reports whether it has hit another element. */
+  /** Guards the next click. {@link TickResult} reports whether it has hit another element. */
   guard?: boolean
   /** The change count for which the caller may click at once, at {@link ActionableResult.press}. */
   known?: number
@@ -275,10 +275,11 @@ export interface InsertIntoArgument {
 }
 
 export interface InsertIntoResult {
-  taken: boolean
+  /** Whether the element has handled the paste event. */
+  isHandled: boolean
 }
 
-export interface EnteredArgument extends RefContext {
+export interface DifferentFieldsArgument extends RefContext {
   /**
    * `index` identifies the field to the caller. `typed`: the value need only contain the text,
    * inserted at the caret.
@@ -286,7 +287,7 @@ export interface EnteredArgument extends RefContext {
   fields: { index: number; ref: string; text: string; typed: boolean }[]
 }
 
-export interface EnteredResult {
+export interface DifferentFieldsResult {
   /** The fields whose value differs from the text. */
   different: {
     index: number
@@ -463,8 +464,8 @@ export interface ScrollArgument extends RefContext {
 
 export interface ScrollResult {
   /**
-   * Whether anything has scrolled by script. Otherwise, {@link Troupe.wheeled} reports the effect
-   * of wheel events.
+   * Whether anything has scrolled by script. Otherwise, {@link Troupe.wheelEffect} reports the
+   * effect of wheel events.
    */
   moved: boolean
   /** The scrolled element, or the one that did not scroll. */
@@ -486,15 +487,15 @@ export interface ScrollResult {
   next: number
 }
 
-export interface WheeledResult {
+export interface WheelEffectResult {
   /** Whether the page has handled the wheel event, or anything has scrolled. */
   moved: boolean
 }
 
 /** A point in this viewport. */
-export interface PointedArgument extends RefContext, Point {}
+export interface ElementAtArgument extends RefContext, Point {}
 
-export interface PointedResult {
+export interface ElementAtResult {
   /** The innermost element at the point. Missing if there is none. */
   description?: string
   /** Size of the viewport in CSS px. */
@@ -627,20 +628,20 @@ export interface DatabaseState {
   stores: StoreState[]
 }
 
-export interface KeepArgument {
+export interface SaveStateArgument {
   /** The `version` in the last answer for this document. */
   known?: string
   /** Reads the databases. `known` is `databases` in the last answer for this origin. */
   indexedDB?: { known: string | null }
 }
 
-export interface WhereaboutsResult {
+export interface FramePositionResult {
   url: string
   /** Indexes among the child frames, from the main frame inward. Empty for the main frame. */
   place: number[]
 }
 
-export interface KeepResult {
+export interface SaveStateResult {
   url: string
   /** The string `null` if the document has an opaque origin, which has no storage. */
   origin: string
@@ -659,23 +660,23 @@ export interface KeepResult {
   indexedDB?: string
   /** The version of the databases, if they were read. */
   databases?: string
-  /** Names of databases that were too large or did not answer. */
-  left?: string[]
-  /** The time for reading the databases, in ms. */
-  reading?: number
+  /** Names of databases that were too large or did not respond. */
+  skipped?: string[]
+  /** ms for reading the databases */
+  readTime?: number
 }
 
-export interface BringBackArgument extends RefContext {
+export interface RestoreStateArgument extends RefContext {
   scroll: { x: number; y: number }
   scrolls: ScrollState[]
   fields: FieldState[]
-  /** The refs to restore. The name `refs` is that of the counter in each call. */
-  named: RefState[]
+  /** The refs to restore. In every call, `refs` is the ref counter. */
+  savedRefs: RefState[]
   /** Maximum wait for missing elements, in ms. */
   searchTimeout: number
 }
 
-export interface BringBackResult {
+export interface RestoreStateResult {
   /** The number of restored fields, and of fields that were not found. */
   fields: number
   missing: number
@@ -687,7 +688,8 @@ export interface BringBackResult {
 
 export interface WriteStorageArgument {
   /**
-   * `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link KeepResult}, as JSON.
+   * `localStorage`, `sessionStorage` and `indexedDB` in the format of {@link SaveStateResult}, as
+   * JSON.
    */
   state: string
   /** Also removes items and databases that the state does not contain. */
@@ -720,7 +722,7 @@ export interface MutationsResult {
 
 export interface SnapshotIfChangedArgument extends RefContext {
   /** `known` is the change count of the caller's snapshot, `document` the name of its document. */
-  look: Omit<SnapshotArgument, keyof RefContext> & { known?: number; document?: string }
+  snapshot: Omit<SnapshotArgument, keyof RefContext> & { known?: number; document?: string }
 }
 
 export interface SnapshotIfChangedResult extends ChangeCounts {
@@ -734,16 +736,16 @@ export interface Done {
   done: true
 }
 
-export interface TurnArgument extends RefContext {
+export interface TickArgument extends RefContext {
   /** Waits for this number of button releases of the guarded click first. */
   releases?: number
   /** The number of tasks to wait for, before the last. Default 1. */
   tasks?: number
   /** The snapshot to take if the change count or the document differs. */
-  look?: Omit<SnapshotArgument, keyof RefContext> & { known: number; document?: string }
+  snapshot?: Omit<SnapshotArgument, keyof RefContext> & { known: number; document?: string }
 }
 
-export interface TurnResult extends Done, ChangeCounts {
+export interface TickResult extends Done, ChangeCounts {
   /** A link with `download` has been clicked since the last tick. */
   download?: boolean
   /**
@@ -778,7 +780,7 @@ export interface ContentResult {
 
 export interface ArrivalArgument extends RefContext {
   /** The snapshot to take in the same call. */
-  look?: Omit<SnapshotArgument, keyof RefContext> | null
+  snapshot?: Omit<SnapshotArgument, keyof RefContext> | null
 }
 
 export interface ArrivalResult {
@@ -888,7 +890,7 @@ export interface Troupe {
    * Returns the fields that do not contain the entered text, for example because the page has
    * formatted it.
    */
-  entered: Call<EnteredArgument, Promise<EnteredResult>>
+  differentFields: Call<DifferentFieldsArgument, Promise<DifferentFieldsResult>>
   select: Call<SelectArgument, SelectResult>
   checkedState: Call<CheckedStateArgument, CheckedStateResult>
   text: Call<TextArgument, TextResult>
@@ -904,17 +906,17 @@ export interface Troupe {
   metadata: Call<void, MetadataResult>
   scroll: Call<ScrollArgument, ScrollResult>
   /** Returns whether the wheel events after a `scroll` without effect have had an effect. */
-  wheeled: Call<object, Promise<WheeledResult>>
+  wheelEffect: Call<object, Promise<WheelEffectResult>>
   /** Describes the element at a point. */
-  pointed: Call<PointedArgument, PointedResult>
+  elementAtPoint: Call<ElementAtArgument, ElementAtResult>
   html: Call<HtmlArgument, HtmlResult>
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>
   describe: Call<RefArgument, DescribeResult>
   annotations: Call<AnnotationsArgument, AnnotationsResult>
-  keep: Call<KeepArgument, Promise<KeepResult>>
-  bringBack: Call<BringBackArgument, Promise<BringBackResult | UncheckedHosts>>
+  saveState: Call<SaveStateArgument, Promise<SaveStateResult>>
+  restoreState: Call<RestoreStateArgument, Promise<RestoreStateResult | UncheckedHosts>>
   writeStorage: Call<WriteStorageArgument, Promise<Done>>
-  whereabouts: Call<void, WhereaboutsResult>
+  framePosition: Call<void, FramePositionResult>
   mutations: Call<void, MutationsResult>
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
   /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
@@ -925,9 +927,11 @@ export interface Troupe {
    * Resolves after one event loop tick. Includes a snapshot of the changed page, which saves a
    * call.
    */
-  turn: Call<TurnArgument, Promise<TurnResult>>
-  /** Ends the wait of `turn` for button releases, because this document does not receive them. */
-  giveUpRelease: Call<object, Done>
+  awaitTick: Call<TickArgument, Promise<TickResult>>
+  /**
+   * Ends the wait of `awaitTick` for button releases, because this document does not receive them.
+   */
+  cancelReleaseWait: Call<object, Done>
 
   // The functions below take and return objects, not JSON, for use by object id or by the parent
   // document.

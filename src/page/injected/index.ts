@@ -4,11 +4,11 @@
  */
 import type { Troupe } from './api'
 import { frameAt, frameMatrix, hit, waitActionable } from './actions/actionability'
-import { giveUpRelease } from './actions/click-guard'
-import { turn, watchDownloads } from './actions/event-loop-tick'
-import { checkedState, entered, fileInput, fill, insertInto, select } from './actions/fill'
+import { cancelReleaseWait } from './actions/click-guard'
+import { awaitTick, watchDownloads } from './actions/event-loop-tick'
+import { checkedState, differentFields, fileInput, fill, insertInto, select } from './actions/fill'
 import { pointerEventTypes, pointerListener } from './actions/pointer-listener'
-import { pointed, scroll, wheeled } from './actions/scroll'
+import { elementAtPoint, scroll, wheelEffect } from './actions/scroll'
 import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
@@ -25,7 +25,7 @@ import { annotations } from './snapshot/annotations'
 import { find } from './snapshot/find'
 import { arrival } from './snapshot/navigation'
 import { snapshot, snapshotIfChanged } from './snapshot/snapshot'
-import { bringBack, keep, recordScrolls, whereabouts } from './storage/restart-state'
+import { restoreState, saveState, recordScrolls, framePosition } from './storage/restart-state'
 import { writeStorage } from './storage/web-storage'
 import { resolve } from './targets/resolve'
 
@@ -50,7 +50,7 @@ function exposeCalls(): ExposedCalls {
     fill: asyncCall(fill),
     insertInto: syncCall(insertInto),
     fileInput: syncCall(fileInput),
-    entered: asyncCall(entered),
+    differentFields: asyncCall(differentFields),
     select: syncCall(select),
     checkedState: syncCall(checkedState),
     text: readPage(text),
@@ -63,22 +63,22 @@ function exposeCalls(): ExposedCalls {
     table: readPage(table),
     metadata: readPage(metadata),
     scroll: syncCall(afterHostCheck(scroll)),
-    wheeled: asyncCall(wheeled),
-    pointed: syncCall(pointed),
+    wheelEffect: asyncCall(wheelEffect),
+    elementAtPoint: syncCall(elementAtPoint),
     html: readPage(html),
     waitFor: asyncCall(waitFor),
     describe: readPage(describe),
     annotations: readPage(annotations),
-    keep: asyncCall(keep),
-    bringBack: asyncCall(bringBack),
+    saveState: asyncCall(saveState),
+    restoreState: asyncCall(restoreState),
     writeStorage: asyncCall(writeStorage),
-    whereabouts: syncCall(whereabouts),
+    framePosition: syncCall(framePosition),
     mutations: syncCall(mutations),
     snapshotIfChanged: readPage(snapshotIfChanged),
     arrival: asyncCall(arrival),
     awaitContent: asyncCall(awaitContent),
-    turn: asyncCall(turn),
-    giveUpRelease: syncCall(giveUpRelease),
+    awaitTick: asyncCall(awaitTick),
+    cancelReleaseWait: syncCall(cancelReleaseWait),
     adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
       adoptShadowRoot(host, root)
       addShadowRoot(root)

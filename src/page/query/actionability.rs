@@ -32,7 +32,7 @@ pub(in crate::page) struct ActionPoint {
     pub is_editor: bool,
     /// Whether it received the focus, if that was requested.
     pub focused: bool,
-    sought: ActionabilityQuery,
+    query: ActionabilityQuery,
 }
 
 /// The query that found an action point.
@@ -40,7 +40,7 @@ pub(in crate::page) struct ActionPoint {
 pub(in crate::page) struct ActionabilityQuery {
     target: String,
     /// Arguments of `waitActionable`.
-    wanted: Value,
+    arguments: Value,
     begun: Instant,
     timeout: Duration,
 }
@@ -56,18 +56,18 @@ pub(in crate::page) struct ReachedPoint {
 }
 
 impl ActionabilityQuery {
-    /// Creates a query that begins now. `wanted` are arguments of `waitActionable`.
-    pub fn new(target: &str, wanted: Value, timeout: Duration) -> Self {
-        Self { target: target.to_owned(), wanted, begun: Instant::now(), timeout }
+    /// Creates a query that begins now, with arguments of `waitActionable`.
+    pub fn new(target: &str, arguments: Value, timeout: Duration) -> Self {
+        Self { target: target.to_owned(), arguments, begun: Instant::now(), timeout }
     }
 
-    fn left(&self) -> Duration {
+    fn remaining_time(&self) -> Duration {
         self.timeout.saturating_sub(self.begun.elapsed())
     }
 
     /// Returns the arguments of `waitActionable`.
     pub fn arguments(&self) -> Value {
-        let mut arguments = self.wanted.clone();
+        let mut arguments = self.arguments.clone();
         arguments["timeout"] = millis(self.timeout).into();
         arguments["waited"] = millis(self.begun.elapsed()).into();
         arguments
@@ -76,14 +76,14 @@ impl ActionabilityQuery {
     /// Returns the arguments for a frame that the element is in. Only its hit target matters.
     pub fn through_frame(&self) -> Value {
         let Value::Object(mut arguments) = self.arguments() else { return json!({}) };
-        let through = match self.wanted["action"].as_str() {
+        let through = match self.arguments["action"].as_str() {
             Some("click" | "hover" | "check" | "drag" | "drop") => "hover",
             Some("upload") => "upload",
             _ => "scroll",
         };
         arguments.insert("action".into(), through.into());
-        for of_the_element in ["focus", "position", "strict", "known"] {
-            arguments.remove(of_the_element);
+        for name in ["focus", "position", "strict", "known"] {
+            arguments.remove(name);
         }
         arguments.into()
     }
@@ -102,7 +102,7 @@ impl ActionPoint {
         answer: &Value,
         reached: &ReachedPoint,
         frame: FrameId,
-        sought: ActionabilityQuery,
+        query: ActionabilityQuery,
     ) -> Self {
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         Self {
@@ -115,7 +115,7 @@ impl ActionPoint {
             kind: text("type"),
             is_editor: answer["editor"] == true,
             focused: answer["focused"] == true,
-            sought,
+            query,
             frame,
         }
     }
@@ -132,14 +132,14 @@ impl ActionPoint {
             kind: String::new(),
             is_editor: false,
             focused: false,
-            sought: ActionabilityQuery::new("", json!({}), Duration::ZERO),
+            query: ActionabilityQuery::new("", json!({}), Duration::ZERO),
             frame,
         }
     }
 
     /// Whether the page guards the press: it cancels a press that hits another element.
     pub fn is_guarded(&self) -> bool {
-        self.sought.wanted["guard"] == true
+        self.query.arguments["guard"] == true
     }
 
     pub fn is_password(&self) -> bool {
@@ -159,66 +159,68 @@ impl Page {
         self.await_actionable_with(target, json!({"action": action, "force": force}), timeout).await
     }
 
-    /// Does the same with the arguments `wanted` of `waitActionable`.
+    /// Does the same with other arguments of `waitActionable`.
     pub(in crate::page) async fn await_actionable_with(
         &self,
         target: &str,
-        wanted: Value,
+        arguments: Value,
         timeout: Duration,
     ) -> Result<ActionPoint> {
-        self.seek(ActionabilityQuery::new(target, wanted, timeout)).await
+        self.run_query(ActionabilityQuery::new(target, arguments, timeout)).await
     }
 
-    /// Waits until `spot` is actionable again after a press has hit `cover` instead. Fails at the
-    /// timeout.
+    /// Waits until `action_point` is actionable again after a press has hit `cover` instead. Fails
+    /// at the timeout.
     pub(in crate::page) async fn await_uncovered(
         &self,
-        spot: ActionPoint,
+        action_point: ActionPoint,
         cover: &str,
     ) -> Result<ActionPoint> {
-        let ActionPoint { mut sought, description, reference, .. } = spot;
-        if sought.left().is_zero() {
-            let millis = millis(sought.timeout);
+        let ActionPoint { mut query, description, reference, .. } = action_point;
+        if query.remaining_time().is_zero() {
+            let millis = millis(query.timeout);
             return Err(TroupeError::new(
                 ErrorCode::ElementNotClickable,
                 format!("{description} was covered by {cover} at each attempt to click it (waited {millis} ms)"),
             )
-            .detail("selector", sought.target)
+            .detail("selector", query.target)
             .detail("reason", "covered")
             .detail("covering", cover)
             .detail("ref", reference)
             .detail("timeout", millis)
             .detail("page", self.url()));
         }
-        sought.wanted["guard"] = true.into();
-        self.seek(sought).await
+        query.arguments["guard"] = true.into();
+        self.run_query(query).await
     }
 
-    async fn seek(&self, sought: ActionabilityQuery) -> Result<ActionPoint> {
-        let looking = self.in_one_document(|| Box::pin(self.find_action_point(&sought)));
+    async fn run_query(&self, query: ActionabilityQuery) -> Result<ActionPoint> {
+        let search = self.in_one_document(|| Box::pin(self.find_action_point(&query)));
         // The page has its own timeout. This one is for a page whose event loop is blocked.
-        let found =
-            self.within(sought.left() + Duration::from_secs(2), looking).await.ok_or_else(|| {
+        let found = self
+            .within(query.remaining_time() + Duration::from_secs(2), search)
+            .await
+            .ok_or_else(|| {
                 let what =
-                    format!("`{}` could not be found: the page did not respond", sought.target);
-                self.timed_out(&what, sought.timeout)
+                    format!("`{}` could not be found: the page did not respond", query.target);
+                self.timed_out(&what, query.timeout)
             });
-        found.and_then(|found| found).map_err(|error| error.about(&sought.target))
+        found.and_then(|found| found).map_err(|error| error.about(&query.target))
     }
 
-    async fn find_action_point(&self, sought: &ActionabilityQuery) -> Result<ActionPoint> {
-        let place = self.locate(&sought.target).await?;
+    async fn find_action_point(&self, query: &ActionabilityQuery) -> Result<ActionPoint> {
+        let resolved = self.locate(&query.target).await?;
         let mut before: Option<((f64, f64), ReachedPoint)> = None;
         loop {
-            let mut arguments = sought.arguments();
-            arguments["target"] = place.target.as_str().into();
-            let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
+            let mut arguments = query.arguments();
+            arguments["target"] = resolved.target.as_str().into();
+            let answer = self.inject_in(&resolved.frame, "waitActionable", arguments).await?;
             let point = point_in(&answer);
             let reached = match before.take() {
                 // The element has not moved since its parent frames were waited for.
                 Some((same, reached)) if same == point && answer["retried"] != true => reached,
                 _ => {
-                    let reached = self.reach_through(&place.owners, sought, point).await;
+                    let reached = self.reach_through(&resolved.owners, query, point).await;
                     let reached = reached.map_err(|error| unreachable_in_frame(&answer, error))?;
                     if reached.retried {
                         before = Some((point, reached));
@@ -227,7 +229,7 @@ impl Page {
                     reached
                 }
             };
-            return Ok(ActionPoint::of(&answer, &reached, place.frame, sought.clone()));
+            return Ok(ActionPoint::of(&answer, &reached, resolved.frame, query.clone()));
         }
     }
 
@@ -236,14 +238,14 @@ impl Page {
     pub(in crate::page) async fn reach_through(
         &self,
         owners: &[FrameElement],
-        sought: &ActionabilityQuery,
+        query: &ActionabilityQuery,
         point: (f64, f64),
     ) -> Result<ReachedPoint> {
         let mut reached =
             ReachedPoint { point, transform: FrameTransform::default(), retried: false };
         for owner in owners.iter().rev() {
             let (x, y) = reached.point;
-            let mut arguments = sought.through_frame();
+            let mut arguments = query.through_frame();
             arguments["target"] = owner.reference.as_str().into();
             arguments["inside"] = json!({"x": x, "y": y});
             // Only the main frame can detect an element that moves over the point; the frames

@@ -30,8 +30,8 @@ impl Page {
     ) -> Result<Option<FrameId>> {
         let key = (frame.clone(), reference.to_owned());
         let cached = {
-            let known = self.frame_elements.0.lock();
-            known.get(&key).cloned()
+            let cache = self.frame_elements.0.lock();
+            cache.get(&key).cloned()
         };
         if let Some(child) = cached.filter(|child| self.has_frame(child)) {
             return Ok(Some(child));
@@ -42,13 +42,13 @@ impl Page {
                 other => other,
             }
         };
-        let child = self.alive(inner).await?;
+        let child = self.guarded(inner).await?;
         if let Some(child) = &child {
             let present: Vec<FrameId> =
                 self.state.read(|facts| facts.frames.keys().cloned().collect());
-            let mut known = self.frame_elements.0.lock();
-            known.retain(|_, child| present.contains(child));
-            known.insert(key, child.clone());
+            let mut cache = self.frame_elements.0.lock();
+            cache.retain(|_, child| present.contains(child));
+            cache.insert(key, child.clone());
         }
         Ok(child)
     }
@@ -60,11 +60,11 @@ impl Page {
         inner: &FrameId,
     ) -> Result<Option<String>> {
         let cached = {
-            let known = self.frame_elements.0.lock();
+            let cache = self.frame_elements.0.lock();
             let holds = |((frame, _), child): &(&(FrameId, String), &FrameId)| {
                 frame == parent && *child == inner
             };
-            known.iter().find(holds).map(|((_, reference), _)| reference.clone())
+            cache.iter().find(holds).map(|((_, reference), _)| reference.clone())
         };
         if cached.is_some() {
             return Ok(cached);

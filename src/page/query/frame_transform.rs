@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn nested_frames_map_from_the_inside_out() {
         let scaled = FrameTransform::read(&json!([0.5, 0.0, 0.0, 0.5, 10.0, 20.0]));
-        let turned = FrameTransform::read(&json!([0.0, 1.0, -1.0, 0.0, 100.0, 0.0]));
-        assert_eq!(scaled.then(turned).apply((40.0, 60.0)), turned.apply((30.0, 50.0)));
+        let rotated = FrameTransform::read(&json!([0.0, 1.0, -1.0, 0.0, 100.0, 0.0]));
+        assert_eq!(scaled.then(rotated).apply((40.0, 60.0)), rotated.apply((30.0, 50.0)));
         let area = Area { x: 0.0, y: 0.0, width: 20.0, height: 10.0 };
-        assert_eq!(turned.bounds(area), Area { x: 90.0, y: 0.0, width: 10.0, height: 20.0 });
+        assert_eq!(rotated.bounds(area), Area { x: 90.0, y: 0.0, width: 10.0, height: 20.0 });
         assert_eq!(FrameTransform::read(&Value::Null), FrameTransform::default());
     }
 

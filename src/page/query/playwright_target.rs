@@ -100,8 +100,8 @@ impl Page {
         let (frame, within) = match within {
             None => (self.main_frame().clone(), None),
             Some(reference) => {
-                let place = self.locate(reference).await?;
-                (place.frame, Some(place.target))
+                let resolved = self.locate(reference).await?;
+                (resolved.frame, Some(resolved.target))
             }
         };
         self.playwright_target_in(frame, target, within, generate).await

@@ -56,28 +56,30 @@ impl Page {
             let owners = self.owners_of(&frame).await?;
             return Ok(ResolvedTarget { frame, owners, target: target.to_owned() });
         }
-        let mut place =
+        let mut resolved =
             ResolvedTarget { frame: main, owners: Vec::new(), target: target.to_owned() };
         let mut parts: Vec<&str> = target.split(" >>> ").map(str::trim).collect();
-        place.target = parts.pop().unwrap_or_default().to_owned();
+        resolved.target = parts.pop().unwrap_or_default().to_owned();
         for part in parts {
             let arguments = json!({"target": part, "strict": true});
-            let found = self.inject_in(&place.frame, "resolve", arguments).await?;
+            let found = self.inject_in(&resolved.frame, "resolve", arguments).await?;
             let reference = found["ref"].as_str().unwrap_or_default().to_owned();
-            let inner = self.content_frame(&place.frame, &reference).await?.ok_or_else(|| {
-                let description = found["description"].as_str().unwrap_or("something else");
-                // An iframe without a frame was removed from the page meanwhile.
-                if description.starts_with("iframe ") {
-                    return stale(&reference);
-                }
-                let what =
-                    format!("`{part}` is {description}, not a frame: ` >>> ` only enters frames");
-                TroupeError::new(ErrorCode::InvalidSelector, what).detail("selector", target)
-            })?;
-            place.owners.push(FrameElement { frame: place.frame, reference });
-            place.frame = inner;
+            let inner =
+                self.content_frame(&resolved.frame, &reference).await?.ok_or_else(|| {
+                    let description = found["description"].as_str().unwrap_or("something else");
+                    // An iframe without a frame was removed from the page meanwhile.
+                    if description.starts_with("iframe ") {
+                        return stale(&reference);
+                    }
+                    let what = format!(
+                        "`{part}` is {description}, not a frame: ` >>> ` only enters frames"
+                    );
+                    TroupeError::new(ErrorCode::InvalidSelector, what).detail("selector", target)
+                })?;
+            resolved.owners.push(FrameElement { frame: resolved.frame, reference });
+            resolved.frame = inner;
         }
-        Ok(place)
+        Ok(resolved)
     }
 
     /// Returns the iframes around `frame`, from the main frame inwards.

@@ -11,7 +11,7 @@ use crate::{
 /// Whether an element exists, and its state.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Presence {
+pub struct ElementPresence {
     pub exists: bool,
     pub visible: bool,
     pub enabled: bool,
@@ -24,9 +24,9 @@ pub struct Presence {
 impl Page {
     /// Returns whether `target` exists, and its state. If one of its parent frames is missing, it
     /// does not exist.
-    pub async fn presence(&self, target: &str) -> Result<Presence> {
+    pub async fn presence(&self, target: &str) -> Result<ElementPresence> {
         match self.read(Some(target), "state", json!({})).await {
-            Err(error) if error.code == ErrorCode::ElementNotFound => Ok(Presence {
+            Err(error) if error.code == ErrorCode::ElementNotFound => Ok(ElementPresence {
                 exists: false,
                 visible: false,
                 enabled: false,
@@ -60,9 +60,9 @@ impl Page {
                     let frame = match target {
                         None => self.main_frame().clone(),
                         Some(target) => {
-                            let place = self.locate(target).await?;
-                            arguments["target"] = place.target.into();
-                            place.frame
+                            let resolved = self.locate(target).await?;
+                            arguments["target"] = resolved.target.into();
+                            resolved.frame
                         }
                     };
                     self.inject_in(&frame, name, arguments).await

@@ -20,9 +20,9 @@ use crate::{
 };
 
 /// How long after a document's end the event for its replacement may arrive.
-const REPLACED: Duration = Duration::from_millis(100);
+const REPLACEMENT_TIMEOUT: Duration = Duration::from_millis(100);
 /// Maximum characters of the page's text in the error of a failed wait for a text.
-const TOLD: usize = 120;
+const MAX_TEXT_LENGTH: usize = 120;
 
 /// The state of an element to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ impl ElementState {
 
 /// The element that was waited for, if it exists.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Awaited {
+pub struct AwaitedElement {
     pub r#ref: Option<String>,
     pub description: Option<String>,
     /// Where the text was found if it is not visible text: `name`, `placeholder`, `value` or
@@ -97,7 +97,7 @@ impl TimeLimit {
         Self { timeout, deadline: Instant::now() + timeout }
     }
 
-    fn left(&self) -> Duration {
+    fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }
@@ -115,32 +115,32 @@ impl Page {
         target: &str,
         state: ElementState,
         time_limit: TimeLimit,
-    ) -> Result<Awaited> {
+    ) -> Result<AwaitedElement> {
         let waiting = self.across_documents(|| self.await_element(target, state, time_limit));
         self.in_time(time_limit, &format!("`{target}` was not {}", state.as_str()), waiting).await
     }
 
     /// Waits until `target` is in the page, and returns its description.
     pub async fn find_element(&self, target: &str, time_limit: TimeLimit) -> Result<Element> {
-        let awaited = match self.wait_for_element(target, ElementState::Attached, time_limit).await
+        let element = match self.wait_for_element(target, ElementState::Attached, time_limit).await
         {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same message as for any missing element, with what was found instead.
                 let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
                 there.map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
-                Awaited { r#ref: Some(target.to_owned()), ..Awaited::default() }
+                AwaitedElement { r#ref: Some(target.to_owned()), ..AwaitedElement::default() }
             }
             other => other?,
         };
-        let reference = awaited.r#ref.unwrap_or_default();
+        let reference = element.r#ref.unwrap_or_default();
         self.in_one_document(|| {
             Box::pin(async {
-                let place = self.locate(&reference).await?;
-                let mut told = self.inject_in(&place.frame, "describe", json!({"ref": place.target})).await?;
-                let bounds = self.transform_of(&place.owners).await?.bounds(area(&told["box"]));
-                told["box"] =
+                let resolved = self.locate(&reference).await?;
+                let mut description = self.inject_in(&resolved.frame, "describe", json!({"ref": resolved.target})).await?;
+                let bounds = self.transform_of(&resolved.owners).await?.bounds(area(&description["box"]));
+                description["box"] =
                     json!({"x": bounds.x, "y": bounds.y, "width": bounds.width, "height": bounds.height});
-                serde_json::from_value(told)
+                serde_json::from_value(description)
                     .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))
             })
         })
@@ -149,7 +149,7 @@ impl Page {
 
     /// Waits for `time`.
     pub async fn wait_for_time(&self, time: Duration) -> Result<()> {
-        self.alive_for(Duration::MAX, async {
+        self.guarded_for(Duration::MAX, async {
             tokio::time::sleep(time).await;
             Ok(())
         })
@@ -158,19 +158,20 @@ impl Page {
 
     /// Waits until the page's URL matches `pattern`.
     pub async fn wait_for_url(&self, pattern: &str, time_limit: TimeLimit) -> Result<()> {
-        let wanted = UrlPattern::parse(pattern).map_err(|reason| {
+        let url_pattern = UrlPattern::parse(pattern).map_err(|reason| {
             TroupeError::new(
                 ErrorCode::InvalidParameters,
                 format!("`{pattern}` is not a valid URL pattern: {reason}"),
             )
             .suggestion("pass a part of the URL as `url`, or a glob such as **/orders/*")
         })?;
-        let there = self.state.until(|facts| wanted.fits(&facts.main_frame().url).then_some(()));
-        let there = self.alive_for(Duration::MAX, async {
-            there.await;
+        let matches =
+            self.state.until(|facts| url_pattern.fits(&facts.main_frame().url).then_some(()));
+        let wait = self.guarded_for(Duration::MAX, async {
+            matches.await;
             Ok(())
         });
-        match self.within(time_limit.left(), there).await {
+        match self.within(time_limit.remaining(), wait).await {
             Some(outcome) => outcome,
             None => Err(TroupeError::new(
                 ErrorCode::Timeout,
@@ -186,7 +187,7 @@ impl Page {
     }
 
     /// Waits until any frame shows `text`.
-    pub async fn wait_for_text(&self, text: &str, time_limit: TimeLimit) -> Result<Awaited> {
+    pub async fn wait_for_text(&self, text: &str, time_limit: TimeLimit) -> Result<AwaitedElement> {
         let waiting = self.across_frames(|frames| self.await_text(text, frames, time_limit));
         match self.in_time(time_limit, &format!("the text `{text}` was not visible"), waiting).await
         {
@@ -208,31 +209,35 @@ impl Page {
         target: &'a str,
         state: ElementState,
         time_limit: TimeLimit,
-    ) -> BoxFuture<'a, Result<Awaited>> {
+    ) -> BoxFuture<'a, Result<AwaitedElement>> {
         Box::pin(async move {
             // Waits for its parent frames first. Without one of them the element is missing.
             if let Some((frame, _)) = target.rsplit_once(" >>> ") {
                 if !state.is_absence() {
                     self.await_element(frame, ElementState::Attached, time_limit).await?;
                 } else if !self.presence(frame).await?.exists {
-                    return Ok(Awaited::default());
+                    return Ok(AwaitedElement::default());
                 }
             }
-            let place = match self.locate(target).await {
+            let resolved = match self.locate(target).await {
                 Err(error) if error.code == ErrorCode::ElementNotFound && state.is_absence() => {
-                    return Ok(Awaited::default());
+                    return Ok(AwaitedElement::default());
                 }
                 other => other?,
             };
-            let arguments = json!({"target": place.target, "state": state.as_str(), "timeout": millis(time_limit.left())});
-            self.awaited(&place.frame, arguments).await
+            let arguments = json!({"target": resolved.target, "state": state.as_str(), "timeout": millis(time_limit.remaining())});
+            self.await_in_frame(&resolved.frame, arguments).await
         })
     }
 
-    async fn awaited(&self, frame: &FrameId, arguments: Value) -> Result<Awaited> {
+    async fn await_in_frame(&self, frame: &FrameId, arguments: Value) -> Result<AwaitedElement> {
         let answer = self.inject_in(frame, "waitFor", arguments).await?;
         let text = |name: &str| answer[name].as_str().map(str::to_owned);
-        Ok(Awaited { r#ref: text("ref"), description: text("description"), r#as: text("as") })
+        Ok(AwaitedElement {
+            r#ref: text("ref"),
+            description: text("description"),
+            r#as: text("as"),
+        })
     }
 
     /// Returns the first frame that shows it. `None` if no frame could be queried.
@@ -241,17 +246,17 @@ impl Page {
         text: &str,
         frames: Vec<FrameId>,
         time_limit: TimeLimit,
-    ) -> Result<Option<Awaited>> {
+    ) -> Result<Option<AwaitedElement>> {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
             .map(async |frame| {
-                let arguments = json!({"text": text, "timeout": millis(time_limit.left())});
-                (frame, self.awaited(frame, arguments).await)
+                let arguments = json!({"text": text, "timeout": millis(time_limit.remaining())});
+                (frame, self.await_in_frame(frame, arguments).await)
             })
             .collect();
         while let Some((frame, outcome)) = waits.next().await {
             match outcome {
-                Ok(awaited) => return Ok(Some(awaited)),
+                Ok(element) => return Ok(Some(element)),
                 Err(error) if self.replaced(&error) => {}
                 // The other frames have the same timeout.
                 Err(error) if frame == self.main_frame() => return Err(error),
@@ -272,7 +277,8 @@ impl Page {
         let mut waits: FuturesUnordered<_> = frames
             .iter()
             .map(async |frame| {
-                let arguments = json!({"textGone": text, "timeout": millis(time_limit.left())});
+                let arguments =
+                    json!({"textGone": text, "timeout": millis(time_limit.remaining())});
                 (frame, self.ask_frame(frame, "waitFor", arguments).await)
             })
             .collect();
@@ -347,7 +353,7 @@ impl Page {
     /// Waits briefly for the event that replaced a document. It may have been reported before
     /// `frames` were read.
     async fn frames_replaced(&self, frames: &FrameSet) {
-        let _ = self.within(REPLACED, self.frames_other_than(frames)).await;
+        let _ = self.within(REPLACEMENT_TIMEOUT, self.frames_other_than(frames)).await;
     }
 
     async fn in_time<T>(
@@ -356,7 +362,7 @@ impl Page {
         what: &str,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        match self.within(time_limit.left() + GRACE, work).await {
+        match self.within(time_limit.remaining() + GRACE, work).await {
             // The error has the total waiting time, not the time since the last document.
             Some(Err(mut error)) if error.code == ErrorCode::Timeout => {
                 if let Some((why, _)) = error.message.rsplit_once(" (waited ") {
@@ -383,7 +389,7 @@ impl Page {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        if let Some((end, _)) = words.char_indices().nth(TOLD) {
+        if let Some((end, _)) = words.char_indices().nth(MAX_TEXT_LENGTH) {
             words.truncate(end);
             words.push('…');
         }

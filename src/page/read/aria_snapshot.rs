@@ -27,8 +27,8 @@ impl Page {
                 let (frame, root, nesting) = match &options.root {
                     None => (self.main_frame().clone(), None, 0),
                     Some(reference) => {
-                        let place = self.locate(reference).await?;
-                        (place.frame, Some(place.target), place.owners.len())
+                        let resolved = self.locate(reference).await?;
+                        (resolved.frame, Some(resolved.target), resolved.owners.len())
                     }
                 };
                 let depth = options.depth.map(i64::from);

@@ -12,7 +12,7 @@ impl Page {
         let entry = self.logged(number)?;
         let known = entry.request_details.as_ref().and_then(|details| details.post_data.clone());
         match entry.id.filter(|_| known.is_none() && entry.request_details.is_some()) {
-            Some(id) => self.alive(self.engine.request_data(&id)).await,
+            Some(id) => self.guarded(self.engine.request_data(&id)).await,
             None => Ok(known),
         }
     }
@@ -24,7 +24,7 @@ impl Page {
         let LoggedRequest { id, frame, .. } = self.logged(number)?;
         // A redirect has no body.
         let Some(id) = id else { return Ok(None) };
-        self.alive(self.engine.response_body(frame.as_ref(), &id)).await
+        self.guarded(self.engine.response_body(frame.as_ref(), &id)).await
     }
 
     fn logged(&self, number: usize) -> Result<LoggedRequest> {

@@ -24,22 +24,22 @@ use crate::{
     },
 };
 
-/// The page's text before an action.
+/// The page's snapshot before an action.
 #[derive(Debug, Clone)]
-pub(in crate::page) struct Before {
-    look: PageSnapshot,
+pub(in crate::page) struct SnapshotBefore {
+    snapshot: PageSnapshot,
     /// The text that the client was last shown, if the page has changed since then.
     shown: Option<Arc<str>>,
-    at: EventSequence,
-    /// When it was read.
-    pub read_at: Instant,
+    mark: EventSequence,
+    /// When the snapshot was taken.
+    pub taken_at: Instant,
 }
 
-impl Before {
-    /// The arguments for the `main` frame to return its text if it has changed since. `None` if it
-    /// cannot know that.
-    pub fn later_look(&self, main: &FrameId) -> Option<Value> {
-        Some(look_after(&self.look.frames.get(main)?.version).into())
+impl SnapshotBefore {
+    /// Returns the options with which the `main` frame returns a snapshot if it has changed since
+    /// this one. `None` if this one does not contain the frame.
+    pub fn if_changed(&self, main: &FrameId) -> Option<Value> {
+        Some(snapshot_if_changed(&self.snapshot.frames.get(main)?.version).into())
     }
 }
 
@@ -52,12 +52,12 @@ pub(in crate::page) struct Changes {
     pub made: Option<String>,
 }
 
-/// Arguments for the text of a frame that no longer shows the `known` version.
-fn look_after(known: &DocumentVersion) -> Map<String, Value> {
-    let mut wanted = whole_page();
-    wanted.insert("known".into(), known.count.into());
-    wanted.insert("document".into(), (*known.document).into());
-    wanted
+/// Returns the options for a snapshot of a frame if it has changed since the version `known`.
+fn snapshot_if_changed(known: &DocumentVersion) -> Map<String, Value> {
+    let mut options = whole_page();
+    options.insert("known".into(), known.count.into());
+    options.insert("document".into(), (*known.document).into());
+    options
 }
 
 impl Page {
@@ -65,19 +65,19 @@ impl Page {
         self.state.read(|facts| facts.main_frame().document.clone())
     }
 
-    /// Takes a snapshot of the page unless nothing has changed since the last one. `seen` is a new
-    /// snapshot of the main frame.
-    async fn look(&self, seen: Option<Value>) -> Result<PageSnapshot> {
+    /// Returns a current snapshot of the page: the last one if nothing has changed. `new_main` is a
+    /// new snapshot of the main frame, if there is one.
+    async fn current_snapshot(&self, new_main: Option<Value>) -> Result<PageSnapshot> {
         let document = self.document();
         let main = self.main_frame();
         let (last, reports_inner) = {
-            let known = self.snapshot_cache.lock();
-            let last = known.look.clone().filter(|last| last.document == document);
+            let cache = self.snapshot_cache.lock();
+            let last = cache.snapshot.clone().filter(|last| last.document == document);
             let reports_inner =
-                known.reports_inner.as_ref() == Some(main) && !known.heard.contains_key(main);
+                cache.reports_inner.as_ref() == Some(main) && !cache.reported.contains_key(main);
             (last, reports_inner)
         };
-        let mut main_snapshot = seen.map(FrameSnapshot::of).transpose()?;
+        let mut main_snapshot = new_main.map(FrameSnapshot::of).transpose()?;
         if let (None, true, Some(known)) =
             (&main_snapshot, reports_inner, last.as_ref().and_then(|last| last.frames.get(main)))
         {
@@ -85,22 +85,24 @@ impl Page {
             // are queried.
             main_snapshot = Some(self.frame_snapshot(main, Some(known)).await?);
         }
-        let heard = self.snapshot_cache.take_heard();
+        let reported = self.snapshot_cache.take_reported();
         let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
         let frame_count = frames.len();
         let known = last.as_ref().map(|last| &*last.frames);
-        let asked = join_all(frames.into_iter().map(async |frame| {
+        let snapshots = join_all(frames.into_iter().map(async |frame| {
             let known = known.and_then(|known| known.get(&frame));
             let snapshot = match (&main_snapshot, known) {
                 (Some(snapshot), _) if frame == *main => Ok(snapshot.clone()),
-                (_, Some(known)) if heard.get(&frame) == Some(&known.version) => Ok(known.clone()),
+                (_, Some(known)) if reported.get(&frame) == Some(&known.version) => {
+                    Ok(known.clone())
+                }
                 _ => self.frame_snapshot(&frame, known).await,
             };
             (frame, snapshot)
         }))
         .await;
         let mut frames = FrameSnapshots::new();
-        for (frame, snapshot) in asked {
+        for (frame, snapshot) in snapshots {
             match snapshot {
                 Ok(snapshot) => drop(frames.insert(frame, snapshot)),
                 Err(error) if frame == *main => return Err(error),
@@ -108,7 +110,7 @@ impl Page {
                 Err(_) => {}
             }
         }
-        self.snapshot_cache.forget_heard();
+        self.snapshot_cache.clear_reported();
         let unchanged = |last: &PageSnapshot| {
             let same = |(frame, now): (&FrameId, &FrameSnapshot)| {
                 last.frames.get(frame).is_some_and(|before| before.version == now.version)
@@ -121,9 +123,9 @@ impl Page {
             return Ok(last);
         }
         let text = self.text_of(main, &frames, 0).await.into();
-        let look = PageSnapshot { text, document, frames: Arc::new(frames), frame_count };
-        self.snapshot_cache.lock().look = Some(look.clone());
-        Ok(look)
+        let snapshot = PageSnapshot { text, document, frames: Arc::new(frames), frame_count };
+        self.snapshot_cache.lock().snapshot = Some(snapshot.clone());
+        Ok(snapshot)
     }
 
     /// Takes a snapshot of `frame`, unless it has not changed since the `known` one.
@@ -132,8 +134,9 @@ impl Page {
         frame: &FrameId,
         known: Option<&FrameSnapshot>,
     ) -> Result<FrameSnapshot> {
-        let look = known.map_or_else(whole_page, |known| look_after(&known.version));
-        let mut answer = self.ask_frame(frame, "snapshotIfChanged", json!({"look": look})).await?;
+        let options = known.map_or_else(whole_page, |known| snapshot_if_changed(&known.version));
+        let arguments = json!({"snapshot": options});
+        let mut answer = self.ask_frame(frame, "snapshotIfChanged", arguments).await?;
         match (answer["snapshot"].take(), known) {
             (Value::Null, Some(known)) => Ok(known.clone()),
             (snapshot, _) => FrameSnapshot::of(snapshot),
@@ -142,18 +145,18 @@ impl Page {
 
     /// Drops the versions that frames reported during earlier calls, because they may be outdated.
     pub fn begin_call(&self) {
-        self.snapshot_cache.forget_heard();
+        self.snapshot_cache.clear_reported();
     }
 
-    /// Returns the text before an action. `None` if it cannot be read or is not needed.
-    pub(in crate::page) async fn before_action(&self) -> Option<Before> {
+    /// Returns the snapshot before an action. `None` if it cannot be read or is not needed.
+    pub(in crate::page) async fn before_action(&self) -> Option<SnapshotBefore> {
         self.snapshot_cache.lock().after_action = false;
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
-        let look = Box::pin(self.look(None)).await.ok()?;
-        let shown = self.snapshot_cache.lock().shown_before(&look);
-        Some(Before { look, shown, at: self.state.mark(), read_at: Instant::now() })
+        let snapshot = Box::pin(self.current_snapshot(None)).await.ok()?;
+        let shown = self.snapshot_cache.lock().shown_before(&snapshot);
+        Some(SnapshotBefore { snapshot, shown, mark: self.state.mark(), taken_at: Instant::now() })
     }
 
     /// Returns the text that the client was last shown, with its document.
@@ -180,52 +183,54 @@ impl Page {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return;
         }
-        if let Some(Ok(look)) =
-            self.within(self.config.timeout_settle, Box::pin(self.look(None))).await
-        {
-            self.set_shown(ShownSnapshot::of(&look, shown.hidden));
+        let snapshot = Box::pin(self.current_snapshot(None));
+        if let Some(Ok(snapshot)) = self.within(self.config.timeout_settle, snapshot).await {
+            self.set_shown(ShownSnapshot::of(&snapshot, shown.hidden));
         }
     }
 
-    /// Returns the text of the last snapshot if the page has one frame, without asking it whether
-    /// it has changed.
-    pub(in crate::page) fn as_last_seen(&self) -> Option<Before> {
+    /// Returns the cached snapshot if the page has one frame, without a query whether it has
+    /// changed.
+    pub(in crate::page) fn cached_before(&self) -> Option<SnapshotBefore> {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
         let document = self.document();
-        let mut known = self.snapshot_cache.lock();
-        let look =
-            known.look.clone().filter(|look| look.document == document && look.frame_count == 1)?;
-        known.after_action = false;
-        known.heard.clear();
-        let shown = known.shown_before(&look);
-        Some(Before { look, shown, at: self.state.mark(), read_at: Instant::now() })
+        let mut cache = self.snapshot_cache.lock();
+        let snapshot = cache
+            .snapshot
+            .clone()
+            .filter(|snapshot| snapshot.document == document && snapshot.frame_count == 1)?;
+        cache.after_action = false;
+        cache.reported.clear();
+        let shown = cache.shown_before(&snapshot);
+        Some(SnapshotBefore { snapshot, shown, mark: self.state.mark(), taken_at: Instant::now() })
     }
 
-    /// Returns the changes since `before`; none if there is another document. `seen` is a new
-    /// snapshot of the page, if there is one.
+    /// Returns the changes since `before`; none if there is another document. `new_main` is a new
+    /// snapshot of the main frame, if there is one.
     pub(in crate::page) async fn changes_since(
         &self,
-        before: Option<Before>,
-        seen: Option<Value>,
+        before: Option<SnapshotBefore>,
+        new_main: Option<Value>,
     ) -> Changes {
-        let is_there = |before: &Before| !self.state.read(|facts| facts.committed_since(before.at));
-        let Some(before) = before.filter(is_there) else { return Changes::default() };
-        let after = Box::pin(self.look(seen)).await.ok();
-        let Some(after) = after.filter(|after| after.document == before.look.document) else {
+        let is_current =
+            |before: &SnapshotBefore| !self.state.read(|facts| facts.committed_since(before.mark));
+        let Some(before) = before.filter(is_current) else { return Changes::default() };
+        let after = Box::pin(self.current_snapshot(new_main)).await.ok();
+        let Some(after) = after.filter(|after| after.document == before.snapshot.document) else {
             return Changes::default();
         };
         let hidden = self.shown().hidden.of(after.document.as_ref());
-        let Before { look: before, shown, .. } = before;
+        let SnapshotBefore { snapshot: before, shown, .. } = before;
         let size =
             before.text.len() + after.text.len() + shown.as_ref().map_or(0, |shown| shown.len());
         let (changes, hidden) = offload::in_place(size, || {
             Self::changes_between(shown.as_deref(), &before.text, &after.text, hidden)
         });
-        let mut known = self.snapshot_cache.lock();
-        known.after_action = true;
-        known.shown = ShownSnapshot::of(&after, Arc::new(hidden));
+        let mut cache = self.snapshot_cache.lock();
+        cache.after_action = true;
+        cache.shown = ShownSnapshot::of(&after, Arc::new(hidden));
         changes
     }
 
@@ -251,15 +256,16 @@ impl Page {
 }
 
 impl Page {
-    /// Stores the snapshot `seen` that came with a navigation, so that the record and the next
-    /// action need none.
-    pub(in crate::page) async fn seen_on_arrival(&self, seen: Value) {
-        let look = self.within(self.config.timeout_settle, Box::pin(self.look(Some(seen)))).await;
-        let mut known = self.snapshot_cache.lock();
-        known.after_action = matches!(look, Some(Ok(_)));
-        let hidden = known.shown.hidden.clone();
-        known.shown =
-            known.look.as_ref().map(|look| ShownSnapshot::of(look, hidden)).unwrap_or_default();
+    /// Stores the snapshot of the main frame that came with a navigation, so that the record and
+    /// the next action need no other one.
+    pub(in crate::page) async fn cache_arrival_snapshot(&self, new_main: Value) {
+        let snapshot = Box::pin(self.current_snapshot(Some(new_main)));
+        let snapshot = self.within(self.config.timeout_settle, snapshot).await;
+        let mut cache = self.snapshot_cache.lock();
+        cache.after_action = matches!(snapshot, Some(Ok(_)));
+        let hidden = cache.shown.hidden.clone();
+        let shown = cache.snapshot.as_ref().map(|snapshot| ShownSnapshot::of(snapshot, hidden));
+        cache.shown = shown.unwrap_or_default();
     }
 
     /// Returns the page's text after a call, for the record: the snapshot that was made for the
@@ -269,18 +275,18 @@ impl Page {
             return None;
         }
         let document = self.document();
-        let known = {
-            let mut known = self.snapshot_cache.lock();
-            let seen = std::mem::take(&mut known.after_action);
-            known.look.clone().filter(|look| seen && look.document == document)
+        let cached = {
+            let mut cache = self.snapshot_cache.lock();
+            let is_current = std::mem::take(&mut cache.after_action);
+            cache.snapshot.clone().filter(|last| is_current && last.document == document)
         };
-        if let Some(look) = known {
-            return Some(look.text);
+        if let Some(snapshot) = cached {
+            return Some(snapshot.text);
         }
         // The call is done. A snapshot that times out must not prolong it.
-        let look =
-            self.within(self.config.timeout_settle, Box::pin(self.look(None))).await?.ok()?;
-        Some(look.text)
+        let snapshot = Box::pin(self.current_snapshot(None));
+        let snapshot = self.within(self.config.timeout_settle, snapshot).await?.ok()?;
+        Some(snapshot.text)
     }
 
     /// Returns the snapshot of the page, or of an element, with its frames.

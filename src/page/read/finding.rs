@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Maximum number of lines in a result.
-pub const MOST_MATCHES: u64 = 50;
+pub const MAX_MATCHES: u64 = 50;
 
 /// A search query.
 #[derive(Debug, Clone)]
@@ -33,12 +33,12 @@ impl Query {
 #[derive(Debug, Clone, Default)]
 pub struct FoundElements {
     pub text: String,
-    /// The number of matches, including those beyond [`MOST_MATCHES`].
+    /// The number of matches, including those beyond [`MAX_MATCHES`].
     pub count: u64,
 }
 
 /// An iframe and its frame.
-struct Child {
+struct ChildFrame {
     frame: FrameId,
     /// Its line in a snapshot.
     description: String,
@@ -48,7 +48,7 @@ impl Page {
     /// Returns the matching lines of the whole page, including those that a snapshot folds.
     pub async fn find(&self, query: &Query) -> Result<FoundElements> {
         self.in_one_document(|| {
-            Box::pin(self.find_in(self.main_frame().clone(), query, MOST_MATCHES, 0))
+            Box::pin(self.find_in(self.main_frame().clone(), query, MAX_MATCHES, 0))
         })
         .await
     }
@@ -68,8 +68,9 @@ impl Page {
             };
             let children =
                 if depth < MAX_DEPTH { self.children(&frame).await? } else { Vec::new() };
-            let search =
-                |child: &Child, limit| self.find_in(child.frame.clone(), query, limit, depth + 1);
+            let search = |child: &ChildFrame, limit| {
+                self.find_in(child.frame.clone(), query, limit, depth + 1)
+            };
             let matches = join_all(children.iter().map(|child| search(child, limit))).await;
             for (child, inner) in children.iter().zip(matches) {
                 let left = limit.saturating_sub(found.count);
@@ -96,7 +97,7 @@ impl Page {
     }
 
     /// Returns the visible frames in `frame` in document order.
-    async fn children(&self, frame: &FrameId) -> Result<Vec<Child>> {
+    async fn children(&self, frame: &FrameId) -> Result<Vec<ChildFrame>> {
         if !self
             .state
             .read(|facts| facts.frames.values().any(|child| child.parent.as_ref() == Some(frame)))
@@ -114,7 +115,7 @@ impl Page {
         let children = try_join_all(visible.map(async |(reference, description)| {
             let frame = self.content_frame(frame, reference).await?;
             Ok::<_, TroupeError>(
-                frame.map(|frame| Child { frame, description: description.to_owned() }),
+                frame.map(|frame| ChildFrame { frame, description: description.to_owned() }),
             )
         }));
         Ok(children.await?.into_iter().flatten().collect())

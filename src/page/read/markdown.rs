@@ -6,19 +6,19 @@ use htmd::{
     options::{BrStyle, BulletListMarker, LinkStyle, Options},
 };
 
-use crate::page::read::Html;
+use crate::page::read::HtmlDocument;
 
 /// Minimum characters of an article. A shorter one is probably not the main content.
-const LEAST_ARTICLE: usize = 250;
+const MIN_ARTICLE_LENGTH: usize = 250;
 /// Maximum number of elements. The analysis of more takes too long.
-const MOST_ELEMENTS: usize = 50_000;
+const MAX_ELEMENTS: usize = 50_000;
 
 /// Selectors of elements that authors mark as content, the most reliable first.
 const MARKS: [&str; 2] = ["main, [role=main]", "article"];
 
 /// Returns the main content of a document, with its title and URL, or the whole document if it has
 /// none. Call it on a blocking thread, because it may take long.
-pub fn markdown(page: &Html) -> String {
+pub fn markdown(page: &HtmlDocument) -> String {
     let whole = write(&page.html);
     let written =
         |html: Option<String>| html.map(|html| write(&html)).filter(|body| !body.is_empty());
@@ -31,18 +31,19 @@ pub fn markdown(page: &Html) -> String {
 
 /// Returns the main content: an article that is a large part of the page. Apps and lists of links
 /// have none.
-fn main_content(page: &Html, whole: usize) -> Option<String> {
-    let config = Config { max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
+fn main_content(page: &HtmlDocument, whole: usize) -> Option<String> {
+    let config = Config { max_elements_to_parse: MAX_ELEMENTS, ..Config::default() };
     let url = Some(page.url.as_str()).filter(|url| url.starts_with("http"));
     let mut readability = Readability::new(page.html.as_str(), url, Some(config)).ok()?;
     let readable = readability.is_probably_readable();
     let article = readability.parse().ok()?;
-    let stands_out = article.length >= LEAST_ARTICLE && (readable || article.length * 2 >= whole);
+    let stands_out =
+        article.length >= MIN_ARTICLE_LENGTH && (readable || article.length * 2 >= whole);
     stands_out.then(|| article.content.to_string())
 }
 
 /// Returns the element that the author has marked as the content, if there is exactly one.
-fn marked_content(page: &Html) -> Option<String> {
+fn marked_content(page: &HtmlDocument) -> Option<String> {
     let document = Readability::from(page.html.as_str()).doc;
     MARKS.iter().find_map(|mark| {
         let marked = document.select(mark);
@@ -74,7 +75,7 @@ mod tests {
     fn read(body: &str) -> String {
         let html =
             format!("<!DOCTYPE html><html><head><title>T</title></head><body>{body}</body></html>");
-        markdown(&Html { html, title: "T".into(), url: "http://a/".into() })
+        markdown(&HtmlDocument { html, title: "T".into(), url: "http://a/".into() })
     }
 
     #[test]

@@ -11,11 +11,13 @@ mod snapshot;
 mod text_diff;
 
 pub use aria_snapshot::AriaSnapshotOptions;
-pub use finding::{FoundElements, MOST_MATCHES, Query};
+pub use finding::{FoundElements, MAX_MATCHES, Query};
 pub use markdown::markdown;
-pub use reading::{Described, Elements, FieldValue, Html, Links, Listed, Metadata, Table};
+pub use reading::{
+    ElementDescription, Elements, FieldValue, HtmlDocument, Links, ListedElement, Metadata, Table,
+};
 pub use snapshot::SnapshotOptions;
 
-pub(super) use changes::{Before, Changes};
+pub(super) use changes::{Changes, SnapshotBefore};
 pub(super) use snapshot::whole_page;
 pub(super) use text_diff::difference;

@@ -77,7 +77,7 @@ pub struct FieldValue {
 
 /// One of the elements that a target matches.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Listed {
+pub struct ListedElement {
     pub r#ref: String,
     pub description: String,
     pub tag: String,
@@ -88,7 +88,7 @@ pub struct Listed {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Elements {
-    pub elements: Vec<Listed>,
+    pub elements: Vec<ListedElement>,
     /// The number of matches, including those that are not listed.
     pub count: u64,
 }
@@ -104,7 +104,7 @@ pub struct ElementTexts {
 /// One element by its ref, with its box in the page's viewport.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Described {
+pub struct ElementDescription {
     pub description: String,
     pub role: String,
     pub name: String,
@@ -121,7 +121,7 @@ pub struct Described {
 
 /// A document to convert to Markdown.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Html {
+pub struct HtmlDocument {
     pub html: String,
     pub title: String,
     pub url: String,
@@ -163,7 +163,7 @@ impl Page {
     }
 
     /// Returns the page's current HTML.
-    pub async fn html(&self) -> Result<Html> {
+    pub async fn html(&self) -> Result<HtmlDocument> {
         self.read(None, "html", json!({})).await
     }
 
@@ -174,15 +174,15 @@ impl Page {
 
     /// Describes the element with the ref `reference`. Fails with `ELEMENT_NOT_FOUND` if it was
     /// removed.
-    pub async fn describe(&self, reference: &str) -> Result<Described> {
+    pub async fn describe(&self, reference: &str) -> Result<ElementDescription> {
         let answer = self
             .in_one_document(|| {
                 Box::pin(async move {
-                    let place = self.locate(reference).await?;
-                    let arguments = json!({"ref": place.target});
-                    let mut answer = self.inject_in(&place.frame, "describe", arguments).await?;
+                    let resolved = self.locate(reference).await?;
+                    let arguments = json!({"ref": resolved.target});
+                    let mut answer = self.inject_in(&resolved.frame, "describe", arguments).await?;
                     let found =
-                        self.transform_of(&place.owners).await?.bounds(area(&answer["box"]));
+                        self.transform_of(&resolved.owners).await?.bounds(area(&answer["box"]));
                     answer["box"] = json!([found.x, found.y, found.width, found.height]);
                     Ok(answer)
                 })
@@ -195,11 +195,11 @@ impl Page {
     pub async fn viewport(&self) -> Result<(u64, u64)> {
         let size = "[innerWidth, innerHeight]";
         let size =
-            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
+            self.guarded(self.engine.evaluate(self.main_frame(), World::Isolated, size)).await?;
         Ok((size[0].as_u64().unwrap_or_default(), size[1].as_u64().unwrap_or_default()))
     }
 
     pub async fn set_viewport(&self, size: Viewport) -> Result<()> {
-        self.alive(self.engine.set_viewport(size)).await
+        self.guarded(self.engine.set_viewport(size)).await
     }
 }

@@ -59,9 +59,9 @@ impl Page {
                 let Some(selector) = &options.selector else {
                     return self.frame_text(self.main_frame().clone(), arguments, 0).await;
                 };
-                let place = self.locate(selector).await?;
-                arguments.insert("selector".into(), place.target.into());
-                self.frame_text(place.frame, arguments, place.owners.len()).await
+                let resolved = self.locate(selector).await?;
+                arguments.insert("selector".into(), resolved.target.into());
+                self.frame_text(resolved.frame, arguments, resolved.owners.len()).await
             })
         })
         .await

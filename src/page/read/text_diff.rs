@@ -63,28 +63,28 @@ impl<'a> DiffLine<'a> {
 }
 
 /// A removed element with more lines in it than this is reported as one line.
-const MOST_LINES_BELOW: usize = 2;
+const MAX_LINES_BELOW: usize = 2;
 
 /// More removed siblings of one role than this are reported as one line.
-const MOST_REMOVED: usize = 3;
+const MAX_REMOVED: usize = 3;
 
 /// More removed elements in a row than this are reported in part.
-const LONGEST_RUN: usize = 5;
+const MAX_RUN: usize = 5;
 
 /// Number of elements of a longer run that the result names.
-const NAMED_OF_RUN: usize = 2;
+const NAMED_IN_RUN: usize = 2;
 
 /// Up to this many lines in a row that are shown again are reported in full.
-const FEW_RETURNED: usize = 3;
+const MAX_RETURNED: usize = 3;
 
 /// Roles of fields, whose values are reported in part.
 const FIELDS: [&str; 3] = ["textbox", "searchbox", "combobox"];
 
 /// Maximum characters of the line of a field.
-const LONGEST_FIELD: usize = 200;
+const MAX_FIELD_LENGTH: usize = 200;
 
 /// Maximum number of remaining siblings that are named.
-const MOST_REMAINING: usize = 5;
+const MAX_REMAINING: usize = 5;
 
 /// One line of the result.
 struct ReportedLine {
@@ -141,7 +141,7 @@ fn written(lines: Vec<ReportedLine>) -> String {
 
 /// Cuts the line of a field with a long value, which the client has entered itself.
 fn without_end(line: &str) -> String {
-    match line.char_indices().nth(LONGEST_FIELD) {
+    match line.char_indices().nth(MAX_FIELD_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
@@ -152,7 +152,7 @@ fn returned(entries: &[DiffLine<'_>], back: &[bool]) -> Option<usize> {
     let count = back.iter().take_while(|back| **back).count();
     // Without a ref, another element may have the same text.
     let is_same = entries[..count].iter().any(|entry| reference(entry.content).is_some());
-    (count > FEW_RETURNED && is_same).then_some(count)
+    (count > MAX_RETURNED && is_same).then_some(count)
 }
 
 /// Returns the lines of the difference. Of a long run of removed elements, such as the contents of
@@ -192,11 +192,11 @@ fn reported_lines(
         .filter_map(|run| {
             let range = from..from + run.len();
             from = range.end;
-            (run.len() > LONGEST_RUN).then_some(range)
+            (run.len() > MAX_RUN).then_some(range)
         })
         .collect();
     for run in long.into_iter().rev() {
-        let rest = run.start + NAMED_OF_RUN..run.end;
+        let rest = run.start + NAMED_IN_RUN..run.end;
         let indent = lines[run.start].indent;
         let covers = lines[rest.clone()].iter().map(|line| line.covers).sum();
         let content = format!("… {covers} more lines");
@@ -222,13 +222,13 @@ fn removed(entries: &[DiffLine<'_>], before: &str, after: &str) -> (String, usiz
         used += size(&entries[used..]);
         count += 1;
     }
-    if count > MOST_REMOVED {
+    if count > MAX_REMOVED {
         let role = first.role();
         let remaining = remaining_siblings(&first, before, after);
         let remaining = match remaining.as_deref() {
             None => String::new(),
             Some([]) => "; none remain".to_owned(),
-            Some(few) if few.len() <= MOST_REMAINING => {
+            Some(few) if few.len() <= MAX_REMAINING => {
                 format!("; {} remain: {}", few.len(), few.join(", "))
             }
             Some(many) => format!("; {} remain", many.len()),
@@ -236,9 +236,7 @@ fn removed(entries: &[DiffLine<'_>], before: &str, after: &str) -> (String, usiz
         return (format!("{count} × {role}{remaining}"), used);
     }
     match size(entries) {
-        size if size > 1 + MOST_LINES_BELOW => {
-            (format!("{} ({size} lines)", first.element()), size)
-        }
+        size if size > 1 + MAX_LINES_BELOW => (format!("{} ({size} lines)", first.element()), size),
         _ => (first.content.to_owned(), 1),
     }
 }
@@ -394,21 +392,21 @@ mod tests {
             format!("- listbox [ref=e100]:\n{options}- button \"Go\" [ref=e101]\n")
         };
         let all: Vec<usize> = (1..30).collect();
-        let told = |remaining: &[usize]| changes(&list(&all), &list(remaining));
+        let changed = |remaining: &[usize]| changes(&list(&all), &list(remaining));
         assert_eq!(
-            told(&[1, 2]),
+            changed(&[1, 2]),
             "-   27 × option; 2 remain: option \"1\" [ref=e1], option \"2\" [ref=e2]"
         );
-        assert_eq!(told(&all[..10]), "-   19 × option; 10 remain");
+        assert_eq!(changed(&all[..10]), "-   19 × option; 10 remain");
     }
 
     #[test]
     fn a_long_difference_is_truncated_with_a_note() {
         let after: String =
             (0..500).map(|number| format!("- row \"{number}\" [ref=e{number}]\n")).collect();
-        let told = changes("", &after);
-        assert!(told.len() < BUDGET + 60);
-        assert!(told.ends_with("more lines: snapshot shows them"), "{told}");
+        let text = changes("", &after);
+        assert!(text.len() < BUDGET + 60);
+        assert!(text.ends_with("more lines: snapshot shows them"), "{text}");
     }
 
     proptest! {

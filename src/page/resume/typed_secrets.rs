@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::{
     engine::{DocumentId, FrameId},
-    page::{Page, resume::LOOK_TIMEOUT, state::Frame},
+    page::{Page, resume::READ_TIMEOUT, state::Frame},
     policy::vault::Vault,
 };
 
 /// Maximum number of remembered documents that were no longer present when a secret was last typed.
-const MOST_EARLIER: usize = 64;
+const MAX_EARLIER: usize = 64;
 
 /// Documents of a page that a secret was typed into, the latest first.
 #[derive(Debug, Default)]
@@ -24,10 +24,10 @@ impl TypedSecrets {
     fn add(&self, present: Vec<DocumentId>) {
         let mut documents = self.0.lock();
         {
-            let again: HashSet<&DocumentId> = present.iter().collect();
-            documents.retain(|known| !again.contains(known));
+            let present: HashSet<&DocumentId> = present.iter().collect();
+            documents.retain(|document| !present.contains(document));
         }
-        documents.truncate(MOST_EARLIER);
+        documents.truncate(MAX_EARLIER);
         present.into_iter().rev().for_each(|document| documents.push_front(document));
     }
 
@@ -48,8 +48,9 @@ impl Page {
         if self.documents().iter().any(|document| self.typed_secrets.has(document)) {
             return true;
         }
-        let kept = self.keep(None, LOOK_TIMEOUT).await;
-        kept.frames.iter().flat_map(|frame| &frame.document.fields).any(|field| is_in(vault, field))
+        let state = self.read_state(None, READ_TIMEOUT).await;
+        let mut fields = state.frames.iter().flat_map(|frame| &frame.document.fields);
+        fields.any(|field| is_in(vault, field))
     }
 
     /// Returns the present documents, that of the main frame first. A frame whose document is not
@@ -86,22 +87,22 @@ mod tests {
     #[test]
     fn the_latest_documents_are_remembered() {
         let secrets = TypedSecrets::default();
-        (0..=MOST_EARLIER).for_each(|number| secrets.add(vec![document(number)]));
+        (0..=MAX_EARLIER).for_each(|number| secrets.add(vec![document(number)]));
         secrets.add(vec![document(0)]);
-        secrets.add(vec![document(MOST_EARLIER + 1)]);
-        assert!(secrets.has(&document(0)) && secrets.has(&document(MOST_EARLIER + 1)));
+        secrets.add(vec![document(MAX_EARLIER + 1)]);
+        assert!(secrets.has(&document(0)) && secrets.has(&document(MAX_EARLIER + 1)));
         assert!(!secrets.has(&document(1)) && secrets.has(&document(2)));
     }
 
     #[test]
     fn every_present_document_is_remembered_however_many_frames_there_are() {
         let secrets = TypedSecrets::default();
-        let present: Vec<_> = (0..MOST_EARLIER * 3).map(document).collect();
+        let present: Vec<_> = (0..MAX_EARLIER * 3).map(document).collect();
         secrets.add(present.clone());
         assert!(present.iter().all(|document| secrets.has(document)));
         // Of the documents that are gone, the main document is evicted last.
         secrets.add(vec![document(1_000)]);
         assert!(secrets.has(&present[0]) && secrets.has(&document(1_000)));
-        assert!(!secrets.has(&present[MOST_EARLIER]));
+        assert!(!secrets.has(&present[MAX_EARLIER]));
     }
 }

@@ -19,27 +19,27 @@ pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
 impl Page {
     /// Waits until the dialog of another page blocks this one.
     pub(in crate::page) async fn blocked_by_dialog(&self) -> OtherPageDialog {
-        let answers = |time_limit| -> BoxFuture<'_, bool> { Box::pin(self.answers(time_limit)) };
-        self.state.dialogs().blocking(&self.id, answers).await
+        let responds = |time_limit| -> BoxFuture<'_, bool> { Box::pin(self.responds(time_limit)) };
+        self.state.dialogs().blocking(&self.id, responds).await
     }
 
     /// Whether the page completes an event loop tick within `time_limit`.
-    pub(in crate::page) async fn answers(&self, time_limit: Duration) -> bool {
+    pub(in crate::page) async fn responds(&self, time_limit: Duration) -> bool {
         let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
         self.within(time_limit, asked).await.is_some()
     }
 
     /// Awaits `work`. Fails if the page closes, crashes, is blocked by a dialog, or does not
     /// respond.
-    pub(in crate::page) async fn alive<T>(
+    pub(in crate::page) async fn guarded<T>(
         &self,
         work: impl Future<Output = engine::EngineResult<T>>,
     ) -> Result<T> {
-        self.alive_for(ANSWER, work).await
+        self.guarded_for(ANSWER, work).await
     }
 
     /// Does the same with the time limit `limit`.
-    pub(in crate::page) async fn alive_for<T>(
+    pub(in crate::page) async fn guarded_for<T>(
         &self,
         limit: Duration,
         work: impl Future<Output = engine::EngineResult<T>>,

@@ -69,7 +69,7 @@ impl Page {
                 .await
         };
         let stop = scopeguard::guard((), |()| self.engine.terminate_script());
-        let Some(outcome) = self.within(TIMEOUT, self.alive_for(Duration::MAX, matching)).await
+        let Some(outcome) = self.within(TIMEOUT, self.guarded_for(Duration::MAX, matching)).await
         else {
             return Err(self.timed_out("the regular expression did not end", TIMEOUT));
         };
@@ -126,7 +126,7 @@ impl Page {
         };
         // An endless script would block every later call.
         let stop = scopeguard::guard((), |()| self.engine.terminate_script());
-        match self.within(TIMEOUT, self.alive_for(Duration::MAX, evaluation)).await {
+        match self.within(TIMEOUT, self.guarded_for(Duration::MAX, evaluation)).await {
             Some(outcome) => {
                 ScopeGuard::into_inner(stop);
                 outcome

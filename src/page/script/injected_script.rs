@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Maximum nesting depth of closed shadow roots.
-const ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 16;
 
 macro_rules! bundled {
     ($name:literal) => {
@@ -94,8 +94,8 @@ impl Page {
         if let Some(next) = answer["next"].as_u64() {
             self.refs_used(frame, next);
         }
-        self.snapshot_cache.hear(frame, &answer);
-        self.test_ids.hear(&answer);
+        self.snapshot_cache.record_versions(frame, &answer);
+        self.test_ids.record(&answer);
         match answer.get("error") {
             Some(error) if error.is_object() => Err(self.script_refusal(error)),
             _ => Ok(answer),
@@ -111,7 +111,7 @@ impl Page {
         mut arguments: Value,
     ) -> Result<Value> {
         let (begun, waited) = (Instant::now(), arguments["waited"].as_u64().unwrap_or(0));
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let answer = self.call_script(frame, name, &arguments).await?;
             if answer["hosts"] != true {
                 return Ok(answer);
@@ -130,7 +130,7 @@ impl Page {
     /// any.
     pub(in crate::page) async fn pass_closed_roots(&self, frame: &FrameId) -> Result<bool> {
         let (hosts, take) = ("globalThis.__troupe?.closedCandidates()", "__troupe.adoptShadowRoot");
-        self.alive(self.engine.pass_closed_roots(frame, hosts, take)).await
+        self.guarded(self.engine.pass_closed_roots(frame, hosts, take)).await
     }
 
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {
@@ -142,7 +142,7 @@ impl Page {
         });
         let arguments = offload::in_place(offload::json_size(arguments), || arguments.to_string());
         let called =
-            self.alive_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
+            self.guarded_for(limit, self.engine.call_script(frame, name, &arguments)).await?;
         let answer = match called {
             Value::String(answer) => answer,
             // The document does not have the script yet.
@@ -150,7 +150,7 @@ impl Page {
                 let bundle = BUNDLES[usize::from(self.config.offers_playwright_tools())];
                 let call = format!("{bundle};\n__troupe.{name}({arguments})");
                 match self
-                    .alive_for(limit, self.engine.evaluate(frame, World::Isolated, &call))
+                    .guarded_for(limit, self.engine.evaluate(frame, World::Isolated, &call))
                     .await?
                 {
                     Value::String(answer) => answer,

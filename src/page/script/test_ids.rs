@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::page::Page;
 
 /// Maximum number of elements. One call acts on fewer.
-const MOST: usize = 1024;
+const MAX_ELEMENTS: usize = 1024;
 
 /// Test ids by ref, as `TestId` of `injected/api.ts` describes them, or locators by ref of the
 /// Playwright set.
@@ -17,7 +17,7 @@ pub(in crate::page) struct TestIds(Mutex<HashMap<String, Value>>);
 
 impl TestIds {
     /// Records the test ID in the answer of a call into the page.
-    pub fn hear(&self, answer: &Value) {
+    pub fn record(&self, answer: &Value) {
         let Some(reference) = answer["ref"].as_str() else { return };
         match answer.get("testId") {
             Some(test_id) => self.insert(reference, test_id.clone()),
@@ -27,11 +27,11 @@ impl TestIds {
     }
 
     fn insert(&self, reference: &str, fact: Value) {
-        let mut known = self.0.lock();
-        if known.len() >= MOST {
-            known.clear();
+        let mut facts = self.0.lock();
+        if facts.len() >= MAX_ELEMENTS {
+            facts.clear();
         }
-        known.insert(reference.to_owned(), fact);
+        facts.insert(reference.to_owned(), fact);
     }
 }
 
@@ -44,22 +44,22 @@ impl Page {
     /// Returns the test IDs of the elements whose refs are in the parameters of a call, or their
     /// locators if the refs are those of the Playwright set.
     pub fn test_ids_in(&self, params: &Value, is_playwright: bool) -> Map<String, Value> {
-        let known = if is_playwright { &self.locators } else { &self.test_ids };
+        let facts = if is_playwright { &self.locators } else { &self.test_ids };
         let mut found = Map::new();
-        collect(params, &known.0.lock(), &mut found);
+        collect(params, &facts.0.lock(), &mut found);
         found
     }
 }
 
-fn collect(value: &Value, known: &HashMap<String, Value>, found: &mut Map<String, Value>) {
+fn collect(value: &Value, facts: &HashMap<String, Value>, found: &mut Map<String, Value>) {
     match value {
         Value::String(text) => {
-            if let Some((reference, test_id)) = known.get_key_value(text.trim()) {
+            if let Some((reference, test_id)) = facts.get_key_value(text.trim()) {
                 found.insert(reference.clone(), test_id.clone());
             }
         }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, known, found)),
-        Value::Object(map) => map.values().for_each(|value| collect(value, known, found)),
+        Value::Array(list) => list.iter().for_each(|value| collect(value, facts, found)),
+        Value::Object(map) => map.values().for_each(|value| collect(value, facts, found)),
         _ => {}
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How long a cross-site frame may take to run an empty script.
-const RESPONDS_WITHIN: Duration = Duration::from_millis(500);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// `details.reason` of a call that an unresponsive frame did not answer.
 const UNRESPONSIVE: &str = "unresponsive";
@@ -71,7 +71,7 @@ impl Page {
         tokio::pin!(call);
         let responds = tokio::select! {
             biased;
-            in_time = tokio::time::timeout(RESPONDS_WITHIN, &mut probe) => in_time.is_ok(),
+            in_time = tokio::time::timeout(RESPONSE_TIMEOUT, &mut probe) => in_time.is_ok(),
             answer = &mut call => return answer,
         };
         if responds {

@@ -145,8 +145,8 @@ impl Page {
     }
 
     /// Takes the changes of the session's downloads since the last answer that reported them.
-    pub async fn download_news(&self) -> Vec<Download> {
-        self.state.downloads().news(self.config.timeout_settle).await
+    pub async fn download_changes(&self) -> Vec<Download> {
+        self.state.downloads().take_changes(self.config.timeout_settle).await
     }
 
     pub(in crate::page) fn main_frame(&self) -> &FrameId {

@@ -8,12 +8,12 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::engine::ConsoleMessage;
 
 /// Maximum number of messages in a buffer.
-pub(super) const MOST: usize = 1000;
+pub(super) const MAX_ENTRIES: usize = 1000;
 /// Maximum bytes of a message's text, and of its stack.
-const LONGEST: usize = 10_000;
+const MAX_TEXT_LENGTH: usize = 10_000;
 /// Maximum bytes of the URL of a message whose URL is too long: a `data:` URL contains a whole
 /// document.
-const LONG_URL: usize = 200;
+const MAX_URL_LENGTH: usize = 200;
 
 /// The console of a session's pages.
 #[derive(Debug, Default)]
@@ -32,14 +32,14 @@ impl ConsoleLog {
     }
 
     /// Adds a message.
-    pub fn note(&self, mut message: ConsoleMessage) {
+    pub fn record(&self, mut message: ConsoleMessage) {
         limit_texts(&mut message);
         let mut log = self.lock();
-        if log.kept.len() == MOST {
+        if log.kept.len() == MAX_ENTRIES {
             log.kept.pop_front();
         }
         log.kept.push_back(message);
-        log.new = (log.new + 1).min(MOST);
+        log.new = (log.new + 1).min(MAX_ENTRIES);
     }
 
     /// Returns the messages since the last call.
@@ -69,12 +69,12 @@ pub(super) fn limit_texts(message: &mut ConsoleMessage) {
         text.push('…');
     };
     for text in [Some(&mut message.text), message.stack.as_mut()].into_iter().flatten() {
-        if text.len() > LONGEST {
-            truncate(text, LONGEST);
+        if text.len() > MAX_TEXT_LENGTH {
+            truncate(text, MAX_TEXT_LENGTH);
         }
     }
-    if let Some(url) = message.url.as_mut().filter(|url| url.len() > LONGEST) {
-        truncate(url, LONG_URL);
+    if let Some(url) = message.url.as_mut().filter(|url| url.len() > MAX_TEXT_LENGTH) {
+        truncate(url, MAX_URL_LENGTH);
     }
 }
 
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn each_message_is_taken_once() {
         let log = ConsoleLog::default();
-        log.note(message("a"));
+        log.record(message("a"));
         assert_eq!(log.take(), [message("a")]);
         assert_eq!(log.take(), []);
-        log.note(message("b"));
+        log.record(message("b"));
         assert_eq!(log.untaken(), [message("b")]);
         assert_eq!(log.take(), [message("b")]);
         assert_eq!(log.all(), [message("a"), message("b")]);
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     fn the_size_of_the_console_buffer_is_limited() {
         let log = ConsoleLog::default();
-        for number in 0..3 * MOST {
-            log.note(message(&number.to_string()));
+        for number in 0..3 * MAX_ENTRIES {
+            log.record(message(&number.to_string()));
         }
-        log.note(message(&"ä".repeat(LONGEST)));
+        log.record(message(&"ä".repeat(MAX_TEXT_LENGTH)));
         let taken = log.take();
-        assert_eq!((taken.len(), taken[0].text.as_str()), (MOST, "2001"));
-        assert!(taken[MOST - 1].text.len() <= LONGEST + 3);
+        assert_eq!((taken.len(), taken[0].text.as_str()), (MAX_ENTRIES, "2001"));
+        assert!(taken[MAX_ENTRIES - 1].text.len() <= MAX_TEXT_LENGTH + 3);
     }
 }

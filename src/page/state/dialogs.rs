@@ -53,35 +53,35 @@ impl Dialogs {
     }
 
     /// Returns a dialog that is open in another page than `page_id`.
-    pub(in crate::page) fn elsewhere(&self, page_id: &str) -> Option<OtherPageDialog> {
-        elsewhere(&self.0.borrow(), page_id)
+    pub(in crate::page) fn of_other_page(&self, page_id: &str) -> Option<OtherPageDialog> {
+        of_other_page(&self.0.borrow(), page_id)
     }
 
-    /// Waits until a dialog of another page blocks `page_id`. `answers` tests whether the page
+    /// Waits until a dialog of another page blocks `page_id`. `responds` tests whether the page
     /// responds within the given time.
     pub(in crate::page) async fn blocking<'a>(
         &self,
         page_id: &str,
-        answers: impl Fn(Duration) -> BoxFuture<'a, bool>,
+        responds: impl Fn(Duration) -> BoxFuture<'a, bool>,
     ) -> OtherPageDialog {
-        let mut news = self.0.subscribe();
+        let mut dialogs = self.0.subscribe();
         loop {
-            let open = elsewhere(&news.borrow_and_update(), page_id);
+            let open = of_other_page(&dialogs.borrow_and_update(), page_id);
             if let Some(open) = open {
-                if tokio::time::timeout(ANSWER_TIMEOUT, news.changed()).await.is_ok() {
+                if tokio::time::timeout(ANSWER_TIMEOUT, dialogs.changed()).await.is_ok() {
                     continue;
                 }
-                if !answers(ANSWER_TIMEOUT).await {
+                if !responds(ANSWER_TIMEOUT).await {
                     return open;
                 }
             }
             // `self` owns the sender, so the channel stays open.
-            let _ = news.changed().await;
+            let _ = dialogs.changed().await;
         }
     }
 }
 
-fn elsewhere(open: &BTreeMap<String, Dialog>, page_id: &str) -> Option<OtherPageDialog> {
+fn of_other_page(open: &BTreeMap<String, Dialog>, page_id: &str) -> Option<OtherPageDialog> {
     let (page_id, dialog) = open.iter().find(|(other, _)| *other != page_id)?;
     Some(OtherPageDialog { page_id: page_id.clone(), dialog: dialog.clone() })
 }

@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Maximum bytes of a file name.
-const NAME: usize = 200;
+const MAX_NAME_LENGTH: usize = 200;
 /// Maximum number of files with the same suggested name in a folder.
-const NAMESAKES: usize = 10_000;
+const MAX_SAME_NAMES: usize = 10_000;
 /// Beginnings of device names that Windows reserves.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
@@ -52,7 +52,7 @@ struct DownloadEntry {
     id: Arc<str>,
     download: Download,
     /// The state that a result has reported, if any.
-    told: Option<DownloadState>,
+    reported: Option<DownloadState>,
 }
 
 /// The downloads of one session.
@@ -82,7 +82,7 @@ impl Downloads {
             state: DownloadState::InProgress,
         };
         self.events.of_download(&download);
-        self.list().push(DownloadEntry { id: start.id.clone(), download, told: None });
+        self.list().push(DownloadEntry { id: start.id.clone(), download, reported: None });
         self.changed.notify_waiters();
     }
 
@@ -99,7 +99,7 @@ impl Downloads {
         };
         let path = match file {
             Ok(path) => path,
-            Err(why) => return self.over(id, DownloadState::Failed(why)),
+            Err(why) => return self.finish_download(id, DownloadState::Failed(why)),
         };
         let (downloads, id) = (self.clone(), id.clone());
         self.moving.spawn_blocking(move || {
@@ -111,11 +111,11 @@ impl Downloads {
                     DownloadState::Failed(format!("it could not be stored in `{folder}`: {error}"))
                 }
             };
-            downloads.over(&id, state);
+            downloads.finish_download(&id, state);
         });
     }
 
-    fn over(&self, id: &Arc<str>, state: DownloadState) {
+    fn finish_download(&self, id: &Arc<str>, state: DownloadState) {
         if let Some(entry) = self.list().iter_mut().find(|entry| entry.id == *id) {
             entry.download.state = state;
             self.events.of_download(&entry.download);
@@ -125,16 +125,16 @@ impl Downloads {
 
     /// Returns the downloads that have started or ended since the last call. Waits up to `time_limit`
     /// for started ones to end.
-    pub async fn news(&self, time_limit: Duration) -> Vec<Download> {
+    pub async fn take_changes(&self, time_limit: Duration) -> Vec<Download> {
         let settled = async {
             loop {
                 let changed = self.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
-                let waits = self.list().iter().any(|entry| {
-                    entry.told.is_none() && entry.download.state == DownloadState::InProgress
+                let is_waiting = self.list().iter().any(|entry| {
+                    entry.reported.is_none() && entry.download.state == DownloadState::InProgress
                 });
-                if !waits {
+                if !is_waiting {
                     return;
                 }
                 changed.await;
@@ -142,15 +142,17 @@ impl Downloads {
         };
         let _ = tokio::time::timeout(time_limit, settled).await;
         let mut list = self.list();
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         for entry in list.iter_mut() {
-            if entry.told.as_ref() != Some(&entry.download.state) {
-                entry.told = Some(entry.download.state.clone());
-                news.push(entry.download.clone());
+            if entry.reported.as_ref() != Some(&entry.download.state) {
+                entry.reported = Some(entry.download.state.clone());
+                changes.push(entry.download.clone());
             }
         }
-        list.retain(|entry| entry.told.is_none() || entry.told == Some(DownloadState::InProgress));
-        news
+        list.retain(|entry| {
+            entry.reported.is_none() || entry.reported == Some(DownloadState::InProgress)
+        });
+        changes
     }
 
     /// Waits until every finished file was moved. No download may end after this call.
@@ -186,7 +188,7 @@ impl Events {
 fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
     files::make_folder(folder)?;
     let (stem, extension) = split(name);
-    for number in 0..NAMESAKES {
+    for number in 0..MAX_SAME_NAMES {
         let name =
             if number == 0 { name.to_owned() } else { format!("{stem} ({number}){extension}") };
         let path = folder.join(name);
@@ -227,7 +229,7 @@ fn file_name(suggested: &str) -> String {
     // A leading dot hides a file, and Windows removes dots and spaces at the end.
     let clean = clean.trim_start_matches(['.', ' ']).trim_end_matches(['.', ' ']);
     let (stem, extension) = split(clean);
-    let mut end = stem.len().min(NAME - extension.len());
+    let mut end = stem.len().min(MAX_NAME_LENGTH - extension.len());
     while !stem.is_char_boundary(end) {
         end -= 1;
     }
@@ -289,7 +291,7 @@ mod tests {
         #[test]
         fn every_name_can_be_a_file(suggested in ".{0,300}") {
             let name = file_name(&suggested);
-            prop_assert!(!name.is_empty() && name.len() <= NAME + 1, "{name}");
+            prop_assert!(!name.is_empty() && name.len() <= MAX_NAME_LENGTH + 1, "{name}");
             prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']), "{name}");
         }
     }
@@ -313,16 +315,16 @@ mod tests {
         let folder = folder();
         let downloads = Arc::new(Downloads::new(folder.clone(), Events::default()));
         downloads.started(&start("1", "a.txt"));
-        let news = downloads.news(Duration::ZERO).await;
-        assert_eq!(news[0].state, DownloadState::InProgress);
-        assert_eq!(downloads.news(Duration::ZERO).await, []);
+        let changes = downloads.take_changes(Duration::ZERO).await;
+        assert_eq!(changes[0].state, DownloadState::InProgress);
+        assert_eq!(downloads.take_changes(Duration::ZERO).await, []);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("guid"), "text").unwrap();
         downloads.ended(&"1".into(), Ok(folder.join("guid")));
         downloads.finish().await;
-        let news = downloads.news(Duration::ZERO).await;
-        assert_eq!(news[0].state, DownloadState::Completed(folder.join("a.txt")));
-        assert_eq!(downloads.news(Duration::ZERO).await, []);
+        let changes = downloads.take_changes(Duration::ZERO).await;
+        assert_eq!(changes[0].state, DownloadState::Completed(folder.join("a.txt")));
+        assert_eq!(downloads.take_changes(Duration::ZERO).await, []);
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -334,10 +336,10 @@ mod tests {
         }
         downloads.ended(&"1".into(), Err("it was broken off".into()));
         downloads.ended(&"2".into(), Ok("/nowhere".into()));
-        let news = downloads.news(Duration::from_secs(10)).await;
-        assert_eq!(news[0].state, DownloadState::Failed("it was broken off".into()));
+        let changes = downloads.take_changes(Duration::from_secs(10)).await;
+        assert_eq!(changes[0].state, DownloadState::Failed("it was broken off".into()));
         assert!(
-            matches!(&news[1].state, DownloadState::Failed(why) if why.contains("/dev/null/none"))
+            matches!(&changes[1].state, DownloadState::Failed(why) if why.contains("/dev/null/none"))
         );
     }
 }

@@ -56,7 +56,7 @@ impl PageFacts {
 
     /// Whether a navigation of the main frame has begun since `mark` and has not committed yet.
     pub fn navigating_since(&self, mark: EventSequence) -> bool {
-        self.main_frame().leaves_since(mark)
+        self.main_frame().is_navigating_since(mark)
     }
 
     /// Whether the main frame has committed a document since `mark`.
@@ -72,13 +72,13 @@ impl PageFacts {
     /// Whether a document, script or fetch that was requested since `mark` is in flight.
     pub fn busy_since(&self, mark: EventSequence) -> bool {
         self.requests.busy(mark, Instant::now())
-            || self.frames.values().any(|frame| frame.leaves_since(mark))
+            || self.frames.values().any(|frame| frame.is_navigating_since(mark))
     }
 
     /// Returns the time at which the requests since `mark` count as finished without another event.
     /// `None` if only an event finishes them.
-    pub fn requests_over_at(&self, mark: EventSequence) -> Option<Instant> {
-        self.requests.over_at(mark)
+    pub fn requests_end_at(&self, mark: EventSequence) -> Option<Instant> {
+        self.requests.ends_at(mark)
     }
 
     /// Whether a request that was sent since `mark` has ended since `since`.

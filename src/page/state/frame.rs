@@ -29,7 +29,7 @@ pub struct Frame {
     /// When the document was committed.
     pub committed: EventSequence,
     /// When the last same-document navigation changed the URL.
-    pub moved_within: EventSequence,
+    pub url_changed: EventSequence,
 }
 
 impl Frame {
@@ -40,7 +40,7 @@ impl Frame {
         at.map(|at| self.begun.range(at + 1..).cloned().collect()).unwrap_or_default()
     }
 
-    pub(super) fn leaves_since(&self, mark: EventSequence) -> bool {
+    pub(super) fn is_navigating_since(&self, mark: EventSequence) -> bool {
         self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::engine::DocumentId;
 
 /// Maximum number of lines that are remembered.
-const MOST: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// Lines of a document that the client received, and that a later result reported as removed.
 #[derive(Debug, Default, Clone)]
@@ -24,7 +24,7 @@ impl HiddenLines {
     }
 
     pub fn add(&mut self, line: &str) {
-        if self.lines.len() < MOST {
+        if self.lines.len() < MAX_LINES {
             self.lines.insert(without_focus(line).into());
         }
     }

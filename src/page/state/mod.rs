@@ -2,6 +2,7 @@
 //! pages.
 
 mod accessors;
+mod change_counter;
 mod console;
 mod dialogs;
 mod downloads;
@@ -15,12 +16,12 @@ mod page_state;
 mod reducer;
 mod ref_numbers;
 mod requests;
-mod revision;
 mod sequence;
 mod session_events;
 mod snapshot_cache;
 mod visited;
 
+pub use change_counter::ChangeCounter;
 pub use console::ConsoleLog;
 pub use dialogs::{Dialogs, OpenDialog};
 pub use downloads::{Download, DownloadState, Downloads};
@@ -28,10 +29,9 @@ pub use network_log::LoggedRequest;
 pub use network_policy::SessionNetworkPolicy;
 pub use page_state::{PageState, SessionContext};
 pub use ref_numbers::RefCounter;
-pub use revision::Revision;
 pub use session_events::{Events, SessionEvent};
 pub use snapshot_cache::ShownSnapshot;
-pub use visited::Visited;
+pub use visited::VisitedOrigins;
 
 pub(super) use accessors::Unreachable;
 pub(super) use dialogs::OtherPageDialog;

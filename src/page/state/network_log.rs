@@ -14,14 +14,14 @@ use crate::engine::{
 };
 
 /// Maximum number of entries.
-const REQUESTS: usize = 1000;
+const MAX_REQUESTS: usize = 1000;
 /// Maximum number of mocked requests whose start was not reported yet. Both events arrive almost
 /// together.
-const EARLY: usize = 64;
+const MAX_EARLY: usize = 64;
 /// Maximum characters of a URL.
-const URL: usize = 2000;
+const MAX_URL_LENGTH: usize = 2000;
 /// Maximum bytes of the details of all entries. The oldest details are removed first.
-const DETAILS: usize = 16 * 1024 * 1024;
+const MAX_DETAILS_SIZE: usize = 16 * 1024 * 1024;
 
 /// A request and its result.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +123,7 @@ impl NetworkLog {
     /// Adds the size of new details. Removes the oldest details if all of them are too large.
     fn add_details_size(&mut self, size: usize) {
         self.details_size += size;
-        while self.details_size > DETAILS && self.first_detailed < self.count() {
+        while self.details_size > MAX_DETAILS_SIZE && self.first_detailed < self.count() {
             let index = self.first_detailed.saturating_sub(self.forgotten);
             self.first_detailed = self.forgotten + index + 1;
             if let Some(entry) = self.entries.get_mut(index) {
@@ -192,11 +192,11 @@ impl NetworkLog {
                     from_mock = true;
                 }
                 self.add_details_size(redirect_size);
-                if let Some((end, _)) = url.char_indices().nth(URL) {
+                if let Some((end, _)) = url.char_indices().nth(MAX_URL_LENGTH) {
                     url.truncate(end);
                     url.push('…');
                 }
-                if self.entries.len() == REQUESTS
+                if self.entries.len() == MAX_REQUESTS
                     && let Some(oldest) = self.entries.pop_front()
                 {
                     self.details_size -= oldest.details_size();
@@ -245,7 +245,7 @@ impl NetworkLog {
             RequestEvent::Mocked { id } => match self.open(&id) {
                 Some(entry) => entry.from_mock = true,
                 None => {
-                    if self.early.len() == EARLY {
+                    if self.early.len() == MAX_EARLY {
                         self.early.pop_front();
                     }
                     self.early.push_back(id);
@@ -347,9 +347,9 @@ mod tests {
     fn each_redirect_has_its_own_entry() {
         let log =
             log([sent("1", "http://a/", 10.0, None), sent("1", "http://b/", 12.0, Some(302))]);
-        let told: Vec<_> =
+        let logged: Vec<_> =
             log.entries().map(|entry| (entry.url.as_str(), entry.status, entry.duration)).collect();
-        assert_eq!(told, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
+        assert_eq!(logged, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
     }
 
     /// A request with `size` bytes of data, which follows a redirect if `redirected`.
@@ -369,13 +369,13 @@ mod tests {
 
     #[test]
     fn requests_have_numbers_over_the_life_of_the_page() {
-        let events = (0..REQUESTS + 5).map(|at| sent(&at.to_string(), "http://a/", 1.0, None));
+        let events = (0..MAX_REQUESTS + 5).map(|at| sent(&at.to_string(), "http://a/", 1.0, None));
         let log = log(events);
-        assert_eq!(log.count(), REQUESTS + 5);
+        assert_eq!(log.count(), MAX_REQUESTS + 5);
         let numbers = |since| log.since(since).map(|(number, _)| number).collect::<Vec<_>>();
-        assert_eq!(numbers(REQUESTS + 3), [REQUESTS + 3, REQUESTS + 4]);
+        assert_eq!(numbers(MAX_REQUESTS + 3), [MAX_REQUESTS + 3, MAX_REQUESTS + 4]);
         assert_eq!(numbers(0).first(), Some(&5), "the others are removed");
-        assert_eq!(numbers(REQUESTS + 5), Vec::<usize>::new());
+        assert_eq!(numbers(MAX_REQUESTS + 5), Vec::<usize>::new());
         assert_eq!(log.entry(7).unwrap().id.as_deref(), Some("7"));
         assert_eq!(log.entry(4), None);
     }
@@ -393,22 +393,23 @@ mod tests {
 
     #[test]
     fn a_redirect_whose_request_is_removed_next_leaves_no_details() {
-        let mut log = log((0..REQUESTS).map(|at| sent(&at.to_string(), "http://a/", 1.0, None)));
+        let mut log =
+            log((0..MAX_REQUESTS).map(|at| sent(&at.to_string(), "http://a/", 1.0, None)));
         log.apply(detailed("0", 1, true));
         assert_eq!(log.details_size, 1);
     }
 
     #[test]
     fn the_oldest_details_are_removed_if_all_of_them_are_too_large() {
-        let half = DETAILS / 2;
+        let half = MAX_DETAILS_SIZE / 2;
         let mut log = log((0..3).map(|at| detailed(&at.to_string(), half, false)));
         let has_details = |log: &NetworkLog| {
             log.entries().map(|entry| entry.request_details.is_some()).collect::<Vec<_>>()
         };
         assert_eq!(has_details(&log), [false, true, true]);
-        (3..REQUESTS + 5).for_each(|at| log.apply(detailed(&at.to_string(), 1, false)));
+        (3..MAX_REQUESTS + 5).for_each(|at| log.apply(detailed(&at.to_string(), 1, false)));
         assert_eq!(log.details_size, log.entries().map(LoggedRequest::details_size).sum::<usize>());
-        log.apply(detailed("x", DETAILS, false));
+        log.apply(detailed("x", MAX_DETAILS_SIZE, false));
         assert_eq!(has_details(&log).iter().filter(|has| **has).count(), 1);
     }
 
@@ -421,13 +422,12 @@ mod tests {
 
     #[test]
     fn the_oldest_entries_are_removed_and_late_events_for_them_are_ignored() {
-        let mut log =
-            log((0..REQUESTS + 5)
-                .map(|at| sent(&at.to_string(), &format!("http://a/{at}"), 1.0, None)));
+        let mut log = log((0..MAX_REQUESTS + 5)
+            .map(|at| sent(&at.to_string(), &format!("http://a/{at}"), 1.0, None)));
         log.apply(RequestEvent::Failed { id: "0".into(), clock: 2.0, reason: "late".into() });
         log.apply(RequestEvent::Failed { id: "5".into(), clock: 2.0, reason: "right".into() });
         let entries: Vec<_> = log.entries().collect();
-        assert_eq!(entries.len(), REQUESTS);
+        assert_eq!(entries.len(), MAX_REQUESTS);
         assert_eq!(entries[0].url, "http://a/5");
         assert_eq!(entries[0].failure.as_deref(), Some("right"));
         assert!(entries[1..].iter().all(|entry| entry.failure.is_none()));
@@ -436,6 +436,6 @@ mod tests {
     #[test]
     fn a_long_url_is_truncated_at_a_character_boundary() {
         let log = log([sent("1", &format!("http://a/{}", "ü".repeat(5000)), 1.0, None)]);
-        assert_eq!(only(&log).url.chars().count(), URL + 1);
+        assert_eq!(only(&log).url.chars().count(), MAX_URL_LENGTH + 1);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         network_policy::{ConnectionRequest, Initiator, Resolver},
     },
     policy::{
-        addresses::{Space, is_local_name, space},
+        addresses::{AddressSpace, is_local_name, space},
         urls::{Rule, UrlRules, host, host_of, literal},
     },
 };
@@ -39,7 +39,7 @@ const NOT_MADE: &[&str] = &[
 const BLOCKED: &str = "net::ERR_BLOCKED_BY_CLIENT";
 
 /// Maximum number of remembered failures, which explain why a page did not load.
-const OUTCOMES: usize = 64;
+const MAX_OUTCOMES: usize = 64;
 
 /// Why a connection was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +60,11 @@ pub struct SessionNetworkPolicy {
 #[derive(Debug, Default)]
 struct PolicyState {
     /// Private hosts that the client has navigated to.
-    asked: HashSet<String>,
+    requested: HashSet<String>,
     /// Whether the client has navigated to a host of this machine.
     loopback: bool,
     /// Whether a connection to a public host was made.
-    abroad: bool,
+    has_public_connection: bool,
     /// The last failures, by `host:port`.
     outcomes: VecDeque<(String, ConnectionFailure)>,
     /// Hosts with blocked and allowed addresses, by `host:port`.
@@ -72,30 +72,30 @@ struct PolicyState {
 }
 
 impl PolicyState {
-    fn has_asked_for(&self, host: &str) -> bool {
-        self.asked.contains(host) || self.loopback && is_loopback(host)
+    fn has_requested(&self, host: &str) -> bool {
+        self.requested.contains(host) || self.loopback && is_loopback(host)
     }
 
     fn grant(&mut self, host: String) {
         self.loopback |= is_loopback(&host);
-        self.asked.insert(host);
+        self.requested.insert(host);
     }
 
-    fn note(&mut self, place: String, outcome: ConnectionFailure) {
-        if self.outcomes.len() == OUTCOMES {
+    fn record(&mut self, authority: String, outcome: ConnectionFailure) {
+        if self.outcomes.len() == MAX_OUTCOMES {
             self.outcomes.pop_front();
         }
-        self.outcomes.push_back((place, outcome));
+        self.outcomes.push_back((authority, outcome));
     }
 
-    /// Records the rule that blocks some addresses of `place`; `None` if all are allowed.
-    fn note_partial(&mut self, place: String, refused: Option<Rule>) {
-        self.partial.retain(|(known, _)| *known != place);
+    /// Records the rule that blocks some addresses of `authority`; `None` if all are allowed.
+    fn note_partial(&mut self, authority: String, refused: Option<Rule>) {
+        self.partial.retain(|(known, _)| *known != authority);
         let Some(rule) = refused else { return };
-        if self.partial.len() == OUTCOMES {
+        if self.partial.len() == MAX_OUTCOMES {
             self.partial.pop_front();
         }
-        self.partial.push_back((place, rule));
+        self.partial.push_back((authority, rule));
     }
 }
 
@@ -116,27 +116,31 @@ impl SessionNetworkPolicy {
 
     /// Allows the pages to connect to the host of `url`, which the client navigates to, if it is
     /// private. `stop` enables the interception of requests.
-    pub async fn ask<'a>(&self, url: &Url, stop: impl Fn() -> BoxFuture<'a, ()>) {
+    pub async fn allow_client_navigation<'a>(
+        &self,
+        url: &Url,
+        stop: impl Fn() -> BoxFuture<'a, ()>,
+    ) {
         let Some(host) = host_of(url).filter(|_| !self.rules.allow_private()) else { return };
         let name = text(&host);
-        if self.state().has_asked_for(&name) {
+        if self.state().has_requested(&name) {
             return;
         }
         // The browser reports a name that cannot be resolved.
         let found = self.resolver.addresses(&name).await.unwrap_or_default();
-        let spaces: Vec<Space> = found.into_iter().map(space).collect();
-        if spaces.iter().all(|space| *space == Space::Public) {
+        let spaces: Vec<AddressSpace> = found.into_iter().map(space).collect();
+        if spaces.iter().all(|space| *space == AddressSpace::Public) {
             return;
         }
         loop {
             // Requests are intercepted before the host is allowed, so that no request of a public
             // page reaches it.
-            let abroad = self.state().abroad;
-            if abroad {
+            let has_public_connection = self.state().has_public_connection;
+            if has_public_connection {
                 stop().await;
             }
             let mut state = self.state();
-            if state.abroad == abroad {
+            if state.has_public_connection == has_public_connection {
                 state.grant(name);
                 return;
             }
@@ -144,29 +148,29 @@ impl SessionNetworkPolicy {
     }
 
     /// Returns the private hosts that the client has navigated to, sorted.
-    pub fn asked(&self) -> Vec<String> {
-        let mut asked: Vec<String> = self.state().asked.iter().cloned().collect();
-        asked.sort();
-        asked
+    pub fn requested_hosts(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = self.state().requested.iter().cloned().collect();
+        hosts.sort();
+        hosts
     }
 
     /// Adds the hosts that the client had navigated to before the session was resumed. Call it
     /// before the session has pages.
-    pub fn grant(&self, asked: &[String]) {
+    pub fn grant(&self, hosts: &[String]) {
         let mut state = self.state();
-        asked.iter().for_each(|host| state.grant(host.clone()));
+        hosts.iter().for_each(|host| state.grant(host.clone()));
     }
 
     /// Returns why the last connection for `url` was not made.
     pub(in crate::page) fn outcome(&self, url: &str) -> Option<ConnectionFailure> {
         let url = Url::parse(url).ok()?;
-        let place = place(&text(&host_of(&url)?), url.port_or_known_default()?);
+        let authority = authority(&text(&host_of(&url)?), url.port_or_known_default()?);
         let state = self.state();
         state
             .outcomes
             .iter()
             .rev()
-            .find(|(known, _)| *known == place)
+            .find(|(known, _)| *known == authority)
             .map(|(_, outcome)| outcome.clone())
     }
 
@@ -194,9 +198,9 @@ impl SessionNetworkPolicy {
         }
     }
 
-    fn refuse(&self, place: String, rule: Rule) {
-        tracing::warn!(place, rule = rule.name(), "blocked by policy: {rule}");
-        self.state().note(place, ConnectionFailure::Refused(rule));
+    fn refuse(&self, authority: String, rule: Rule) {
+        tracing::warn!(authority, rule = rule.name(), "blocked by policy: {rule}");
+        self.state().record(authority, ConnectionFailure::Refused(rule));
     }
 }
 
@@ -210,7 +214,7 @@ fn text(host: &url::Host<String>) -> String {
     literal(host).map_or_else(|| host.to_string(), |address| address.to_string())
 }
 
-fn place(host: &str, port: u16) -> String {
+fn authority(host: &str, port: u16) -> String {
     ConnectionRequest { host: host.to_owned(), port, by_client: false }.authority()
 }
 
@@ -222,18 +226,18 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
         };
         let name = text(&host);
         if let Err(rule) = self.rules.host(&host) {
-            self.refuse(place(&name, port), rule);
+            self.refuse(authority(&name, port), rule);
             return None;
         }
-        let by_client = self.state().has_asked_for(&name);
+        let by_client = self.state().has_requested(&name);
         Some(ConnectionRequest { host: name, port, by_client })
     }
 
-    fn allowed_addresses(&self, wanted: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr> {
+    fn allowed_addresses(&self, target: &ConnectionRequest, found: Vec<IpAddr>) -> Vec<IpAddr> {
         let mut refused = None;
         let admitted: Vec<IpAddr> = found
             .into_iter()
-            .filter(|address| match self.rules.address(*address, wanted.by_client) {
+            .filter(|address| match self.rules.address(*address, target.by_client) {
                 Ok(()) => true,
                 Err(rule) => {
                     refused = Some(rule);
@@ -242,29 +246,29 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
             })
             .collect();
         match refused {
-            Some(rule) if admitted.is_empty() => self.refuse(wanted.authority(), rule),
-            refused => self.state().note_partial(wanted.authority(), refused),
+            Some(rule) if admitted.is_empty() => self.refuse(target.authority(), rule),
+            refused => self.state().note_partial(target.authority(), refused),
         }
-        if admitted.iter().any(|address| space(*address) == Space::Public) {
+        if admitted.iter().any(|address| space(*address) == AddressSpace::Public) {
             self.record_proxied_connection();
         }
         admitted
     }
 
     fn record_proxied_connection(&self) {
-        self.state().abroad = true;
+        self.state().has_public_connection = true;
     }
 
     fn must_check_requests(&self) -> bool {
         let state = self.state();
-        !self.rules.allow_private() && state.abroad && !state.asked.is_empty()
+        !self.rules.allow_private() && state.has_public_connection && !state.requested.is_empty()
     }
 
-    fn is_requested_by_client(&self, of: &str) -> bool {
+    fn is_requested_by_client(&self, url: &str) -> bool {
         // A `blob:` URL contains the origin that created it.
-        let of = Url::parse(of.strip_prefix("blob:").unwrap_or(of)).ok();
-        let host = of.and_then(|of| host_of(&of));
-        host.is_some_and(|host| self.state().has_asked_for(&text(&host)))
+        let url = Url::parse(url.strip_prefix("blob:").unwrap_or(url)).ok();
+        let host = url.and_then(|url| host_of(&url));
+        host.is_some_and(|host| self.state().has_requested(&text(&host)))
     }
 
     fn allows_request(&self, initiator: Initiator<'_>, to: &str) -> bool {
@@ -279,26 +283,26 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
             && let Ok(url) = Url::parse(to)
             && let Some(host) = host_of(&url).map(|host| text(&host))
         {
-            let place = place(&host, url.port_or_known_default().unwrap_or_default());
-            self.refuse(place, Rule::PrivateNetwork(host));
+            let authority = authority(&host, url.port_or_known_default().unwrap_or_default());
+            self.refuse(authority, Rule::PrivateNetwork(host));
         }
         admitted
     }
 
-    fn record_failure(&self, wanted: &ConnectionRequest, reason: &'static str) {
-        let place = wanted.authority();
+    fn record_failure(&self, target: &ConnectionRequest, reason: &'static str) {
+        let authority = target.authority();
         let refused = self
             .state()
             .partial
             .iter()
-            .find(|(known, _)| *known == place)
+            .find(|(known, _)| *known == authority)
             .map(|(_, rule)| rule.clone());
         match refused {
             // The server may listen only at the address that the policy blocks.
-            Some(rule) => self.refuse(place, rule),
+            Some(rule) => self.refuse(authority, rule),
             None => {
-                tracing::debug!(place, reason, "a page's connection did not come up");
-                self.state().note(place, ConnectionFailure::Failed(reason));
+                tracing::debug!(authority, reason, "a page's connection did not come up");
+                self.state().record(authority, ConnectionFailure::Failed(reason));
             }
         }
     }
@@ -318,13 +322,13 @@ mod tests {
     }
 
     fn goes(policy: &SessionNetworkPolicy, host: &str) -> bool {
-        let Some(wanted) = policy.check_host(host, 80) else { return false };
-        let address = wanted.host.parse().unwrap_or([127, 0, 0, 1].into());
-        !policy.allowed_addresses(&wanted, vec![address]).is_empty()
+        let Some(target) = policy.check_host(host, 80) else { return false };
+        let address = target.host.parse().unwrap_or([127, 0, 0, 1].into());
+        !policy.allowed_addresses(&target, vec![address]).is_empty()
     }
 
-    async fn ask(policy: &SessionNetworkPolicy, url: &str) {
-        policy.ask(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
+    async fn navigate(policy: &SessionNetworkPolicy, url: &str) {
+        policy.allow_client_navigation(&Url::parse(url).unwrap(), || Box::pin(async {})).await;
     }
 
     #[tokio::test]
@@ -335,7 +339,7 @@ mod tests {
                 && !goes(&policy, "localhost")
                 && !goes(&policy, "10.0.0.1")
         );
-        ask(&policy, "http://localhost:3000/").await;
+        navigate(&policy, "http://localhost:3000/").await;
         assert!(
             goes(&policy, "127.0.0.1")
                 && goes(&policy, "LOCALHOST.")
@@ -348,7 +352,7 @@ mod tests {
                 && !goes(&policy, "0.0.0.0")
                 && !goes(&policy, "10.0.0.1")
         );
-        ask(&policy, "http://10.0.0.1/").await;
+        navigate(&policy, "http://10.0.0.1/").await;
         assert!(
             goes(&policy, "10.0.0.1")
                 && !goes(&policy, "10.0.0.2")
@@ -359,15 +363,15 @@ mod tests {
     #[tokio::test]
     async fn a_host_that_was_public_at_the_navigation_does_not_become_private() {
         let policy = policy();
-        ask(&policy, "http://203.0.113.7/").await;
-        let wanted = policy.check_host("203.0.113.7", 80).unwrap();
-        assert!(!wanted.by_client);
+        navigate(&policy, "http://203.0.113.7/").await;
+        let target = policy.check_host("203.0.113.7", 80).unwrap();
+        assert!(!target.by_client);
         assert_eq!(
-            policy.allowed_addresses(&wanted, vec!["192.168.0.1".parse().unwrap()]),
+            policy.allowed_addresses(&target, vec!["192.168.0.1".parse().unwrap()]),
             Vec::<IpAddr>::new()
         );
         let both = vec!["192.168.0.1".parse().unwrap(), "203.0.113.7".parse().unwrap()];
-        assert_eq!(policy.allowed_addresses(&wanted, both.clone()), both[1..]);
+        assert_eq!(policy.allowed_addresses(&target, both.clone()), both[1..]);
     }
 
     #[tokio::test]
@@ -376,17 +380,17 @@ mod tests {
         config.security.allow_private_network = true;
         config.security.blocked_domains = vec!["127.0.0.1".to_owned()];
         let policy = SessionNetworkPolicy::new(&config).unwrap();
-        let wanted = policy.check_host("localhost", 80).unwrap();
+        let target = policy.check_host("localhost", 80).unwrap();
         let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
-        assert_eq!(policy.allowed_addresses(&wanted, both.clone()), both[1..]);
-        policy.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(policy.allowed_addresses(&target, both.clone()), both[1..]);
+        policy.record_failure(&target, "net::ERR_CONNECTION_REFUSED");
         let Some(ConnectionFailure::Refused(rule)) = policy.outcome("http://localhost/") else {
             panic!("blocked")
         };
         assert_eq!(rule.name(), "blockedDomains");
         // If the name has no blocked address, the policy is not the reason.
-        assert_eq!(policy.allowed_addresses(&wanted, both[1..].to_vec()), both[1..]);
-        policy.record_failure(&wanted, "net::ERR_CONNECTION_REFUSED");
+        assert_eq!(policy.allowed_addresses(&target, both[1..].to_vec()), both[1..]);
+        policy.record_failure(&target, "net::ERR_CONNECTION_REFUSED");
         assert_eq!(
             policy.outcome("http://localhost/"),
             Some(ConnectionFailure::Failed("net::ERR_CONNECTION_REFUSED"))
@@ -397,11 +401,11 @@ mod tests {
     async fn a_resumed_session_keeps_its_allowed_private_hosts() {
         let first = policy();
         for url in ["http://localhost:3000/", "http://10.0.0.1/", "http://203.0.113.7/"] {
-            ask(&first, url).await;
+            navigate(&first, url).await;
         }
-        assert_eq!(first.asked(), ["10.0.0.1", "localhost"]);
+        assert_eq!(first.requested_hosts(), ["10.0.0.1", "localhost"]);
         let resumed = policy();
-        resumed.grant(&first.asked());
+        resumed.grant(&first.requested_hosts());
         assert!(
             goes(&resumed, "127.0.0.1")
                 && goes(&resumed, "10.0.0.1")
@@ -412,7 +416,7 @@ mod tests {
     #[tokio::test]
     async fn with_public_and_private_hosts_the_initiator_of_a_request_decides() {
         let policy = policy();
-        ask(&policy, "http://localhost:3000/").await;
+        navigate(&policy, "http://localhost:3000/").await;
         assert!(!policy.must_check_requests());
         policy.record_proxied_connection();
         assert!(policy.must_check_requests());
@@ -447,7 +451,7 @@ mod tests {
                 *granted.lock() = Some(policy.check_host("127.0.0.1", 80).unwrap().by_client)
             })
         };
-        policy.ask(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
+        policy.allow_client_navigation(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
         assert_eq!(*granted.lock(), Some(false));
         assert!(policy.check_host("127.0.0.1", 80).unwrap().by_client);
     }

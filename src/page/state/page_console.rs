@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{
     engine::{ConsoleKind, ConsoleMessage, ConsoleSource, DocumentId},
-    page::state::console::{MOST, limit_texts},
+    page::state::console::{MAX_ENTRIES, limit_texts},
 };
 
 /// The console messages of a page, the newest last. When the buffer is full, the oldest messages
@@ -31,15 +31,15 @@ struct ConsoleEntry {
 
 impl PageConsole {
     /// Adds a message.
-    pub fn note(&mut self, message: ConsoleMessage, source: Option<ConsoleSource>) {
+    pub fn record(&mut self, message: ConsoleMessage, source: Option<ConsoleSource>) {
         let mut message = message.as_passed();
         limit_texts(&mut message);
-        if self.entries.len() == MOST {
+        if self.entries.len() == MAX_ENTRIES {
             self.entries.pop_front();
             self.removed += 1;
         }
         self.entries.push_back(ConsoleEntry { message, source, document: self.documents });
-        self.since_request = (self.since_request + 1).min(MOST);
+        self.since_request = (self.since_request + 1).min(MAX_ENTRIES);
     }
 
     /// Records that a navigation of the main frame has started.
@@ -95,8 +95,9 @@ impl PageConsole {
 
     /// Returns all messages, or those of the main frame's current document.
     pub fn messages(&self, since_navigation: bool) -> Vec<ConsoleMessage> {
-        let wanted = |entry: &&ConsoleEntry| !since_navigation || entry.document == self.documents;
-        self.entries.iter().filter(wanted).map(|entry| entry.message.clone()).collect()
+        let is_requested =
+            |entry: &&ConsoleEntry| !since_navigation || entry.document == self.documents;
+        self.entries.iter().filter(is_requested).map(|entry| entry.message.clone()).collect()
     }
 }
 
@@ -130,12 +131,12 @@ mod tests {
     fn messages_since_the_navigation_are_those_of_the_current_document() {
         let mut console = PageConsole::default();
         console.committed(&"1".into());
-        console.note(message("first"), None);
+        console.record(message("first"), None);
         console.navigation_requested();
-        console.note(message("still the first"), None);
+        console.record(message("still the first"), None);
         console.committed(&"2".into());
         assert_eq!(since_navigation(&console), Vec::<String>::new());
-        console.note(message("second"), None);
+        console.record(message("second"), None);
         assert_eq!(since_navigation(&console), ["second"]);
         assert_eq!(console.messages(false).len(), 3);
     }
@@ -144,12 +145,12 @@ mod tests {
     fn a_message_that_is_reported_before_the_commit_of_its_document_counts() {
         let mut console = PageConsole::default();
         console.committed(&"1".into());
-        console.note(message("first"), realm("a"));
+        console.record(message("first"), realm("a"));
         console.navigation_requested();
-        console.note(message("still the first"), realm("a"));
-        console.note(message("404"), Some(ConsoleSource::Request("2".into())));
-        console.note(message("404 of an image"), Some(ConsoleSource::Request("1.5".into())));
-        console.note(message("second"), realm("b"));
+        console.record(message("still the first"), realm("a"));
+        console.record(message("404"), Some(ConsoleSource::Request("2".into())));
+        console.record(message("404 of an image"), Some(ConsoleSource::Request("1.5".into())));
+        console.record(message("second"), realm("b"));
         console.committed(&"2".into());
         assert_eq!(since_navigation(&console), ["404", "second"]);
     }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn messages_before_the_first_commit_count() {
         let mut console = PageConsole::default();
-        console.note(message("early"), None);
+        console.record(message("early"), None);
         console.committed(&"1".into());
         assert_eq!(since_navigation(&console), ["early"]);
     }
@@ -165,11 +166,11 @@ mod tests {
     #[test]
     fn the_number_of_messages_is_limited() {
         let mut console = PageConsole::default();
-        for number in 0..2 * MOST {
-            console.note(message(&number.to_string()), realm("a"));
+        for number in 0..2 * MAX_ENTRIES {
+            console.record(message(&number.to_string()), realm("a"));
         }
         console.committed(&"1".into());
-        assert_eq!(console.messages(true).len(), MOST);
-        assert_eq!(console.messages(true)[0].text, MOST.to_string());
+        assert_eq!(console.messages(true).len(), MAX_ENTRIES);
+        assert_eq!(console.messages(true)[0].text, MAX_ENTRIES.to_string());
     }
 }

@@ -11,8 +11,8 @@ use crate::{
         ConsoleMessage, FileChooser, FrameId, PageEvent, PageObserver, network::RequestEvent,
     },
     page::state::{
-        ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog, PageFacts, RefCounter,
-        Revision, SessionNetworkPolicy, Visited, page_console::PageConsole,
+        ChangeCounter, ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog,
+        PageFacts, RefCounter, SessionNetworkPolicy, VisitedOrigins, page_console::PageConsole,
     },
 };
 
@@ -23,12 +23,12 @@ pub struct SessionContext {
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
     pub dialogs: Dialogs,
-    pub visited: Arc<Visited>,
+    pub visited: Arc<VisitedOrigins>,
     pub console: Arc<ConsoleLog>,
     /// Decides where the pages may connect. `None`: anywhere.
     pub network_policy: Option<Arc<SessionNetworkPolicy>>,
     /// Advanced when a page navigates, loads, crashes or closes.
-    pub news: Revision,
+    pub change_counter: ChangeCounter,
     pub events: Events,
 }
 
@@ -41,11 +41,11 @@ pub struct PageState {
     changed: Notify,
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
-    visited: Arc<Visited>,
+    visited: Arc<VisitedOrigins>,
     console: Arc<ConsoleLog>,
     own_console: Mutex<PageConsole>,
     network_policy: Option<Arc<SessionNetworkPolicy>>,
-    news: Revision,
+    change_counter: ChangeCounter,
     events: Events,
 }
 
@@ -58,7 +58,7 @@ impl PageState {
             visited,
             console,
             network_policy,
-            news,
+            change_counter,
             events,
             ..
         } = shared.clone();
@@ -69,7 +69,7 @@ impl PageState {
             visited,
             console,
             network_policy,
-            news,
+            change_counter,
             events,
             ..Self::default()
         }
@@ -86,8 +86,8 @@ impl PageState {
     }
 
     /// Reads the request log.
-    pub fn read_log<T>(&self, look: impl FnOnce(&NetworkLog) -> T) -> T {
-        look(&self.log.lock())
+    pub fn read_log<T>(&self, read: impl FnOnce(&NetworkLog) -> T) -> T {
+        read(&self.log.lock())
     }
 
     /// Returns the number of console messages of the page so far.
@@ -141,18 +141,18 @@ impl PageState {
     }
 
     /// Reads the facts.
-    pub fn read<T>(&self, look: impl FnOnce(&PageFacts) -> T) -> T {
-        look(&self.lock())
+    pub fn read<T>(&self, read: impl FnOnce(&PageFacts) -> T) -> T {
+        read(&self.lock())
     }
 
-    /// Waits until `look` returns a value. Calls it again after each event.
-    pub async fn until<T>(&self, mut look: impl FnMut(&PageFacts) -> Option<T>) -> T {
+    /// Waits until `find` returns a value. Calls it again after each event.
+    pub async fn until<T>(&self, mut find: impl FnMut(&PageFacts) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             // Registers before the facts are read, so that no event in between is missed.
             changed.as_mut().enable();
-            if let Some(found) = look(&self.lock()) {
+            if let Some(found) = find(&self.lock()) {
                 return found;
             }
             changed.await;
@@ -190,9 +190,9 @@ impl PageObserver for PageState {
             }
             PageEvent::Console { message, source } => {
                 if message.kind.has_text() {
-                    self.console.note(message.clone());
+                    self.console.record(message.clone());
                 }
-                return self.own_console.lock().note(message, source);
+                return self.own_console.lock().record(message, source);
             }
             PageEvent::NavigationRequested { ref frame, .. } if self.is_main(frame) => {
                 self.own_console.lock().navigation_requested();
@@ -209,7 +209,7 @@ impl PageObserver for PageState {
                 if is_main {
                     self.own_console.lock().committed(document);
                 }
-                self.visited.note(url, if is_main { url } else { &top });
+                self.visited.record(url, if is_main { url } else { &top });
             }
             _ => {}
         }
@@ -222,7 +222,7 @@ impl PageObserver for PageState {
             self.changed.notify_waiters();
         }
         if shows_other {
-            self.news.advance();
+            self.change_counter.increment();
         }
     }
 }

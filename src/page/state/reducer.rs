@@ -6,13 +6,13 @@ use crate::{
 };
 
 /// Maximum number of remembered HTTP statuses: of pending documents and of those in the history.
-const STATUSES: usize = 64;
+const MAX_STATUSES: usize = 64;
 
 /// Maximum number of remembered windows. One action opens fewer.
-const MOST_WINDOWS: usize = 16;
+const MAX_WINDOWS: usize = 16;
 
 /// Maximum number of pending navigations that are remembered for a frame.
-const MOST_BEGUN: usize = 16;
+const MAX_BEGUN: usize = 16;
 
 impl PageFacts {
     /// Whether `event` changes the document, its URL or its loading state.
@@ -84,7 +84,7 @@ impl PageFacts {
             PageEvent::NavigationRequested { frame, document } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
                     frame.navigating = Some(now);
-                    if frame.begun.len() == MOST_BEGUN {
+                    if frame.begun.len() == MAX_BEGUN {
                         frame.begun.pop_front();
                     }
                     frame.begun.extend(document);
@@ -106,7 +106,7 @@ impl PageFacts {
                 if let Some((.., former)) = known {
                     *former = url;
                 } else {
-                    self.windows.truncate(MOST_WINDOWS - 1);
+                    self.windows.truncate(MAX_WINDOWS - 1);
                     self.windows.push_front((now, window, url));
                 }
             }
@@ -165,7 +165,7 @@ impl PageFacts {
                 if let Some(frame) = self.frames.get_mut(&frame) {
                     frame.url = url.into();
                     frame.navigating = None;
-                    frame.moved_within = now;
+                    frame.url_changed = now;
                 }
             }
             PageEvent::DomContentLoaded { frame, document } => {
@@ -186,18 +186,18 @@ impl PageFacts {
             PageEvent::RequestStarted { id, frame, document, kind } => {
                 self.requests.started(id, InFlightRequest::new(kind, now, frame, document));
             }
-            PageEvent::ResponseStarted { id, length } => self.requests.answer_begun(&id, length),
+            PageEvent::ResponseStarted { id, length } => self.requests.response_begun(&id, length),
             // Arrives for each chunk of a response. Tasks are woken only when the response is
             // complete.
             PageEvent::ResponseData { id, bytes } => {
-                return self.requests.answer_received(&id, bytes);
+                return self.requests.response_received(&id, bytes);
             }
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
             PageEvent::Socket { id, activity } => {
                 return self.requests.socket_activity(id, activity, now);
             }
             PageEvent::DocumentResponse { document, status } => {
-                if self.statuses.len() == STATUSES {
+                if self.statuses.len() == MAX_STATUSES {
                     self.statuses.pop_front();
                 }
                 self.statuses.push_back((document, status));

@@ -37,7 +37,7 @@ impl RefCounter {
     }
 
     /// Advances the counters to these numbers, unless they are further already.
-    pub fn go_on_from(&self, (elements, frames): (u64, u64)) {
+    pub fn continue_from(&self, (elements, frames): (u64, u64)) {
         self.elements.fetch_max(elements, Ordering::AcqRel);
         self.frames.fetch_max(frames, Ordering::AcqRel);
     }

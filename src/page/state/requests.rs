@@ -21,13 +21,13 @@ use crate::{
 };
 
 /// A page handles a complete response within this time.
-const WHOLE: Duration = Duration::from_millis(100);
+const COMPLETE_TIME: Duration = Duration::from_millis(100);
 /// A response that brings no data for this long counts as a stream. Equal to the time after which a
 /// network is idle.
-const SILENCE: Duration = Duration::from_millis(500);
+const STREAM_TIME: Duration = Duration::from_millis(500);
 
 /// A WebSocket connection or message counts as unanswered after this time.
-const UNANSWERED: Duration = Duration::from_millis(250);
+const MESSAGE_TIME: Duration = Duration::from_millis(250);
 /// The response to a message is complete when the socket has received nothing for this long.
 const SOCKET_QUIET: Duration = Duration::from_millis(80);
 /// A socket that receives messages for longer than this after a message counts as a stream.
@@ -43,9 +43,9 @@ struct SocketMessage {
 
 impl SocketMessage {
     /// Returns when the response counts as complete if nothing else arrives.
-    fn over_at(&self) -> Instant {
+    fn ends_at(&self) -> Instant {
         match self.received_at {
-            None => self.sent_at + UNANSWERED,
+            None => self.sent_at + MESSAGE_TIME,
             Some(at) => (at + SOCKET_QUIET).min(self.sent_at + SOCKET_STREAM),
         }
     }
@@ -57,7 +57,7 @@ pub(in crate::page) struct InFlightRequest {
     pub started: EventSequence,
     pub frame: Option<FrameId>,
     pub document: Option<DocumentId>,
-    answer: Option<ResponseProgress>,
+    response: Option<ResponseProgress>,
 }
 
 /// The progress of the response to a fetch.
@@ -65,17 +65,17 @@ pub(in crate::page) struct InFlightRequest {
 struct ResponseProgress {
     length: Option<u64>,
     received: u64,
-    last_sign: Instant,
+    last_data_at: Instant,
 }
 
 impl ResponseProgress {
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.length.is_some_and(|length| self.received >= length)
     }
 
     /// Returns when the response counts as finished if no more data arrives.
-    fn over_at(&self) -> Instant {
-        self.last_sign + if self.is_whole() { WHOLE } else { SILENCE }
+    fn ends_at(&self) -> Instant {
+        self.last_data_at + if self.is_complete() { COMPLETE_TIME } else { STREAM_TIME }
     }
 }
 
@@ -86,13 +86,13 @@ impl InFlightRequest {
         frame: Option<FrameId>,
         document: Option<DocumentId>,
     ) -> Self {
-        Self { kind, started, frame, document, answer: None }
+        Self { kind, started, frame, document, response: None }
     }
 
     /// Returns when the request counts as finished without an event. `None` if only an event
     /// finishes it.
-    fn over_at(&self) -> Option<Instant> {
-        self.answer.as_ref().map(ResponseProgress::over_at)
+    fn ends_at(&self) -> Option<Instant> {
+        self.response.as_ref().map(ResponseProgress::ends_at)
     }
 }
 
@@ -114,27 +114,28 @@ impl InFlightRequests {
         self.note_quiet();
     }
 
-    pub fn answer_begun(&mut self, id: &str, length: Option<u64>) {
+    pub fn response_begun(&mut self, id: &str, length: Option<u64>) {
         if let Some(request) = self.open.get_mut(id) {
-            request.answer =
-                Some(ResponseProgress { length, received: 0, last_sign: Instant::now() });
+            request.response =
+                Some(ResponseProgress { length, received: 0, last_data_at: Instant::now() });
         }
         self.note_quiet();
     }
 
     /// Returns whether these bytes complete the response.
-    pub fn answer_received(&mut self, id: &str, bytes: u64) -> bool {
-        let Some(answer) = self.open.get_mut(id).and_then(|request| request.answer.as_mut()) else {
+    pub fn response_received(&mut self, id: &str, bytes: u64) -> bool {
+        let Some(response) = self.open.get_mut(id).and_then(|request| request.response.as_mut())
+        else {
             return false;
         };
-        let was_whole = answer.is_whole();
-        answer.received += bytes;
-        answer.last_sign = Instant::now();
-        let is_whole = answer.is_whole() && !was_whole;
-        if is_whole {
+        let was_complete = response.is_complete();
+        response.received += bytes;
+        response.last_data_at = Instant::now();
+        let is_complete = response.is_complete() && !was_complete;
+        if is_complete {
             self.note_quiet();
         }
-        is_whole
+        is_complete
     }
 
     pub fn ended(&mut self, id: &str, now: EventSequence) {
@@ -185,12 +186,12 @@ impl InFlightRequests {
         now: Instant,
     ) -> impl Iterator<Item = Instant> + '_ {
         let since = self.sockets.values().filter(move |message| message.sent > mark);
-        since.map(SocketMessage::over_at).filter(move |at| *at > now)
+        since.map(SocketMessage::ends_at).filter(move |at| *at > now)
     }
 
     fn note_quiet(&mut self) {
         let whole = |request: &InFlightRequest| {
-            request.answer.as_ref().is_some_and(ResponseProgress::is_whole)
+            request.response.as_ref().is_some_and(ResponseProgress::is_complete)
         };
         if !self.open.values().all(whole) {
             self.quiet_since = None;
@@ -212,7 +213,7 @@ impl InFlightRequests {
 
     /// Whether a document, script, fetch or message since `mark` is in flight at `now`.
     pub fn busy(&self, mark: EventSequence, now: Instant) -> bool {
-        self.awaited(mark).any(|request| request.over_at().is_none_or(|at| at > now))
+        self.awaited(mark).any(|request| request.ends_at().is_none_or(|at| at > now))
             || self.sockets_over_at(mark, now).next().is_some()
     }
 
@@ -223,15 +224,15 @@ impl InFlightRequests {
 
     /// Returns when the requests since `mark` count as finished without another event. `None` if
     /// one needs an event.
-    pub fn over_at(&self, mark: EventSequence) -> Option<Instant> {
-        let requests: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::over_at).collect();
+    pub fn ends_at(&self, mark: EventSequence) -> Option<Instant> {
+        let requests: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::ends_at).collect();
         requests?.into_iter().chain(self.sockets_over_at(mark, Instant::now())).max()
     }
 
     /// Whether more data of a response to a request since `mark` may arrive.
     pub fn unfinished(&self, mark: EventSequence) -> bool {
         self.awaited(mark)
-            .any(|request| request.answer.as_ref().is_none_or(|answer| !answer.is_whole()))
+            .any(|request| request.response.as_ref().is_none_or(|response| !response.is_complete()))
     }
 }
 
@@ -256,16 +257,16 @@ mod tests {
         let requests = fetch();
         tokio::time::advance(Duration::from_secs(10)).await;
         assert!(busy(&requests));
-        assert_eq!(requests.over_at(EventSequence::default()), None);
+        assert_eq!(requests.ends_at(EventSequence::default()), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_fetch_is_finished_shortly_after_its_complete_response() {
         let mut requests = fetch();
-        requests.answer_begun("1", Some(10));
-        requests.answer_received("1", 10);
+        requests.response_begun("1", Some(10));
+        requests.response_received("1", 10);
         assert!(busy(&requests));
-        tokio::time::advance(WHOLE).await;
+        tokio::time::advance(COMPLETE_TIME).await;
         assert!(!busy(&requests));
         assert!(!requests.unfinished(EventSequence::default()));
     }
@@ -273,13 +274,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_keeps_coming_is_awaited() {
         let mut requests = fetch();
-        requests.answer_begun("1", None);
+        requests.response_begun("1", None);
         for _ in 0..5 {
-            tokio::time::advance(SILENCE / 2).await;
+            tokio::time::advance(STREAM_TIME / 2).await;
             assert!(busy(&requests));
-            requests.answer_received("1", 1);
+            requests.response_received("1", 1);
         }
-        tokio::time::advance(SILENCE).await;
+        tokio::time::advance(STREAM_TIME).await;
         assert!(!busy(&requests));
         assert!(requests.unfinished(EventSequence::default()), "more of it may come");
     }
@@ -302,7 +303,7 @@ mod tests {
             assert!(busy(&requests));
             assert!(!report(&mut requests, SocketActivity::Received));
         }
-        assert_eq!(requests.over_at(EventSequence::default()), Some(Instant::now() + SOCKET_QUIET));
+        assert_eq!(requests.ends_at(EventSequence::default()), Some(Instant::now() + SOCKET_QUIET));
         tokio::time::advance(SOCKET_QUIET).await;
         assert!(!busy(&requests));
         assert!(!requests.unfinished(EventSequence::default()));
@@ -313,7 +314,7 @@ mod tests {
         let mut requests = InFlightRequests::default();
         let sent = EventSequence::default().next();
         requests.socket_activity("1".into(), SocketActivity::Sent, sent);
-        tokio::time::advance(UNANSWERED).await;
+        tokio::time::advance(MESSAGE_TIME).await;
         assert!(!busy(&requests));
         requests.socket_activity("1".into(), SocketActivity::Sent, sent);
         let begun = Instant::now();
@@ -328,9 +329,9 @@ mod tests {
     async fn the_network_is_quiet_beside_an_answer_that_nobody_reads() {
         let mut requests = fetch();
         assert_eq!(requests.quiet_since(), None);
-        requests.answer_begun("1", Some(10));
+        requests.response_begun("1", Some(10));
         assert_eq!(requests.quiet_since(), None);
-        requests.answer_received("1", 10);
+        requests.response_received("1", 10);
         assert_eq!(requests.quiet_since(), Some(Instant::now()));
     }
 }

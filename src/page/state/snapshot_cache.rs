@@ -24,8 +24,8 @@ pub struct ShownSnapshot {
 }
 
 impl ShownSnapshot {
-    pub(in crate::page) fn of(look: &PageSnapshot, hidden: Arc<HiddenLines>) -> Self {
-        Self { page: Some((look.document.clone(), look.text.clone())), hidden }
+    pub(in crate::page) fn of(snapshot: &PageSnapshot, hidden: Arc<HiddenLines>) -> Self {
+        Self { page: Some((snapshot.document.clone(), snapshot.text.clone())), hidden }
     }
 
     /// Returns it without the text, because the page has changed since.
@@ -36,9 +36,9 @@ impl ShownSnapshot {
 
 #[derive(Debug, Default)]
 pub(in crate::page) struct CacheEntries {
-    pub look: Option<PageSnapshot>,
+    pub snapshot: Option<PageSnapshot>,
     /// The documents and mutation counts that frames reported in their answers to other calls.
-    pub heard: HashMap<FrameId, DocumentVersion>,
+    pub reported: HashMap<FrameId, DocumentVersion>,
     /// The frame whose last answer reported the mutation counts of other frames, too.
     pub reports_inner: Option<FrameId>,
     /// Whether the snapshot was taken after the last action.
@@ -47,11 +47,11 @@ pub(in crate::page) struct CacheEntries {
 }
 
 impl CacheEntries {
-    /// Returns the text that the client was last shown of the document of `look`, if it differs
-    /// from that of `look`.
-    pub fn shown_before(&self, look: &PageSnapshot) -> Option<Arc<str>> {
+    /// Returns the text that the client was last shown, if it belongs to the same document as
+    /// `snapshot` and differs from it.
+    pub fn shown_before(&self, snapshot: &PageSnapshot) -> Option<Arc<str>> {
         let (document, text) = self.shown.page.as_ref()?;
-        (*document == look.document && *text != look.text).then(|| text.clone())
+        (*document == snapshot.document && *text != snapshot.text).then(|| text.clone())
     }
 }
 
@@ -108,53 +108,54 @@ impl SnapshotCache {
         self.0.lock()
     }
 
-    /// Records what `frame` has just reported in its `answer`: its document and mutation count, and
-    /// those of the documents in it. They are valid for one snapshot.
-    pub fn hear(&self, frame: &FrameId, answer: &Value) {
+    /// Records the document and mutation count that `frame` has reported in `answer`, and those of
+    /// the documents in it. They are valid for one snapshot.
+    pub fn record_versions(&self, frame: &FrameId, answer: &Value) {
         let Some(version) = DocumentVersion::of(answer) else { return };
-        let mut known = self.lock();
+        let mut cache = self.lock();
         let inner = answer["inner"].as_object();
         // A new report replaces the former one: a frame that is not in it has another document, or
         // is gone.
-        if inner.is_some() || known.reports_inner.take_if(|reporting| reporting == frame).is_some()
+        if inner.is_some() || cache.reports_inner.take_if(|reporting| reporting == frame).is_some()
         {
-            known.heard.clear();
+            cache.reported.clear();
         }
-        known.heard.insert(frame.clone(), version);
+        cache.reported.insert(frame.clone(), version);
         let Some(inner) = inner else { return };
-        let CacheEntries { look: Some(look), heard, reports_inner, .. } = &mut *known else {
+        let CacheEntries { snapshot: Some(snapshot), reported, reports_inner, .. } = &mut *cache
+        else {
             return;
         };
-        let versions = look.frames.iter().filter_map(|(frame, snapshot)| {
-            let document = snapshot.version.document.clone();
+        let versions = snapshot.frames.iter().filter_map(|(frame, last)| {
+            let document = last.version.document.clone();
             let count = inner.get(&*document).and_then(Value::as_u64)?;
             Some((frame.clone(), DocumentVersion { document, count }))
         });
-        heard.extend(versions);
+        reported.extend(versions);
         *reports_inner = Some(frame.clone());
     }
 
     /// Takes the versions that were reported since the last snapshot.
-    pub fn take_heard(&self) -> HashMap<FrameId, DocumentVersion> {
-        std::mem::take(&mut self.lock().heard)
+    pub fn take_reported(&self) -> HashMap<FrameId, DocumentVersion> {
+        std::mem::take(&mut self.lock().reported)
     }
 
     /// Marks the last snapshot and the text that the client was shown as outdated: the page has
     /// changed since.
     pub fn forget_action(&self) {
-        let mut known = self.lock();
-        known.after_action = false;
-        known.shown = known.shown.outdated();
+        let mut cache = self.lock();
+        cache.after_action = false;
+        cache.shown = cache.shown.outdated();
     }
 
     /// Records that the last snapshot was taken after the action.
     pub fn note_after_action(&self) {
-        let mut known = self.lock();
-        known.after_action = known.look.is_some();
+        let mut cache = self.lock();
+        cache.after_action = cache.snapshot.is_some();
     }
 
     /// Drops the reported versions, because they are outdated.
-    pub fn forget_heard(&self) {
-        self.lock().heard.clear();
+    pub fn clear_reported(&self) {
+        self.lock().reported.clear();
     }
 }

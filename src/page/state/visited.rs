@@ -8,18 +8,18 @@ use url::Url;
 /// The origins that the pages of a session have shown since the last query, including documents
 /// that were replaced since.
 #[derive(Debug, Default)]
-pub struct Visited(Mutex<BTreeSet<String>>);
+pub struct VisitedOrigins(Mutex<BTreeSet<String>>);
 
 /// Maximum number of origins between two queries.
-const MOST_VISITED: usize = 200;
+const MAX_ORIGINS: usize = 200;
 
-impl Visited {
+impl VisitedOrigins {
     /// Adds the origin of a document of a main frame, or of a child frame of the document `top`.
-    pub(in crate::page) fn note(&self, url: &str, top: &str) {
+    pub(in crate::page) fn record(&self, url: &str, top: &str) {
         let Ok(url) = Url::parse(url) else { return };
         let shares = Url::parse(top).is_ok_and(|top| same_site(&top, &url));
         let mut visited = self.0.lock();
-        if shares && matches!(url.scheme(), "http" | "https") && visited.len() < MOST_VISITED {
+        if shares && matches!(url.scheme(), "http" | "https") && visited.len() < MAX_ORIGINS {
             visited.insert(url.origin().ascii_serialization());
         }
     }

@@ -12,7 +12,7 @@ use serde_saphyr::Spanned;
 use super::print;
 
 /// Maximum size of a prompt file in bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_FILE_SIZE: usize = 256 * 1024;
 /// The name under which each template is registered. Error messages contain it.
 pub(super) const TEMPLATE: &str = "prompt";
 
@@ -81,10 +81,10 @@ impl FileError {
 impl Prompt {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self, FileError> {
-        if text.len() > LARGEST {
+        if text.len() > MAX_FILE_SIZE {
             return Err(FileError {
                 line: None,
-                problem: format!("it has more than {LARGEST} bytes"),
+                problem: format!("it has more than {MAX_FILE_SIZE} bytes"),
             });
         }
         let written: PromptFile = serde_saphyr::from_str(text).map_err(|error| FileError {

@@ -31,9 +31,9 @@ const BUILT_IN: &[&str] = &[
 /// Replaces a password in a rendered prompt.
 const REDACTED: &str = "[REDACTED]";
 /// Maximum number of files in a folder of prompts.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// Maximum length of a rendered prompt in bytes.
-const LONGEST: usize = 1024 * 1024;
+const MAX_TEXT_LENGTH: usize = 1024 * 1024;
 
 /// The prompts of a server, by name.
 #[derive(Default)]
@@ -109,11 +109,11 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
             files.push(path);
         }
     }
-    if files.len() > MOST_FILES {
+    if files.len() > MAX_FILES {
         return Err(wrong(
             &shown,
             None,
-            &format!("it has {} files; the limit is {MOST_FILES}", files.len()),
+            &format!("it has {} files; the limit is {MAX_FILES}", files.len()),
         ));
     }
     files.sort();
@@ -132,8 +132,8 @@ impl Prompt {
             };
             self.refusal(&format!("the template cannot be rendered: {reason}"))
         })?;
-        if text.len() > LONGEST {
-            return Err(self.refusal(&format!("the text has more than {LONGEST} bytes")));
+        if text.len() > MAX_TEXT_LENGTH {
+            return Err(self.refusal(&format!("the text has more than {MAX_TEXT_LENGTH} bytes")));
         }
         Ok(text)
     }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn invalid_arguments_are_reported() {
-        let told: Vec<String> = [
+        let messages: Vec<String> = [
             json!({"url": "http://a/"}),
             json!({}),
             json!({"url": "", "selectors": "{}"}),
@@ -258,12 +258,12 @@ mod tests {
             format!("{given}: {}", render("scrape_website", given.clone()).unwrap_err().message)
         })
         .collect();
-        insta::assert_snapshot!(told.join("\n"));
+        insta::assert_snapshot!(messages.join("\n"));
     }
 
     #[test]
     fn errors_in_a_file_are_reported_with_their_line() {
-        let told: Vec<String> = [
+        let messages: Vec<String> = [
             "name: a\ntemplate: |\n  one\n  {{#each x}}\n  two\n",
             "name: a\ntemplate: '{{#each'\n",
             "name: a\ntemplat: x\n",
@@ -277,12 +277,12 @@ mod tests {
         .iter()
         .map(|text| format!("{text:?}\n   {}", Prompt::parse(text).map(|_| ()).unwrap_err()))
         .collect();
-        insta::assert_snapshot!(told.join("\n"));
+        insta::assert_snapshot!(messages.join("\n"));
     }
 
     #[test]
     fn an_argument_that_is_json_is_printed_as_it_was_given() {
-        let ours = |template: &str, given: Value| {
+        let rendered = |template: &str, given: Value| {
             let arguments_ = "arguments:\n  - name: x\n  - name: y\n    default: '[1]'\n";
             let quoted = serde_json::to_string(template).unwrap();
             let prompt =
@@ -307,11 +307,11 @@ mod tests {
             ),
             ("{{z}}{{#with x}}{{a}}{{x}}{{/with}}{{len x}}", "<2"),
         ] {
-            assert_eq!(ours(template, json!({"x": text})), expected, "{template}");
+            assert_eq!(rendered(template, json!({"x": text})), expected, "{template}");
         }
         let entries = json!([1]);
-        assert_eq!(ours("{{x}}", json!({"x": entries})), "[1]");
-        assert_eq!(ours("{{x}}", json!({"x": 7})), "7");
+        assert_eq!(rendered("{{x}}", json!({"x": entries})), "[1]");
+        assert_eq!(rendered("{{x}}", json!({"x": 7})), "7");
     }
 
     proptest! {

@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// Maximum length of the list. If there are more entries, the newest ones are kept.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 /// Returns all resources, those of the oldest session first.
 pub(super) fn all(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
     let sessions = connection.sessions(manager);
     let mut resources: Vec<Resource> = sessions.iter().flat_map(of_session).collect();
-    let surplus = resources.len().saturating_sub(MOST);
+    let surplus = resources.len().saturating_sub(MAX_ENTRIES);
     resources.drain(..surplus);
     resources
 }

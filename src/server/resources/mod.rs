@@ -27,13 +27,13 @@ use self::{
 };
 use crate::{
     error::{ErrorCode, TroupeError},
-    page::Revision,
+    page::ChangeCounter,
     session::{Connection, SessionManager},
     tools::{Registry, ResourceUri},
 };
 
 /// Maximum number of subscriptions of a client.
-const MOST_SUBSCRIPTIONS: usize = 500;
+const MAX_SUBSCRIPTIONS: usize = 500;
 
 pub(super) fn list(connection: &Connection, manager: &SessionManager) -> Vec<Resource> {
     list::all(connection, manager)
@@ -94,7 +94,7 @@ fn refusal(uri: &str, error: &TroupeError) -> ErrorData {
 #[derive(Default)]
 pub(super) struct Subscriptions {
     watched: Mutex<HashMap<String, ResourceRevision>>,
-    news: Revision,
+    change_counter: ChangeCounter,
 }
 
 impl Subscriptions {
@@ -116,19 +116,19 @@ impl Subscriptions {
             .map_err(|error| refusal(&uri, &error))?;
         let state = state(connection, manager, &uri);
         let mut watched = self.lock();
-        if watched.len() >= MOST_SUBSCRIPTIONS && !watched.contains_key(&uri) {
-            let problem = format!("the limit of {MOST_SUBSCRIPTIONS} subscriptions is reached");
+        if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
+            let problem = format!("the limit of {MAX_SUBSCRIPTIONS} subscriptions is reached");
             return Err(ErrorData::invalid_params(problem, None));
         }
         watched.entry(uri).or_insert(state);
         drop(watched);
-        self.news.advance();
+        self.change_counter.increment();
         Ok(())
     }
 
     pub fn remove(&self, uri: &str) {
         self.lock().remove(uri);
-        self.news.advance();
+        self.change_counter.increment();
     }
 }
 
@@ -143,8 +143,8 @@ impl NotificationSink for Subscriber<'_> {
         self.subscriptions.lock().clone()
     }
 
-    fn resubscribed(&self) -> &Revision {
-        &self.subscriptions.news
+    fn subscription_changes(&self) -> &ChangeCounter {
+        &self.subscriptions.change_counter
     }
 
     fn wants_list_changes(&self) -> bool {
@@ -176,7 +176,7 @@ pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut granted = requested.clone();
     if let Some(uris) = &mut granted.resource_subscriptions {
         uris.retain(|uri| ResourceUri::parse(uri).is_ok());
-        uris.truncate(MOST_SUBSCRIPTIONS);
+        uris.truncate(MAX_SUBSCRIPTIONS);
     }
     granted
 }
@@ -185,7 +185,7 @@ pub(super) fn granted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 struct StatelessListener<'a> {
     context: &'a SubscriptionContext,
     watched: HashMap<String, ResourceRevision>,
-    news: Revision,
+    change_counter: ChangeCounter,
 }
 
 impl NotificationSink for StatelessListener<'_> {
@@ -193,8 +193,8 @@ impl NotificationSink for StatelessListener<'_> {
         self.watched.clone()
     }
 
-    fn resubscribed(&self) -> &Revision {
-        &self.news
+    fn subscription_changes(&self) -> &ChangeCounter {
+        &self.change_counter
     }
 
     fn wants_list_changes(&self) -> bool {
@@ -226,6 +226,6 @@ pub(super) async fn serve_listener(
         let state = state(connection, manager, &uri);
         watched.insert(uri, state);
     }
-    let listener = StatelessListener { context, watched, news: Revision::default() };
+    let listener = StatelessListener { context, watched, change_counter: ChangeCounter::default() };
     watch(connection, manager, &listener).await;
 }

@@ -10,7 +10,7 @@ use futures_util::future::select_all;
 
 use super::list;
 use crate::{
-    page::Revision,
+    page::ChangeCounter,
     session::{Connection, SessionManager},
     tools::{McpResourceKind, ResourceUri},
 };
@@ -23,8 +23,8 @@ pub(super) trait NotificationSink: Send + Sync {
     /// Returns the current subscriptions of the client, with the state of each resource when it was
     /// subscribed to.
     fn subscribed(&self) -> HashMap<String, ResourceRevision>;
-    /// Advances when the subscriptions change.
-    fn resubscribed(&self) -> &Revision;
+    /// Counts the changes of the subscriptions.
+    fn subscription_changes(&self) -> &ChangeCounter;
     fn wants_list_changes(&self) -> bool;
     /// Returns false if the client has disconnected.
     fn list_changed(&self) -> impl Future<Output = bool> + Send;
@@ -41,10 +41,11 @@ pub(super) async fn watch(
     let mut reported: HashMap<String, ResourceRevision> = HashMap::new();
     loop {
         // Subscribe before the state is read, so that no change is missed.
-        let mut resubscribed = sink.resubscribed().changes();
-        let mut known_sessions = connection.news().changes();
+        let mut subscriptions = sink.subscription_changes().subscribe();
+        let mut session_list = connection.change_counter().subscribe();
         let sessions = connection.sessions(manager);
-        let mut changes: Vec<_> = sessions.iter().map(|session| session.news().changes()).collect();
+        let mut changes: Vec<_> =
+            sessions.iter().map(|session| session.change_counter().subscribe()).collect();
 
         let now = uris(connection, manager);
         if now != listed {
@@ -70,8 +71,8 @@ pub(super) async fn watch(
             let _ = select_all(changes.iter_mut().map(|changes| Box::pin(changes.changed()))).await;
         };
         tokio::select! {
-            _ = resubscribed.changed() => {}
-            _ = known_sessions.changed() => {}
+            _ = subscriptions.changed() => {}
+            _ = session_list.changed() => {}
             () = session_changed => {}
         }
     }
@@ -92,7 +93,7 @@ pub(super) fn state(
     let session = connection.find(manager, &uri.session)?;
     match &uri.kind {
         McpResourceKind::Session | McpResourceKind::Pages | McpResourceKind::Screenshots => {
-            Some(session.news().now())
+            Some(session.change_counter().count())
         }
         // A picture never changes.
         McpResourceKind::Screenshot { .. } => Some(0),

@@ -17,7 +17,7 @@ use crate::{
     config::{BrowserKind, Config, ContextConfig, PoolConfig},
     engine::{Browser, Context, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
-    page::{Revision, prelude},
+    page::{ChangeCounter, prelude},
     session::{
         clock::{Clock, Millis},
         errors::engine_error,
@@ -27,7 +27,7 @@ use crate::{
         pages::Pages,
         persistence::{SessionOrigin, StorageState},
     },
-    upstream::Replayed,
+    upstream::ReplayReport,
 };
 
 /// After this many crashes within this time (in milliseconds), sessions are not restored
@@ -150,7 +150,7 @@ impl Browsers {
 
     async fn create_warm(&self) -> Result<WarmContext> {
         let pages =
-            Arc::new(Pages::new(self.config.clone(), self.clock.clone(), Revision::default()));
+            Arc::new(Pages::new(self.config.clone(), self.clock.clone(), ChangeCounter::default()));
         let options = context_options(&self.config.context, &pages).await?;
         let lease = self.pool.lease().await?;
         let context =
@@ -376,7 +376,7 @@ impl SessionWorker for BrowserWorker {
     }
 
     /// Does nothing: the session starts without a call.
-    async fn activate(&self) -> Result<Option<Replayed>> {
+    async fn activate(&self) -> Result<Option<ReplayReport>> {
         Ok(None)
     }
 

@@ -14,7 +14,7 @@ use crate::{
         lifecycle::{AttachedWorker, Backend, PageInfo, Readiness, Session, SessionWorker},
         persistence::{SavedPage, SavedSession, SessionOrigin, StorageState},
     },
-    upstream::{OnProgress, Passed, Replayed, Upstream, UpstreamState, Upstreams},
+    upstream::{ForwardedResult, OnProgress, ReplayReport, Upstream, UpstreamState, Upstreams},
 };
 
 #[async_trait]
@@ -66,14 +66,14 @@ impl SessionWorker for Upstream {
                     ..UpstreamState::default()
                 });
             }
-            SessionOrigin::Resumed(saved) => self.restore(kept(&saved)),
+            SessionOrigin::Resumed(saved) => self.restore(upstream_state(&saved)),
         }
         // The session is ready at once. Calls wait until its server has started or restarted.
         session.readiness.send_replace(Readiness::Ready(CancellationToken::new()));
         match self.supervise().await {}
     }
 
-    async fn activate(&self) -> Result<Option<Replayed>> {
+    async fn activate(&self) -> Result<Option<ReplayReport>> {
         Self::wake(self).await.map(Some)
     }
 
@@ -96,7 +96,7 @@ impl SessionWorker for Upstream {
     }
 
     fn pages(&self, _: &Session) -> Vec<PageInfo> {
-        let urls = self.kept().urls.into_iter().enumerate();
+        let urls = self.last_known_state().urls.into_iter().enumerate();
         urls.map(|(place, url)| PageInfo { page_id: page_id(place), url, crashed: None }).collect()
     }
 
@@ -105,7 +105,7 @@ impl SessionWorker for Upstream {
         tool: &str,
         arguments: Map<String, Value>,
         on_progress: OnProgress,
-    ) -> Result<Passed> {
+    ) -> Result<ForwardedResult> {
         self.call(tool, arguments, on_progress).await
     }
 
@@ -119,7 +119,7 @@ fn page_id(place: usize) -> String {
 }
 
 /// Returns the state to restore in a server.
-fn kept(saved: &SavedSession) -> UpstreamState {
+fn upstream_state(saved: &SavedSession) -> UpstreamState {
     let pages: Vec<&SavedPage> = saved.pages.iter().filter(|page| !page.url.is_empty()).collect();
     let is_current =
         |page: &&SavedPage| saved.current.as_deref() == Some(&*format!("page-{}", page.number));

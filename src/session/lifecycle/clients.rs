@@ -45,7 +45,7 @@ pub(super) struct Suspension {
 
 impl AttachedClients {
     /// Returns whether the session is open and no client is present.
-    fn is_left(&self) -> bool {
+    fn is_abandoned(&self) -> bool {
         self.present.is_empty() && self.suspension.is_none()
     }
 }
@@ -86,7 +86,7 @@ impl SessionClients {
         let moved = sessions.iter_mut().filter_map(|(session, attached)| {
             attached.present.remove(connection).then(|| {
                 attached.away.insert(connection.clone());
-                attached.is_left().then(|| session.clone())
+                attached.is_abandoned().then(|| session.clone())
             })
         });
         moved.flatten().collect()
@@ -95,15 +95,15 @@ impl SessionClients {
     /// Removes `connection`. Returns the open sessions that have no clients, or only idle clients
     /// now.
     pub fn leave(&self, connection: &ConnectionId) -> Vec<Arc<str>> {
-        let mut left = Vec::new();
+        let mut abandoned = Vec::new();
         self.lock().retain(|session, attached| {
-            if attached.present.remove(connection) && attached.is_left() {
-                left.push(session.clone());
+            if attached.present.remove(connection) && attached.is_abandoned() {
+                abandoned.push(session.clone());
             }
             attached.away.remove(connection);
             !attached.present.is_empty() || !attached.away.is_empty()
         });
-        left
+        abandoned
     }
 
     /// Marks `session` as suspended, if a client can return to it.

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    page::Revision,
+    page::ChangeCounter,
     session::results::StoredTexts,
 };
 
@@ -38,7 +38,7 @@ pub struct Connection {
     sessions: Mutex<ClientSessions>,
     order: Arc<CallOrder>,
     /// Advanced when the client creates or names another session.
-    news: Revision,
+    change_counter: ChangeCounter,
     presence: watch::Sender<ClientPresence>,
     /// Held while its implicit session is suspended or resumed.
     suspending: tokio::sync::Mutex<()>,
@@ -321,7 +321,7 @@ impl Connection {
         if self.has_ended() {
             manager.release_unused(session);
         }
-        self.news.advance();
+        self.change_counter.increment();
         true
     }
 
@@ -401,13 +401,13 @@ impl Connection {
 
     fn add_named(&self, id: &Arc<str>) {
         if lock(&self.sessions).named.insert(id.clone()) {
-            self.news.advance();
+            self.change_counter.increment();
         }
     }
 
     /// Returns a counter that advances when the client creates or names another session.
-    pub fn news(&self) -> &Revision {
-        &self.news
+    pub fn change_counter(&self) -> &ChangeCounter {
+        &self.change_counter
     }
 
     /// Returns the open sessions that this client has created or named, oldest first.
@@ -507,7 +507,7 @@ impl Connection {
             .suggestion("call create_session, and pass its sessionId in each call"));
         }
         let _turn = self.suspending.lock().await;
-        let resting = {
+        let suspended = {
             let known = lock(&self.sessions);
             if let Some(own) =
                 known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.has_failed())
@@ -517,7 +517,7 @@ impl Connection {
             known.suspended.clone()
         };
         let mut lost = None;
-        let woken = match resting {
+        let resumed = match suspended {
             Some(id) => match manager.resume_implicit(&id).await {
                 Ok(session) => {
                     session.notify(manager.suspension_notice());
@@ -536,7 +536,7 @@ impl Connection {
             },
             None => None,
         };
-        let place = match &woken {
+        let place = match &resumed {
             Some(_) => None,
             None => Some(manager.acquire_slot().await?),
         };
@@ -545,7 +545,7 @@ impl Connection {
             if !known.ended {
                 known.suspended = None;
                 known.own =
-                    woken.clone().or_else(|| place.map(|place| manager.create_implicit(place)));
+                    resumed.clone().or_else(|| place.map(|place| manager.create_implicit(place)));
                 if let Some(own) = &known.own {
                     manager.owners.claim(&own.id, &self.id);
                 }
@@ -556,12 +556,12 @@ impl Connection {
             own.notify(lost);
         }
         let Some(own) = own else {
-            if let Some(woken) = woken {
-                manager.end(&woken, EndReason::Released).await;
+            if let Some(resumed) = resumed {
+                manager.end(&resumed, EndReason::Released).await;
             }
             return Err(client_has_gone());
         };
-        self.news.advance();
+        self.change_counter.increment();
         Ok(own)
     }
 
@@ -660,7 +660,7 @@ mod tests {
         let id = session_of(&client, &manager).await.id.clone();
         for round in 0..300 {
             let start = Arc::new(tokio::sync::Barrier::new(2));
-            let resting = tokio::spawn({
+            let suspension = tokio::spawn({
                 let (manager, client, start) = (manager.clone(), client.clone(), start.clone());
                 async move {
                     start.wait().await;
@@ -674,7 +674,7 @@ mod tests {
             let _present = client.mark_present();
             let session = client.session(&manager, &id).await.unwrap();
             assert!(is_usable(&session).await, "round {round}");
-            resting.await.unwrap();
+            suspension.await.unwrap();
             assert!(session.end_reason().is_none(), "round {round}");
         }
     }

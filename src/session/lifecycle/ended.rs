@@ -10,8 +10,8 @@ use crate::{
     session::clock::Millis,
 };
 
-const KEPT_FOR: Millis = 3_600_000;
-const KEPT: usize = 10_000;
+const MAX_AGE: Millis = 3_600_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The `reason` of an error about an unknown session.
 pub(super) const UNKNOWN: &str = "unknown";
@@ -87,7 +87,7 @@ impl EndedSessions {
     /// Records that the session `id` ends at `at`. `gone` is canceled when its end is complete.
     pub fn note(&mut self, id: Arc<str>, at: Millis, reason: EndReason, gone: CancellationToken) {
         self.forget_old(at);
-        if self.list.len() == KEPT {
+        if self.list.len() == MAX_ENTRIES {
             self.list.pop_front();
         }
         self.list.push_back(EndedSession { id, at, reason, gone });
@@ -120,7 +120,7 @@ impl EndedSessions {
     }
 
     fn forget_old(&mut self, now: Millis) {
-        while self.list.front().is_some_and(|ended| ended.at + KEPT_FOR < now) {
+        while self.list.front().is_some_and(|ended| ended.at + MAX_AGE < now) {
             self.list.pop_front();
         }
     }
@@ -134,17 +134,17 @@ mod tests {
     fn an_expired_session_is_reported_as_expired_for_an_hour() {
         let mut ended = EndedSessions::default();
         ended.note("a".into(), 1000, EndReason::Expired, CancellationToken::new());
-        assert_eq!(ended.error("a", 1000 + KEPT_FOR).code, ErrorCode::SessionExpired);
-        assert_eq!(ended.error("a", 1001 + KEPT_FOR).code, ErrorCode::SessionNotFound);
+        assert_eq!(ended.error("a", 1000 + MAX_AGE).code, ErrorCode::SessionExpired);
+        assert_eq!(ended.error("a", 1001 + MAX_AGE).code, ErrorCode::SessionNotFound);
     }
 
     #[test]
     fn the_list_is_bounded() {
         let mut ended = EndedSessions::default();
-        for number in 0..=KEPT {
+        for number in 0..=MAX_ENTRIES {
             ended.note(number.to_string().into(), 0, EndReason::Expired, CancellationToken::new());
         }
-        assert_eq!(ended.list.len(), KEPT);
+        assert_eq!(ended.list.len(), MAX_ENTRIES);
         assert_eq!(ended.error("0", 0).code, ErrorCode::SessionNotFound);
         assert_eq!(ended.error("1", 0).code, ErrorCode::SessionExpired);
     }

@@ -316,10 +316,10 @@ impl SessionManager {
 
     /// Waits until enough memory for one more session is free, at most for the queue timeout.
     pub(super) async fn wait_for_memory(&self) -> Result<()> {
-        let wanted = self.config.min_free_memory;
+        let required = self.config.min_free_memory;
         let until = Instant::now() + self.config.queue_timeout;
         loop {
-            let Some(left) = memory::available().filter(|left| *left < wanted) else {
+            let Some(free) = memory::available().filter(|free| *free < required) else {
                 return Ok(());
             };
             if Instant::now() >= until {
@@ -327,12 +327,12 @@ impl SessionManager {
                     ErrorCode::ResourceExhausted,
                     format!(
                         "only {} MiB of memory are free; a new session needs {} MiB",
-                        left >> 20,
-                        wanted >> 20
+                        free >> 20,
+                        required >> 20
                     ),
                 )
-                .detail("availableMemory", left)
-                .detail("minFreeMemory", wanted)
+                .detail("availableMemory", free)
+                .detail("minFreeMemory", required)
                 .suggestion(
                     "close a session with close_session and call again, or lower --min-free-memory",
                 ));
@@ -379,12 +379,12 @@ impl SessionManager {
         let session = Arc::new(Session::new(services, identity, cache, attached, slot));
         self.state().sessions.insert(session.id.clone(), session.clone());
         let manager = self.clone();
-        let living = session.clone();
+        let monitored = session.clone();
         // Owned by the session: ends with it.
         self.tasks.spawn(async move {
             tokio::select! {
-                error = living.worker.run_session(&living, origin) => manager.remove_failed(&living, error).await,
-                () = living.ended.cancelled() => {}
+                error = monitored.worker.run_session(&monitored, origin) => manager.remove_failed(&monitored, error).await,
+                () = monitored.ended.cancelled() => {}
             }
         });
         let supervised = session.clone();
@@ -419,7 +419,7 @@ impl SessionManager {
         self.state().sessions.remove(&session.id);
         // It can be resumed if it has a saved state from before.
         self.store.session_ended(&session.id, SessionState::Recoverable);
-        session.news().advance();
+        session.change_counter().increment();
         drop(session.slot.lock().take());
         session.readiness.send_replace(Readiness::Failed(error));
         session.worker.close(session).await;
@@ -468,10 +468,10 @@ impl SessionManager {
             self.expire_suspended(&id);
         }
         let _holding = self.clients_lock.lock();
-        let left = leave(&self.clients);
+        let abandoned = leave(&self.clients);
         // A call without an attached client may be running in one: that session ends at its expiry.
         let sessions =
-            left.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
+            abandoned.iter().filter_map(|id| self.find(id)).filter(|session| !session.is_running());
         let released = sessions.filter_map(|session| {
             self.clients.suspend(&session.id, Suspension { expires_at: session.expires_at() });
             self.begin_end(&session, EndReason::Released)
@@ -621,7 +621,7 @@ impl SessionManager {
         if reason != EndReason::Released {
             self.clients.forget(&session.id);
         }
-        session.news().advance();
+        session.change_counter().increment();
         tracing::debug!(session = &*session.id, ?reason, "the session ends");
         Some(EndingSession {
             session: session.clone(),

@@ -18,7 +18,7 @@ impl Session {
     pub(in crate::session) async fn restore(&self, saved: &SavedSession) -> Result<()> {
         let numbers = saved.pages.iter().map(|page| page.number);
         self.pages.reset(numbers.clone(), saved.opened.max(numbers.max().unwrap_or(0)));
-        self.pages.shared.refs.go_on_from(saved.next_refs());
+        self.pages.shared.refs.continue_from(saved.next_refs());
         if let Some(network_policy) = &self.pages.shared.network_policy {
             network_policy.grant(&saved.asked);
         }
@@ -42,7 +42,7 @@ impl Session {
             }
             tracing::warn!(session = &*self.id, %error, "some storage was not restored");
         }
-        join_all(pages.iter().map(|(page, saved)| self.open_again(page, saved))).await;
+        join_all(pages.iter().map(|(page, saved)| self.reopen(page, saved))).await;
         if let Some(current) =
             saved.current.as_ref().filter(|id| pages.iter().any(|(page, _)| page.id == **id))
         {
@@ -51,13 +51,13 @@ impl Session {
         Ok(())
     }
 
-    async fn open_again(&self, page: &Page, saved: &SavedPage) {
+    async fn reopen(&self, page: &Page, saved: &SavedPage) {
         let Ok(url) = Url::parse(&saved.url) else { return };
         if matches!(url.scheme(), "http" | "https" | "data" | "file")
             && crate::policy::check_navigation(&self.config, &url).is_ok()
         {
-            page.open_again(&url).await;
-            page.bring_back(&saved.frames).await;
+            page.reopen(&url).await;
+            page.restore_state(&saved.frames).await;
         }
     }
 }

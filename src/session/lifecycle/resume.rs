@@ -100,10 +100,10 @@ impl SessionManager {
             self.wait_for_end(id).await;
             let lock = self.resuming.lock(id).await;
             let missing = match self.get(id) {
-                Ok(living) if hold(&living) => {
+                Ok(session) if hold(&session) => {
                     drop(lock);
-                    wait_ready(&living, own).await?;
-                    return Ok(living);
+                    wait_ready(&session, own).await?;
+                    return Ok(session);
                 }
                 Ok(_) => continue,
                 // It has begun to end in the meantime.
@@ -299,13 +299,15 @@ impl SessionManager {
         let rows = self.store.sessions(filter).await.unwrap_or_default();
         // An active session that is not open here belongs to another server, or its client has
         // disconnected or is idle.
-        let left = |row: &SessionRow| {
+        let is_saved = |row: &SessionRow| {
             matches!(
                 row.state,
                 SessionState::Active | SessionState::Recoverable | SessionState::Stale
             )
         };
-        if !rows.first().is_some_and(left) || !self.store.claim_session(id).await.unwrap_or(false) {
+        if !rows.first().is_some_and(is_saved)
+            || !self.store.claim_session(id).await.unwrap_or(false)
+        {
             return false;
         }
         self.store.session_ended(id, SessionState::Closed);

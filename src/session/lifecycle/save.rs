@@ -16,7 +16,7 @@ use crate::{
     engine::network::Cookie,
     error::Result,
     offload,
-    page::{FrameState, KeptOrigin, KeptPage, LOOK_TIMEOUT, OriginStorage, Page, WaitUntil},
+    page::{FrameState, OriginStorage, Page, READ_TIMEOUT, SavedOrigin, SavedPageState, WaitUntil},
     session::persistence::{
         EmptyPage, OriginState, SavedHashes, SavedPage, SavedSession, StorageState, origin_text,
     },
@@ -215,7 +215,7 @@ impl Session {
             return self.read_pages(None).await;
         }
         if !slow {
-            let seen = self.read_pages(Some(LOOK_TIMEOUT)).await;
+            let seen = self.read_pages(Some(READ_TIMEOUT)).await;
             if seen || !thorough {
                 return seen;
             }
@@ -231,55 +231,57 @@ impl Session {
         let changes = self.cache.changes.load(Ordering::Acquire);
         let pages = self.pages.all();
         let versions = databases.map(|_| self.cache.state().database_versions());
-        let timeout = databases.unwrap_or(LOOK_TIMEOUT);
-        let kept = join_all(pages.iter().map(|page| page.keep(versions.as_ref(), timeout))).await;
+        let timeout = databases.unwrap_or(READ_TIMEOUT);
+        let reads = pages.iter().map(|page| page.read_state(versions.as_ref(), timeout));
+        let states = join_all(reads).await;
         let Ok(cookies) = self.cookies(&[]).await else { return true };
-        let left = {
+        let unread = {
             let mut state = self.cache.state();
             let before: BTreeSet<String> = state
                 .origins
                 .iter()
-                .filter(|(_, origin)| origin.here)
+                .filter(|(_, origin)| origin.is_open)
                 .map(|(name, _)| name.clone())
                 .collect();
-            state.origins.values_mut().for_each(|origin| origin.here = false);
-            for (page, kept) in pages.iter().zip(&kept) {
-                state.add_page(page.number, kept, changes);
+            state.origins.values_mut().for_each(|origin| origin.is_open = false);
+            for (page, page_state) in pages.iter().zip(&states) {
+                state.add_page(page.number, page_state, changes);
             }
             state
                 .session_storage
                 .retain(|number, _| pages.iter().any(|page| page.number == *number));
             if let Some(timeout) = databases {
-                let late = kept.iter().any(|kept| kept.late);
-                let reading = kept.iter().map(|kept| kept.reading).max().unwrap_or_default();
-                let reading = if late { timeout } else { reading };
+                let late = states.iter().any(|state| state.late);
+                let read_time =
+                    states.iter().map(|state| state.read_time).max().unwrap_or_default();
+                let read_time = if late { timeout } else { read_time };
                 // The first late read is repeated with more time. After a second one, the databases
                 // pause for a while.
                 let repeat = late && !state.slow_databases;
-                state.slow_databases = reading > SLOW_DATABASES;
+                state.slow_databases = read_time > SLOW_DATABASES;
                 state.databases_due = Some(
                     Instant::now()
-                        + if repeat { Duration::ZERO } else { reading * DATABASES_PAUSE },
+                        + if repeat { Duration::ZERO } else { read_time * DATABASES_PAUSE },
                 );
             }
             state.unread_departed(self.pages.shared.visited.take(), &before, changes)
         };
         // Save before the slow part, which may be canceled.
-        self.save_pages(&pages, &kept, cookies.clone());
-        if !left.is_empty() {
-            if let Err(error) = self.read_departed_origins(&left).await {
-                tracing::debug!(session = &*self.id, origins = ?left, %error, "the storage of origins without a page was not read");
+        self.save_pages(&pages, &states, cookies.clone());
+        if !unread.is_empty() {
+            if let Err(error) = self.read_departed_origins(&unread).await {
+                tracing::debug!(session = &*self.id, origins = ?unread, %error, "the storage of origins without a page was not read");
             }
-            self.save_pages(&pages, &kept, cookies);
+            self.save_pages(&pages, &states, cookies);
         }
-        !kept.iter().any(|kept| kept.late)
+        !states.iter().any(|state| state.late)
     }
 
     /// Combines the current state and saves it.
-    fn save_pages(&self, pages: &[Arc<Page>], kept: &[KeptPage], cookies: Vec<Cookie>) {
-        let state = self.cache.state();
-        let last = state.last.clone();
-        // Frames that did not answer keep their last known state, if the page has the same URL.
+    fn save_pages(&self, pages: &[Arc<Page>], states: &[SavedPageState], cookies: Vec<Cookie>) {
+        let cache = self.cache.state();
+        let last = cache.last.clone();
+        // Frames that did not respond keep their last known state, if the page has the same URL.
         let as_before = |number: usize, url: &str, seen: &[FrameState]| {
             let pages = last.iter().flat_map(|last| &last.pages);
             let same = pages.filter(|page| page.number == number && page.url == url);
@@ -288,12 +290,12 @@ impl Session {
             };
             same.flat_map(|page| &page.frames).filter(is_unseen).cloned().collect::<Vec<_>>()
         };
-        let pages = pages.iter().zip(kept).map(|(page, kept)| {
-            let mut frames = kept.frames.clone();
-            if kept.unseen {
-                frames.extend(as_before(page.number, &page.url(), &kept.frames));
+        let pages = pages.iter().zip(states).map(|(page, state)| {
+            let mut frames = state.frames.clone();
+            if state.unseen {
+                frames.extend(as_before(page.number, &page.url(), &state.frames));
             }
-            let storage = state.session_storage.get(&page.number).into_iter().flatten();
+            let storage = cache.session_storage.get(&page.number).into_iter().flatten();
             SavedPage {
                 number: page.number,
                 url: page.url(),
@@ -307,7 +309,7 @@ impl Session {
         let saved = SavedSession {
             cookies,
             pages: pages.collect(),
-            origins: state.origin_states(),
+            origins: cache.origin_states(),
             current: self.current_page().map(|page| page.id.clone()),
             opened: self.pages.opened(),
             refs: self.pages.shared.refs.next(),
@@ -316,11 +318,11 @@ impl Session {
                 .shared
                 .network_policy
                 .as_ref()
-                .map(|network_policy| network_policy.asked())
+                .map(|network_policy| network_policy.requested_hosts())
                 .unwrap_or_default(),
             ..SavedSession::default()
         };
-        drop(state);
+        drop(cache);
         self.record_state(saved);
     }
 
@@ -343,10 +345,12 @@ impl Session {
         let versions = self.cache.state().database_versions();
         let read = self.with_mocks(&mocks, async {
             for (origin, EmptyPage { url, .. }) in origins.iter().zip(&empty) {
-                let there = page.visit(url, WaitUntil::DomContentLoaded, EMPTY_PAGE_TIMEOUT).await;
-                let found = match there {
+                let visited =
+                    page.visit(url, WaitUntil::DomContentLoaded, EMPTY_PAGE_TIMEOUT).await;
+                let found = match visited {
                     Ok(()) => {
-                        page.keep(Some(&versions), LOOK_TIMEOUT).await.storage.into_iter().next()
+                        let state = page.read_state(Some(&versions), READ_TIMEOUT).await;
+                        state.storage.into_iter().next()
                     }
                     Err(_) => None,
                 };
@@ -354,7 +358,7 @@ impl Session {
                 let known = state.origins.entry(origin.clone()).or_default();
                 // Also after a failure: the next attempt would fail, too.
                 known.read_at = Some(changes);
-                if let Some(KeptOrigin { storage, databases, .. }) = found {
+                if let Some(SavedOrigin { storage, databases, .. }) = found {
                     let indexed_db = storage.indexed_db.or(known.storage.indexed_db.take());
                     known.storage = OriginStorage { session_storage: None, indexed_db, ..storage };
                     known.databases = databases;

@@ -26,7 +26,7 @@ use crate::{
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
-    page::{ConsoleLog, Page, Revision, SessionEvent},
+    page::{ChangeCounter, ConsoleLog, Page, SessionEvent},
     policy::redaction::Secrets,
     session::{
         clock::{Clock, Millis},
@@ -36,11 +36,11 @@ use crate::{
         results::{Screenshot, StoredScreenshots, StoredTexts},
     },
     store::Store,
-    upstream::{OnProgress, Passed, Replayed},
+    upstream::{ForwardedResult, OnProgress, ReplayReport},
 };
 
 /// Maximum number of waits that run concurrently with other calls of a session.
-const MOST_WAITS: usize = 64;
+const MAX_WAITS: usize = 64;
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ pub trait SessionWorker: Send + Sync {
 
     /// Starts what the first call needs. Returns what was restored of a resumed session; `None`
     /// means everything that was saved.
-    async fn activate(&self) -> Result<Option<Replayed>>;
+    async fn activate(&self) -> Result<Option<ReplayReport>>;
 
     /// Reads the state of the session, and saves it in the cache and in the store. A `thorough`
     /// read includes everything; other reads omit data that is slow to read and was read recently.
@@ -143,7 +143,7 @@ pub trait SessionWorker: Send + Sync {
         tool: &str,
         _: Map<String, Value>,
         _: OnProgress,
-    ) -> Result<Passed> {
+    ) -> Result<ForwardedResult> {
         Err(TroupeError::new(
             ErrorCode::InternalError,
             format!("no upstream server has the tool `{tool}`"),
@@ -195,7 +195,7 @@ pub struct Session {
     notice: Mutex<Option<String>>,
     /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the
     /// session ends.
-    news: Revision,
+    change_counter: ChangeCounter,
     /// Its slot of `--max-sessions`.
     pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
     pub(in crate::session) clock: Arc<dyn Clock>,
@@ -225,14 +225,15 @@ impl Session {
         let AttachedWorker { worker, pages } = attached;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
-        let new_pages = || Arc::new(Pages::new(config.clone(), clock.clone(), Revision::default()));
+        let new_pages =
+            || Arc::new(Pages::new(config.clone(), clock.clone(), ChangeCounter::default()));
         let pages = pages.unwrap_or_else(new_pages);
         Self {
             id,
             created_at,
             expires_at: AtomicU64::new(expires_at),
             lifetime,
-            news: pages.shared.news.clone(),
+            change_counter: pages.shared.change_counter.clone(),
             pages,
             context: Mutex::default(),
             worker,
@@ -243,7 +244,7 @@ impl Session {
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
-            waits: Arc::new(Semaphore::new(MOST_WAITS)),
+            waits: Arc::new(Semaphore::new(MAX_WAITS)),
             end: Mutex::new(None),
             ended: CancellationToken::new(),
             end_complete: CancellationToken::new(),
@@ -506,7 +507,7 @@ impl Session {
     /// Stores a screenshot of one of its pages, so that it can be read again.
     pub fn keep_screenshot(&self, taken: Screenshot) {
         self.screenshots.keep(taken, self.clock.now());
-        self.news.advance();
+        self.change_counter.increment();
     }
 
     /// Returns the state that a set of tools keeps for the session. Only one set can have such a
@@ -522,8 +523,8 @@ impl Session {
     }
 
     /// Returns a counter of its changes, which tasks can wait for.
-    pub fn news(&self) -> &Revision {
-        &self.news
+    pub fn change_counter(&self) -> &ChangeCounter {
+        &self.change_counter
     }
 
     /// Calls `listener` with each event from now on. The last one is the end of the session; then
@@ -570,17 +571,17 @@ impl Session {
         tool: &str,
         arguments: Map<String, Value>,
         on_progress: OnProgress,
-    ) -> Result<Passed> {
+    ) -> Result<ForwardedResult> {
         let passed = self.worker.pass_through(tool, arguments, on_progress).await?;
         for message in &passed.found.console {
-            self.console().note(message.clone());
+            self.console().record(message.clone());
         }
         Ok(passed)
     }
 
     /// Returns what its upstream server restored at its latest start. `None` if the session has no
     /// such server.
-    pub async fn replayed(&self) -> Option<Replayed> {
+    pub async fn replayed(&self) -> Option<ReplayReport> {
         self.worker.activate().await.ok().flatten()
     }
 }

@@ -107,7 +107,7 @@ impl Session {
         if let Ok(url) = url.as_ref()
             && crate::policy::check_navigation(&self.config, url).is_ok()
         {
-            page.open_again(url).await;
+            page.reopen(url).await;
         }
         replaced?;
         Ok(page)

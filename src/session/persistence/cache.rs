@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::watch, time::Instant};
 
 use super::{saved::SavedSession, storage_state::OriginState};
-use crate::page::{DatabaseVersions, Item, KeptOrigin, KeptPage, OriginStorage};
+use crate::page::{DatabaseVersions, Item, OriginStorage, SavedOrigin, SavedPageState};
 
 /// Maximum number of origins without a page whose storage is read in one save.
 const MAX_DEPARTED: usize = 5;
@@ -66,13 +66,13 @@ pub struct OriginCache {
     /// The value of [`StateCache::changes`] when it was read; `None` if it was never read.
     pub read_at: Option<u64>,
     /// Whether a page of this origin is open.
-    pub here: bool,
+    pub is_open: bool,
 }
 
 impl CachedState {
-    /// Adds what was read from the page `number`.
-    pub fn add_page(&mut self, number: usize, kept: &KeptPage, changes: u64) {
-        for KeptOrigin { origin: name, storage, databases } in &kept.storage {
+    /// Adds the state of the page `number`.
+    pub fn add_page(&mut self, number: usize, page: &SavedPageState, changes: u64) {
+        for SavedOrigin { origin: name, storage, databases } in &page.storage {
             let mut storage = storage.clone();
             let session_storage = storage.session_storage.take().unwrap_or_default();
             self.session_storage.entry(number).or_default().insert(name.clone(), session_storage);
@@ -80,11 +80,11 @@ impl CachedState {
             // Databases that were not read or have not changed keep their last state.
             storage.indexed_db = storage.indexed_db.or(origin.storage.indexed_db.take());
             let databases = databases.clone().or(origin.databases.take());
-            *origin = OriginCache { storage, databases, read_at: Some(changes), here: true };
+            *origin = OriginCache { storage, databases, read_at: Some(changes), is_open: true };
         }
-        for name in &kept.silent {
-            // The page did not answer in time. It is read again in the next save.
-            self.origins.entry(name.clone()).or_default().here = true;
+        for name in &page.silent {
+            // The page did not respond in time. It is read again in the next save.
+            self.origins.entry(name.clone()).or_default().is_open = true;
         }
     }
 
@@ -99,7 +99,7 @@ impl CachedState {
             self.origins.entry(origin).or_default();
         }
         let unread = self.origins.iter().filter(|(name, origin)| {
-            !origin.here
+            !origin.is_open
                 && match origin.read_at {
                     None => true,
                     Some(read_at) => before.contains(*name) && changes > read_at,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    answer::{Large, Text},
+    answer::{LargeAnswer, TextAnswer},
     tool::{Group, PageCall, Switch, Tool, tool},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 /// The default size of a snapshot as a multiple of the result budget: `get_content` reads the rest.
-const READ_ON: usize = 40;
+const CONTENT_FACTOR: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
 struct SnapshotParameters {
@@ -76,21 +76,23 @@ struct SnapshotParameters {
     budget: Option<usize>,
 }
 
-async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<Text> {
+async fn snapshot(call: PageCall, given: SnapshotParameters) -> Result<TextAnswer> {
     let options = SnapshotOptions {
         selector: given.selector,
         interactive: given.interactive.unwrap_or(false),
         depth: given.depth,
         overview: false,
         budget: Some(
-            given.budget.unwrap_or_else(|| call.config.result_budget.saturating_mul(READ_ON)),
+            given
+                .budget
+                .unwrap_or_else(|| call.config.result_budget.saturating_mul(CONTENT_FACTOR)),
         ),
     };
     // Concurrently, so that an unresponsive page costs only one time limit.
     let (title, text) = tokio::join!(call.page.title(), call.page.snapshot(&options));
     let (title, text) = (title.unwrap_or_default(), text?);
     let heading = format!("Page: {} ({title})", call.page.url());
-    Ok(Text(format!("{heading}\n{text}")))
+    Ok(TextAnswer(format!("{heading}\n{text}")))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -105,14 +107,14 @@ struct Evaluated {
     value: Value,
 }
 
-async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<Large<Evaluated>> {
+async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<LargeAnswer<Evaluated>> {
     if call.config.security.enable_script_evaluation.is_none()
         && let Some(page_id) = page_with_secret(&call.session, &call.page).await
     {
         return Err(holds_secret(&page_id));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
-    Ok(Large { bytes: json_size(&value), answer: Evaluated { success: true, value } })
+    Ok(LargeAnswer { bytes: json_size(&value), answer: Evaluated { success: true, value } })
 }
 
 /// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A

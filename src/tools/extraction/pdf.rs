@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Maximum length of a file name that is derived from a page's title.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME_LENGTH: usize = 60;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct PdfParameters {
@@ -39,8 +39,8 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     }
     // A path outside of the allowed folders is reported before the page is printed.
     let config = call.config.clone();
-    let wanted = name.clone();
-    aside(move || files::resolve_output(&config, &wanted)).await?;
+    let requested = name.clone();
+    aside(move || files::resolve_output(&config, &requested)).await?;
     let printed = call.page.pdf().await?;
     let config = call.config.clone();
     aside(move || {
@@ -61,7 +61,7 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
 fn named_after(title: &str) -> String {
     let words =
         title.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(LONGEST_NAME).collect();
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_NAME_LENGTH).collect();
     if name.is_empty() { "page".to_owned() } else { name }
 }
 

@@ -16,14 +16,14 @@ use crate::{
     policy::files,
     session::Screenshot,
     tools::{
-        answer::{EncodedPicture, Pictured},
+        answer::{AnswerWithPicture, EncodedPicture},
         screenshots::EarlierScreenshot,
         tool::PageCall,
     },
 };
 
 /// Maximum size of a baseline file in bytes.
-const LARGEST_BASELINE: u64 = 100 * 1024 * 1024;
+const MAX_BASELINE_SIZE: u64 = 100 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -194,7 +194,7 @@ pub(super) struct Comparison {
 pub(super) async fn compare_screenshots(
     call: PageCall,
     given: CompareParameters,
-) -> Result<Pictured<Comparison>> {
+) -> Result<AnswerWithPicture<Comparison>> {
     let baseline = baseline(&call, given.baseline).await?;
     let (page, timeout) = (&call.page, call.action_timeout(None));
     let data = match &given.selector {
@@ -224,7 +224,7 @@ pub(super) async fn compare_screenshots(
         Ok((facts, encoded(&current, ImageFormat::Png, None)?))
     })
     .await?;
-    Ok(Pictured { facts, picture: checked(&call.config, data, ImageFormat::Png)? })
+    Ok(AnswerWithPicture { facts, picture: checked(&call.config, data, ImageFormat::Png)? })
 }
 
 /// Reads the picture that a client names: an earlier screenshot, an accessible file, base64, or a
@@ -265,7 +265,7 @@ fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
             format!("`{}` cannot be read: {error}", path.display()),
         )
     };
-    if std::fs::metadata(&path).map_err(unreadable)?.len() > LARGEST_BASELINE {
+    if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_BASELINE_SIZE {
         return Err(TroupeError::new(
             ErrorCode::InvalidParameters,
             format!("`{}` is larger than 100 MiB", path.display()),

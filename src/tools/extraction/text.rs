@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::aside;
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    page::{FieldValue, MOST_MATCHES, Query, markdown},
-    tools::{answer::Text, tool::PageCall},
+    page::{FieldValue, MAX_MATCHES, Query, markdown},
+    tools::{answer::TextAnswer, tool::PageCall},
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub(super) struct FindParameters {
     regex: Option<String>,
 }
 
-pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<Text> {
+pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<TextAnswer> {
     let (query, wanted) = match (given.text, given.regex) {
         (Some(text), None) => (Query::Text(text.clone()), text),
         (None, Some(regex)) => (Query::Regex(regex.clone()), regex),
@@ -33,11 +33,11 @@ pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<Text> 
     };
     let found = call.page.find(&query).await?;
     let page = call.page.url();
-    Ok(Text(match found.count {
+    Ok(TextAnswer(match found.count {
         0 => format!("Nothing at {page} matches `{wanted}`."),
         1 => format!("1 match at {page}\n{}", found.text),
-        count if count > MOST_MATCHES => {
-            format!("{count} matches at {page}, the first {MOST_MATCHES}:\n{}", found.text)
+        count if count > MAX_MATCHES => {
+            format!("{count} matches at {page}, the first {MAX_MATCHES}:\n{}", found.text)
         }
         count => format!("{count} matches at {page}\n{}", found.text),
     }))
@@ -46,9 +46,9 @@ pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<Text> 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadPageParameters {}
 
-pub(super) async fn read_page(call: PageCall, _given: ReadPageParameters) -> Result<Text> {
+pub(super) async fn read_page(call: PageCall, _given: ReadPageParameters) -> Result<TextAnswer> {
     let html = call.page.html().await?;
-    aside(move || Ok(Text(markdown(&html)))).await
+    aside(move || Ok(TextAnswer(markdown(&html)))).await
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    page::{ActionOutcome, Entered, Page, PlaywrightMatch, PlaywrightTarget, WaitUntil},
+    page::{ActionOutcome, ChangedFields, Page, PlaywrightMatch, PlaywrightTarget, WaitUntil},
     session::Session,
     tools::{parameters, tool::ServerCall},
 };
@@ -31,7 +31,7 @@ pub(in crate::tools) struct PlaywrightCall {
     pub config: Arc<Config>,
     pub server: ServerCall,
     /// Set by calls that enter text: for each field, whether it is for a password.
-    pub entered: Arc<OnceLock<Entered>>,
+    pub entered: Arc<OnceLock<ChangedFields>>,
     pub begun: SystemTime,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum ModalState {
 
 /// The arguments of a tool without parameters.
 #[derive(Deserialize)]
-pub(super) struct Nothing {}
+pub(super) struct NoArguments {}
 
 type ToolFunction = Box<
     dyn Fn(PlaywrightCall, Value) -> Result<BoxFuture<'static, Result<Response>>> + Send + Sync,
@@ -172,13 +172,13 @@ impl PlaywrightCall {
     }
 
     /// Records which fields the call has typed into.
-    pub fn record_entered(&self, entered: &Entered) {
+    pub fn record_entered(&self, entered: &ChangedFields) {
         let _ = self.entered.set(entered.clone());
     }
 
     /// Records a text that was typed, before a snapshot can show it: in password fields, it is a
     /// secret.
-    pub fn record_typed(&self, text: &str, entered: &Entered) {
+    pub fn record_typed(&self, text: &str, entered: &ChangedFields) {
         let secrets = &self.session.secrets;
         if entered.passwords.contains(&true) {
             secrets.add(text);

@@ -79,7 +79,7 @@ pub(super) async fn events(call: &PlaywrightCall, page: &Page) -> Result<Vec<Str
     if let Some(link) = new_messages(call, page).await? {
         lines.push(format!("- New console entries: {link}"));
     }
-    let downloads = page.download_news().await;
+    let downloads = page.download_changes().await;
     let state = call.state();
     let mut remembered = state.lock();
     let memory = remembered.pages.entry(page.id.clone()).or_default();

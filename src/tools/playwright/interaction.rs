@@ -15,7 +15,7 @@ use crate::{
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
     page::{
-        ActionOutcome, ClickOptions, Entered, Page, PlaywrightTarget, Point, PointerTarget,
+        ActionOutcome, ChangedFields, ClickOptions, Page, PlaywrightTarget, Point, PointerTarget,
         TypeOptions,
     },
     policy::files,
@@ -282,7 +282,7 @@ pub(super) struct FormArguments {
 pub(super) async fn fill_form(call: PlaywrightCall, given: FormArguments) -> Result<Response> {
     let page = call.page().await?;
     let mut response = Response::default();
-    let mut entered = Entered::default();
+    let mut entered = ChangedFields::default();
     let filled = fill_fields(&call, &page, given.fields, &mut entered, &mut response).await;
     // Also if a later field has failed.
     call.record_entered(&entered);
@@ -294,7 +294,7 @@ async fn fill_fields(
     call: &PlaywrightCall,
     page: &Page,
     fields: Vec<Field>,
-    entered: &mut Entered,
+    entered: &mut ChangedFields,
     response: &mut Response,
 ) -> Result<()> {
     let timeout = call.config.timeout_action;
@@ -389,7 +389,7 @@ pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<
 }
 
 #[derive(Deserialize)]
-pub(super) struct Drop {
+pub(super) struct DropArguments {
     target: String,
     paths: Option<Vec<String>>,
     data: Option<Map<String, Value>>,
@@ -415,7 +415,7 @@ const DROP: &str = r"(element) => {
   element.dispatchEvent(new DragEvent('drop', init))
 }";
 
-pub(super) async fn drop_data(call: PlaywrightCall, given: Drop) -> Result<Response> {
+pub(super) async fn drop_data(call: PlaywrightCall, given: DropArguments) -> Result<Response> {
     let names = given.paths.filter(|paths| !paths.is_empty());
     if names.is_none() && given.data.is_none() {
         return Err(error("At least one of \"paths\" or \"data\" must be provided."));
@@ -444,7 +444,7 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: Drop) -> Result<Respo
 }
 
 /// Maximum bytes of the files of a drop, as Playwright has for files in memory.
-const LARGEST_DROP: u64 = 50 * 1024 * 1024;
+const MAX_DROP_SIZE: u64 = 50 * 1024 * 1024;
 
 /// Reads the files for a drop.
 fn file_contents(paths: &[PathBuf]) -> Result<Vec<Value>> {
@@ -457,8 +457,8 @@ fn file_contents(paths: &[PathBuf]) -> Result<Vec<Value>> {
         }
         bytes += found.len();
     }
-    if bytes > LARGEST_DROP {
-        return Err(error(format!("the files have {bytes} bytes; the limit is {LARGEST_DROP}")));
+    if bytes > MAX_DROP_SIZE {
+        return Err(error(format!("the files have {bytes} bytes; the limit is {MAX_DROP_SIZE}")));
     }
     paths.iter().map(file_content).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    call::{API, Nothing, PlaywrightCall, error, with_log},
+    call::{API, NoArguments, PlaywrightCall, error, with_log},
     code,
     response::Response,
 };
@@ -107,9 +107,9 @@ fn navigation_error(url: &Url, timeout: Duration, error: TroupeError) -> TroupeE
     TroupeError { message: with_log(&format!("{API}: {reason}"), &[&log]), ..error }
 }
 
-pub(super) async fn go_back(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn go_back(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     let page = call.page().await?;
-    page.travel(-1, call.config.timeout_navigation).await?;
+    page.traverse_history(-1, call.config.timeout_navigation).await?;
     Ok(Response::default().with_code("await page.goBack();").showing_page())
 }
 

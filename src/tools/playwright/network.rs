@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A request of a page.
-struct Numbered {
+struct NumberedRequest {
     /// From 1, since `browser_navigate`. It stays the same if the log has removed older requests.
     index: usize,
     /// The number in the page's log.
@@ -24,12 +24,12 @@ struct Numbered {
 }
 
 /// Returns the requests since `browser_navigate`.
-fn requests_of(call: &PlaywrightCall, page: &Page) -> Vec<Numbered> {
+fn requests_of(call: &PlaywrightCall, page: &Page) -> Vec<NumberedRequest> {
     let state = call.state();
     let first = state.lock().pages.get(&page.id).map_or(0, |memory| memory.first_request);
     let numbered = page.requests_since(first).into_iter();
     numbered
-        .map(|(number, request)| Numbered { index: number - first + 1, number, request })
+        .map(|(number, request)| NumberedRequest { index: number - first + 1, number, request })
         .collect()
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn requests(call: PlaywrightCall, given: Requests) -> Result<Re
     };
     let mut lines = Vec::new();
     let mut hidden = 0;
-    for (Numbered { index, request, .. }, shown) in requests.iter().zip(shown) {
+    for (NumberedRequest { index, request, .. }, shown) in requests.iter().zip(shown) {
         if !given.r#static && is_static(request) {
             hidden += 1;
         } else if shown {
@@ -123,7 +123,7 @@ pub(super) async fn request(call: PlaywrightCall, given: Request) -> Result<Resp
     page.check_requests()?;
     let requests = requests_of(&call, &page);
     let found = requests.iter().find(|numbered| numbered.index == given.index);
-    let Some(Numbered { number, request, .. }) = found else {
+    let Some(NumberedRequest { number, request, .. }) = found else {
         return Ok(Response::error(format!(
             "Request #{} not found. Use browser_network_requests to see available indexes.",
             given.index

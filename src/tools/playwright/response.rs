@@ -31,14 +31,14 @@ enum ShownContent {
 }
 
 /// Generated code of one call.
-enum Code {
+enum GeneratedCode {
     /// Code that @playwright/mcp writes in JavaScript only.
     JavaScript(String),
     /// A statement that is translated to the language of `--codegen`.
     Action(String),
 }
 
-impl Code {
+impl GeneratedCode {
     fn in_language(&self, language: Codegen) -> String {
         match self {
             Self::JavaScript(code) => code.clone(),
@@ -52,7 +52,7 @@ impl Code {
 pub(super) struct Response {
     errors: Vec<String>,
     results: Vec<String>,
-    code: Vec<Code>,
+    code: Vec<GeneratedCode>,
     pictures: Vec<EncodedPicture>,
     shown: ShownContent,
     /// The session was closed: there is no page.
@@ -78,12 +78,12 @@ impl Response {
 
     /// Adds JavaScript that does the same in a Playwright test.
     pub fn add_code(&mut self, code: impl Into<String>) {
-        self.code.push(Code::JavaScript(code.into()));
+        self.code.push(GeneratedCode::JavaScript(code.into()));
     }
 
     /// Adds a statement in JavaScript that is translated to the language of `--codegen`.
     pub fn add_action(&mut self, code: impl Into<String>) {
-        self.code.push(Code::Action(code.into()));
+        self.code.push(GeneratedCode::Action(code.into()));
     }
 
     pub fn with_action(mut self, code: impl Into<String>) -> Self {
@@ -178,7 +178,7 @@ async fn add_page(
     let snapshot = match &current {
         Some(page) => match snapshot(call, page, shown, modal.is_empty()).await {
             // The action is done: it must not look as if it had failed.
-            Err(error) if matches!(shown, ShownContent::Page) => Some(Rendered {
+            Err(error) if matches!(shown, ShownContent::Page) => Some(RenderedSnapshot {
                 text: format!("- The snapshot could not be taken: {}", error.message),
                 is_link: true,
             }),
@@ -198,7 +198,7 @@ async fn add_page(
         sections.add("Page", None, &header.map(PageHeader::lines).unwrap_or_default());
     }
     sections.add("Modal state", None, &modal);
-    if let Some(Rendered { text, is_link }) = snapshot {
+    if let Some(RenderedSnapshot { text, is_link }) = snapshot {
         sections.add("Snapshot", (!is_link).then_some("yaml"), &[text]);
     }
     let events = match &current {
@@ -224,7 +224,7 @@ fn shown_by<'a>(call: &PlaywrightCall, shown: &'a ShownContent) -> &'a ShownCont
 }
 
 /// A snapshot in a result: its text, or the link to its file.
-struct Rendered {
+struct RenderedSnapshot {
     text: String,
     is_link: bool,
 }
@@ -236,7 +236,7 @@ async fn snapshot(
     page: &Page,
     shown: &ShownContent,
     responds: bool,
-) -> Result<Option<Rendered>> {
+) -> Result<Option<RenderedSnapshot>> {
     let boxes = call.config.snapshot_boxes;
     let (options, file) = match shown_by(call, shown) {
         ShownContent::Nothing => return Ok(None),
@@ -244,10 +244,10 @@ async fn snapshot(
         ShownContent::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
     };
     let text = if responds { page.aria_snapshot(&options).await? } else { String::new() };
-    let Some(name) = file else { return Ok(Some(Rendered { text, is_link: false })) };
+    let Some(name) = file else { return Ok(Some(RenderedSnapshot { text, is_link: false })) };
     let file = output::path_for(&call.config, FileName::new(name, "page", "yml")).await?;
     output::write_text(call, &file, text).await?;
-    Ok(Some(Rendered { text: file.link("Snapshot"), is_link: true }))
+    Ok(Some(RenderedSnapshot { text: file.link("Snapshot"), is_link: true }))
 }
 
 /// The lines about a page in a result.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    call::{Nothing, PlaywrightCall, error},
+    call::{NoArguments, PlaywrightCall, error},
     code,
     response::Response,
 };
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Maximum characters of a body in the list of routes.
-const BODY: usize = 50;
+const MAX_BODY_LENGTH: usize = 50;
 
 /// A route as `browser_route_list` shows it.
 #[derive(Debug, Clone)]
@@ -97,13 +97,13 @@ pub(super) async fn add(call: PlaywrightCall, given: NewRoute) -> Result<Respons
 }
 
 fn shortened(body: &str) -> String {
-    match body.char_indices().nth(BODY) {
+    match body.char_indices().nth(MAX_BODY_LENGTH) {
         Some((end, _)) => format!("{}...", &body[..end]),
         None => body.to_owned(),
     }
 }
 
-pub(super) async fn list(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn list(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     let state = call.state();
     let remembered = state.lock();
     if remembered.routes.is_empty() {

@@ -11,7 +11,7 @@ use super::{
 use crate::tools::{
     extraction::SCRIPTS,
     interaction::UPLOADS,
-    passed,
+    pass_through,
     tool::{Group, Hints, LifecycleEffect, Properties, Run, Switch, Tool},
 };
 
@@ -44,7 +44,7 @@ fn row(listed: ListedTool) -> Option<Tool> {
     for id in ["sessionId", "pageId"] {
         input_schema["properties"][id] = json!({"type": "string"});
     }
-    let typed = passed::typed_by(&name);
+    let typed = pass_through::typed_by(&name);
     let listed = json!({
         "name": name,
         "description": description,
@@ -63,7 +63,7 @@ fn row(listed: ListedTool) -> Option<Tool> {
         description: description.into(),
         input: input_schema,
         typed,
-        answer: crate::tools::answer::AnswerKind::Passed,
+        answer: crate::tools::answer::AnswerKind::PassedThrough,
         output: None,
         output_type: None,
         listed: Some(listed),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    call::{Nothing, PlaywrightCall, error},
+    call::{NoArguments, PlaywrightCall, error},
     code,
     output::{self, FileName},
     response::Response,
@@ -98,7 +98,7 @@ pub(super) async fn delete_cookie(call: PlaywrightCall, given: CookieName) -> Re
         .with_code(format!("await page.context().clearCookies({{ name: {name} }});")))
 }
 
-pub(super) async fn clear_cookies(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn clear_cookies(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     expire_cookies(&call, |_| true).await?;
     Ok(Response::default().with_code("await page.context().clearCookies();"))
 }
@@ -222,7 +222,10 @@ pub(super) struct ItemArguments {
     value: String,
 }
 
-pub(super) async fn list<S: WebStorage>(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn list<S: WebStorage>(
+    call: PlaywrightCall,
+    _given: NoArguments,
+) -> Result<Response> {
     let items = on_storage::<S>(&call, "return Object.entries(storage);", &[""]).await?;
     let line = |item: &Value| {
         format!("{}={}", item[0].as_str().unwrap_or(""), item[1].as_str().unwrap_or(""))
@@ -267,7 +270,7 @@ pub(super) async fn delete<S: WebStorage>(
 
 pub(super) async fn clear<S: WebStorage>(
     call: PlaywrightCall,
-    _given: Nothing,
+    _given: NoArguments,
 ) -> Result<Response> {
     on_storage::<S>(&call, "storage.clear();", &[""]).await?;
     Ok(Response::default().with_code(format!("await page.{}.clear();", S::NAME)))

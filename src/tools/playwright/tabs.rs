@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    call::{Nothing, PlaywrightCall, error},
+    call::{NoArguments, PlaywrightCall, error},
     navigation,
     response::{self, Response},
 };
@@ -61,9 +61,9 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
                     .ok_or_else(|| error("Tab undefined not found"))?,
             };
             page.close().await?;
-            let left = call.session.open_pages();
+            let remaining = call.session.open_pages();
             if Some(&page.id) == current.as_ref()
-                && let Some(next) = left.get(at).or(left.last())
+                && let Some(next) = remaining.get(at).or(remaining.last())
             {
                 call.session.select_page(&next.id).await?;
             }
@@ -79,14 +79,14 @@ pub(super) async fn tabs(call: PlaywrightCall, given: Tabs) -> Result<Response> 
     Ok(response)
 }
 
-pub(super) async fn close_browser(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn close_browser(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     call.server.connection.close(&call.server.manager, &call.session.id).await?;
     Ok(Response::text(response::tab_lines(&[]).join("\n"))
         .with_code("await page.close()")
         .closing())
 }
 
-pub(super) async fn get_config(call: PlaywrightCall, _given: Nothing) -> Result<Response> {
+pub(super) async fn get_config(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     let config = with_playwright_keys(&without_credentials(&call.config));
     let config = serde_json::to_string_pretty(&config);
     Ok(Response::text(config.unwrap_or_default()))

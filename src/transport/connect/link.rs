@@ -37,14 +37,14 @@ use crate::{
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Maximum size of a message of the server: full-page screenshots are large.
-const LONGEST_ANSWER: usize = 64 << 20;
+const MAX_ANSWER_SIZE: usize = 64 << 20;
 /// Timeout for one attempt to connect and to initialize.
-const ATTEMPT: Duration = Duration::from_secs(10);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first pause between two attempts; each is twice the one before, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum pause that the server can request.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Timeout for closing the connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of in-flight requests. More could deadlock, because a server whose answers are
@@ -197,7 +197,7 @@ impl fmt::Display for ConnectFailure {
         match self {
             Self::Connection(error) => error.fmt(out),
             Self::NotTroupe(found) => out.write_str(found),
-            Self::TimedOut => write!(out, "no answer within {} s", ATTEMPT.as_secs()),
+            Self::TimedOut => write!(out, "no answer within {} s", ATTEMPT_TIMEOUT.as_secs()),
         }
     }
 }
@@ -299,11 +299,11 @@ fn refusal(target: &ConnectTarget, response: &Response<Option<Vec<u8>>>) -> Stri
     format!("{} refused: {} {body}", target.shown, response.status())
 }
 
-/// Returns the pause that the server requests, at most `LONGEST_WAIT`.
+/// Returns the pause that the server requests, at most `MAX_WAIT`.
 fn retry_after(headers: &HeaderMap) -> Duration {
     let seconds =
         headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    seconds.map_or(Duration::ZERO, Duration::from_secs).min(LONGEST_WAIT)
+    seconds.map_or(Duration::ZERO, Duration::from_secs).min(MAX_WAIT)
 }
 
 async fn attempt(
@@ -312,7 +312,7 @@ async fn attempt(
     name: &mut Option<String>,
 ) -> Result<Established, ConnectFailure> {
     let attempt = attempt_in_time(target, handshake, name);
-    tokio::time::timeout(ATTEMPT, attempt).await.unwrap_or(Err(ConnectFailure::TimedOut))
+    tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await.unwrap_or(Err(ConnectFailure::TimedOut))
 }
 
 async fn attempt_in_time(
@@ -321,8 +321,8 @@ async fn attempt_in_time(
     name: &mut Option<String>,
 ) -> Result<Established, ConnectFailure> {
     let config = WebSocketConfig::default()
-        .max_message_size(Some(LONGEST_ANSWER))
-        .max_frame_size(Some(LONGEST_ANSWER));
+        .max_message_size(Some(MAX_ANSWER_SIZE))
+        .max_frame_size(Some(MAX_ANSWER_SIZE));
     let request = target.request(name.as_deref(), handshake.restorable.own()).await?;
     let (socket, response) = open_socket(target, request, config).await?;
     *name =
@@ -449,8 +449,8 @@ impl ServerLink {
         while answers.iter().any(Value::is_null) {
             let text = self.receive().await.ok_or(Error::ConnectionClosed)?;
             let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-            let asked = messages.iter().position(|message| answer["id"] == message["id"]);
-            match asked.filter(|_| answer["method"].is_null()) {
+            let index = messages.iter().position(|message| answer["id"] == message["id"]);
+            match index.filter(|_| answer["method"].is_null()) {
                 Some(at) => answers[at] = answer,
                 None => early.push(text),
             }
@@ -506,7 +506,7 @@ mod tests {
             )]))
         };
         assert_eq!(after("2"), Duration::from_secs(2));
-        assert_eq!(after("86400"), LONGEST_WAIT);
+        assert_eq!(after("86400"), MAX_WAIT);
         assert_eq!(after("Wed, 21 Oct 2026 07:28:00 GMT"), Duration::ZERO);
         assert_eq!(retry_after(&HeaderMap::new()), Duration::ZERO);
     }

@@ -37,9 +37,9 @@ use crate::{
 };
 
 /// Maximum size of a message that a server accepts over the network.
-const LONGEST: usize = 4 << 20;
+const MAX_MESSAGE_SIZE: usize = 4 << 20;
 /// Maximum number of pending requests; beyond it, the client's messages are not read.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 /// How long a request waits for a new connection to the server.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -48,8 +48,11 @@ pub(super) async fn serve_connected(config: Config, stop: CancellationToken) -> 
     let target = ConnectTarget::new(&config).await?;
     let (read, write) = super::stdio::streams();
     let pending = PendingRequests::of(target.shown.clone());
-    let mut proxy =
-        StdioProxy { lines: LineReader::new(read, LONGEST), write: Mutex::new(write), pending };
+    let mut proxy = StdioProxy {
+        lines: LineReader::new(read, MAX_MESSAGE_SIZE),
+        write: Mutex::new(write),
+        pending,
+    };
     tokio::select! {
         ended = proxy.run(&target) => ended,
         () = stop.cancelled() => Ok(()),
@@ -85,7 +88,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioProxy<R, W> {
             LinkState::Opening(Box::pin(link::open(target.clone(), self.pending.handshake())));
         loop {
             let due = self.pending.due();
-            let room = self.pending.waiting() < MOST_WAITING;
+            let room = self.pending.waiting() < MAX_WAITING;
             let event = tokio::select! {
                 line = self.lines.next(), if room => ProxyEvent::Line(line),
                 event = link_state.event() => event,

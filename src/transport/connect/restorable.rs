@@ -9,9 +9,9 @@ use serde_json::{Value, json, value::RawValue};
 use crate::tools::{LifecycleEffect, Registry};
 
 /// Maximum number of the client's sessions that are resumed, the newest first.
-const MOST_SESSIONS: usize = 1000;
+const MAX_SESSIONS: usize = 1000;
 /// Maximum number of subscriptions. A server does not accept more from one client.
-const MOST_SUBSCRIPTIONS: usize = 500;
+const MAX_SUBSCRIPTIONS: usize = 500;
 /// The prefix of the metadata in which a request of revision 2026-07-28 describes its client.
 const CLIENT_METADATA: &str = "io.modelcontextprotocol/";
 
@@ -124,7 +124,7 @@ impl RestorableState {
                 if self.own.as_ref() != Some(&session) && !self.created.contains(&session) =>
             {
                 self.created.push(session);
-                let surplus = self.created.len().saturating_sub(MOST_SESSIONS);
+                let surplus = self.created.len().saturating_sub(MAX_SESSIONS);
                 self.created.drain(..surplus);
             }
             (Effect::Closes(session), _) => {
@@ -134,7 +134,7 @@ impl RestorableState {
             (Effect::Subscribes(uri), _) => {
                 self.subscribed += 1;
                 self.subscriptions.entry(uri).or_insert(self.subscribed);
-                if self.subscriptions.len() > MOST_SUBSCRIPTIONS {
+                if self.subscriptions.len() > MAX_SUBSCRIPTIONS {
                     let oldest = self.subscriptions.iter().min_by_key(|(_, at)| **at);
                     let oldest = oldest.map(|(uri, _)| uri.clone()).unwrap_or_default();
                     self.subscriptions.remove(&oldest);
@@ -226,10 +226,10 @@ mod tests {
             RequestOutcome { succeeded: true, session: None },
         );
         assert_eq!(state.own(), None);
-        for number in 0..=MOST_SESSIONS {
+        for number in 0..=MAX_SESSIONS {
             state.record_outcome(Effect::Creates, done(&number.to_string()));
         }
-        assert_eq!(sessions(&state).len(), MOST_SESSIONS);
+        assert_eq!(sessions(&state).len(), MAX_SESSIONS);
         assert_eq!(sessions(&state)[0], "1", "the oldest is omitted");
     }
 
@@ -261,11 +261,11 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["b"]
         );
-        for number in 0..MOST_SUBSCRIPTIONS {
+        for number in 0..MAX_SUBSCRIPTIONS {
             state.record_outcome(Effect::Subscribes(format!("{number:04}")), done());
         }
         let [_, restore_requests] = state.restore_requests(true, true);
-        assert_eq!(restore_requests.len(), 1 + MOST_SUBSCRIPTIONS);
+        assert_eq!(restore_requests.len(), 1 + MAX_SUBSCRIPTIONS);
         assert!(
             !restore_requests.iter().any(|request| request.params["uri"] == "b"),
             "the oldest is omitted"

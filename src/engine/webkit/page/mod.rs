@@ -44,7 +44,7 @@ use url::Url;
 
 /// The driver never answers a poll that arrives while one document replaces another. After this
 /// time, the poll is repeated.
-const LOST: Duration = Duration::from_secs(1);
+const POLL_TIMEOUT: Duration = Duration::from_secs(1);
 /// A window whose script has closed it and whose document is gone disappears within this time.
 const CLOSING: Duration = Duration::from_secs(5);
 /// The key of an element's id in the driver's JSON.
@@ -159,7 +159,7 @@ impl WebkitPage {
         }
         let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
         let script = format!("{body}{REPORT_STATE}");
-        match tokio::time::timeout(LOST, self.ask(commands, &self.handle, &script)).await {
+        match tokio::time::timeout(POLL_TIMEOUT, self.ask(commands, &self.handle, &script)).await {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
             // The document is being replaced. The next poll follows soon.
             Err(_) => return,

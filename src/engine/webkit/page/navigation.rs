@@ -5,7 +5,7 @@ use std::time::Duration;
 use thirtyfour::common::command::Command;
 use tokio::time::Instant;
 
-use super::{LOST, REPORT_STATE, ScriptOutcome, WebkitPage, lock};
+use super::{POLL_TIMEOUT, REPORT_STATE, ScriptOutcome, WebkitPage, lock};
 use crate::engine::{
     DocumentId, EngineError, EngineResult, NavigationStart, PageEvent,
     webkit::driver::{CommandGuard, into_engine_result},
@@ -130,7 +130,9 @@ impl WebkitPage {
         &self,
         commands: &mut CommandGuard<'_>,
     ) -> EngineResult<Option<CurrentDocument>> {
-        tokio::time::timeout(LOST, self.current_document(commands)).await.unwrap_or(Ok(None))
+        tokio::time::timeout(POLL_TIMEOUT, self.current_document(commands))
+            .await
+            .unwrap_or(Ok(None))
     }
 
     /// Reloads the document. Polling follows the result.

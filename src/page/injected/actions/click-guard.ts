@@ -40,7 +40,7 @@ export function endGuard(): string | undefined {
 
 /** Resolves after this number of button releases since the check, or when the wait is given up. */
 export function awaitReleases(releases: number): Promise<void> {
-  giveUpRelease()
+  cancelReleaseWait()
   if (guard === null || guard.releases >= releases) return Promise.resolve()
   return new Promise((go) => {
     releaseWaiter = { releases, go }
@@ -48,7 +48,7 @@ export function awaitReleases(releases: number): Promise<void> {
 }
 
 /** Ends the wait for button releases, because this document does not receive them. */
-export function giveUpRelease(): Done {
+export function cancelReleaseWait(): Done {
   releaseWaiter?.go()
   releaseWaiter = null
   return { done: true }
@@ -58,7 +58,7 @@ function handlePointerEvent(event: Event): void {
   if (guard === null || !event.isTrusted) return
   // `pointerup` occurs even if the page prevents mouse events.
   if (event.type === 'pointerup' && ++guard.releases >= (releaseWaiter?.releases ?? Infinity))
-    giveUpRelease()
+    cancelReleaseWait()
   if (guard.covered === undefined) {
     if (!pressEventTypes.includes(event.type)) return
     if (performance.now() > guard.until) {

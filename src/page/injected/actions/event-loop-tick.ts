@@ -1,5 +1,5 @@
-/** The `turn` call: waits for one event loop tick of the page. */
-import type { TurnArgument, TurnResult } from '../api'
+/** The `awaitTick` call: waits for one event loop tick of the page. */
+import type { TickArgument, TickResult } from '../api'
 import { withCallCache } from '../dom/call-cache'
 import { changeCounts } from '../dom/change-counts'
 import { focusedPassword } from '../dom/composed-tree'
@@ -36,22 +36,22 @@ function isDownloaded({ origin, protocol }: URL | HTMLAnchorElement): boolean {
 }
 
 /** Resolves after one tick. Timers of 0 ms that the action has set have run by then. */
-export async function turn(argument: TurnArgument): Promise<TurnResult> {
+export async function awaitTick(argument: TickArgument): Promise<TickResult> {
   if (argument.releases) await awaitReleases(argument.releases)
   for (let left = argument.tasks ?? 1; left > 0; left--) await nextTask()
   await new Promise((resolve) => setTimeout(resolve, 0))
   return withCallCache(() => tickResult(argument))
 }
 
-function tickResult({ look, refs, hosts }: TurnArgument): TurnResult {
-  const result: TurnResult = { done: true, ...changeCounts() }
+function tickResult({ snapshot, refs, hosts }: TickArgument): TickResult {
+  const result: TickResult = { done: true, ...changeCounts() }
   const covered = endGuard()
   if (covered !== undefined) result.covered = covered
   const password = focusedPassword()
   if (password !== null) result.password = password
   if (downloadEvent !== null && !downloadEvent.defaultPrevented) result.download = true
   downloadEvent = null
-  return look && (look.known !== result.mutations || look.document !== result.document)
-    ? { ...result, ...snapshotWithCounts(look, { refs, hosts }) }
+  return snapshot && (snapshot.known !== result.mutations || snapshot.document !== result.document)
+    ? { ...result, ...snapshotWithCounts(snapshot, { refs, hosts }) }
     : result
 }

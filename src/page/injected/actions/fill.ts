@@ -2,8 +2,8 @@
 import type {
   CheckedStateArgument,
   CheckedStateResult,
-  EnteredArgument,
-  EnteredResult,
+  DifferentFieldsArgument,
+  DifferentFieldsResult,
   FileInputArgument,
   FileInputResult,
   FillArgument,
@@ -75,7 +75,7 @@ function dispatchInputEvents(element: Element, value: string | null, withKey = f
 
 /** Pastes a text into the code editor whose key events go to `ref`. */
 export function insertInto({ ref, text }: InsertIntoArgument): InsertIntoResult {
-  return { taken: paste(requireRef(ref), text) }
+  return { isHandled: paste(requireRef(ref), text) }
 }
 
 export async function fill(argument: FillArgument): Promise<FillResult> {
@@ -190,12 +190,15 @@ const nextFrame = (): Promise<void> =>
   })
 
 /** Compares the value after the page's handlers have run, because they may have changed it. */
-export async function entered({ refs: counter, fields }: EnteredArgument): Promise<EnteredResult> {
+export async function differentFields({
+  refs: counter,
+  fields
+}: DifferentFieldsArgument): Promise<DifferentFieldsResult> {
   const elements = fields.map(({ ref }) => elementByRef(ref))
   // Editors render in the next frame.
   if (elements.some((element) => element && editorOf(element))) await nextFrame()
   const refs = new RefAllocator(counter)
-  const different: EnteredResult['different'] = []
+  const different: DifferentFieldsResult['different'] = []
   for (const { index, ref, text, typed } of fields) {
     // A removed element has no value.
     const element = elementByRef(ref)

@@ -4,11 +4,11 @@
  */
 import type {
   Point,
-  PointedArgument,
-  PointedResult,
+  ElementAtArgument,
+  ElementAtResult,
   ScrollArgument,
   ScrollResult,
-  WheeledResult
+  WheelEffectResult
 } from '../api'
 import { bodyOf, composedParent, documentElement, localName } from '../dom/composed-tree'
 import { existingRef, RefAllocator } from '../dom/refs'
@@ -136,7 +136,7 @@ function watchWheel(): void {
   watch = { scrolled: false, event: null, stop, change: () => {} }
 }
 
-export async function wheeled(): Promise<WheeledResult> {
+export async function wheelEffect(): Promise<WheelEffectResult> {
   const watched = watch
   if (!watched) return { moved: false }
   const hasMoved = (): boolean => watched.scrolled || watched.event?.defaultPrevented === true
@@ -156,10 +156,10 @@ export async function wheeled(): Promise<WheeledResult> {
   return { moved: hasMoved() }
 }
 
-export function pointed(argument: PointedArgument): PointedResult {
+export function elementAtPoint(argument: ElementAtArgument): ElementAtResult {
   const refs = new RefAllocator(argument.refs)
   const element = elementAt(argument)
-  const result: PointedResult = { width: window.innerWidth, height: window.innerHeight, next: 0 }
+  const result: ElementAtResult = { width: window.innerWidth, height: window.innerHeight, next: 0 }
   if (element !== null)
     result.description =
       element === bodyOf() || element === documentElement()

@@ -16,7 +16,7 @@ import { RefAllocator } from '../dom/refs'
 import { Rendering, renderingOf } from '../dom/styles'
 import { resolveOne } from '../targets/resolve'
 
-const dropped = new Set([
+const droppedTags = new Set([
   'script',
   'style',
   'noscript',
@@ -32,8 +32,8 @@ const dropped = new Set([
   'select',
   'textarea'
 ])
-const empty = new Set(['img', 'br', 'hr', 'wbr', 'source', 'area', 'col'])
-const kept = new Set([
+const voidTags = new Set(['img', 'br', 'hr', 'wbr', 'source', 'area', 'col'])
+const keptAttributes = new Set([
   'href',
   'src',
   'alt',
@@ -59,7 +59,7 @@ const kept = new Set([
  * Deeper elements are written without their tags, because the recursive HTML parser could overflow
  * its stack.
  */
-const deepest = 200
+const maxDepth = 200
 
 const escape = (text: string): string =>
   text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
@@ -74,14 +74,14 @@ function absolute(value: string): string {
 
 function write(element: Element, out: string[], depth: number): void {
   const tag = localName(element)
-  if (dropped.has(tag) || attr(element, 'aria-hidden') === 'true') return
+  if (droppedTags.has(tag) || attr(element, 'aria-hidden') === 'true') return
   const shown = renderingOf(element, true)
   if (shown === Rendering.None && tag !== 'br' && tag !== 'wbr') return
-  const wrapper = tag === 'slot' || depth > deepest
+  const wrapper = tag === 'slot' || depth > maxDepth
   if (!wrapper) {
     out.push('<', tag)
     for (const name of element.getAttributeNames()) {
-      if (!kept.has(name)) continue
+      if (!keptAttributes.has(name)) continue
       const value = attr(element, name) ?? ''
       // Data URLs of images contain no readable text.
       if (name === 'src' && /^data:/i.test(value)) continue
@@ -89,12 +89,12 @@ function write(element: Element, out: string[], depth: number): void {
       out.push(' ', name, '="', escape(text).replace(/"/g, '&quot;'), '"')
     }
     out.push('>')
-    if (empty.has(tag)) return
+    if (voidTags.has(tag)) return
   }
   eachComposedChild(element, (child) => {
     if (nodeType(child) === 3) {
       if (shown !== Rendering.Invisible) out.push(escape((child as Text).data))
-    } else if (isElement(child) && depth < deepest * 10) write(child, out, depth + 1)
+    } else if (isElement(child) && depth < maxDepth * 10) write(child, out, depth + 1)
   })
   if (!wrapper) out.push('</', tag, '>')
 }

@@ -111,18 +111,18 @@ export function state(argument: TargetArgument): StateResult {
       count: 0,
       next: refs.next
     }
-  const because = hiddenReason(element)
+  const reason = hiddenReason(element)
   const match = matchOf(element, refs)
   const result: StateResult = {
     exists: true,
-    visible: because === null,
+    visible: reason === null,
     enabled: isEnabled(element),
     editable: isEnabled(element) && editProblem(element, 'fill') === null,
     count: found.length,
     ...match,
     next: refs.next
   }
-  if (because !== null) result.hiddenBecause = because
+  if (reason !== null) result.hiddenBecause = reason
   return result
 }
 
@@ -160,8 +160,8 @@ export function describe(argument: RefArgument): DescribeResult {
     enabled: isEnabled(element),
     path: pathOf(element)
   }
-  const own = fieldValue(element)
-  if (own !== null) result.value = own
+  const value = fieldValue(element)
+  if (value !== null) result.value = value
   const checked = checkedOf(element, role)
   if (checked !== null) result.checked = checked
   return result

@@ -40,12 +40,12 @@ type Via = 'itself' | 'content' | 'reference' | 'label'
 
 interface Traversal {
   via: Via
-  /** Inside an element referenced by `aria-labelledby`: further references are not followed. */
+  /** Whether the element is referenced by `aria-labelledby`: no further references are followed. */
   referenced: boolean
-  /** The referenced element is hidden itself, so its hidden contents count. */
+  /** Whether the referenced element is hidden: its hidden contents are then part of the name. */
   hidden: boolean
-  /** The name of a tree item, which does not contain the names of the items in it. */
-  item?: boolean
+  /** Whether this is the name of a tree item. It does not contain the names of nested items. */
+  isTreeItem?: boolean
   visited: Set<Element>
 }
 
@@ -56,7 +56,7 @@ export function nameOf(element: Element, role: string = roleOf(element)): string
       via: 'itself',
       referenced: false,
       hidden: false,
-      item: role === 'treeitem',
+      isTreeItem: role === 'treeitem',
       visited: new Set()
     })
   )
@@ -99,7 +99,7 @@ function computeName(element: Element, role: string, traversal: Traversal): stri
   const own = nativeName(element, role, traversal)
   if (own.trim()) return own
   const nested = traversal.via !== 'itself'
-  if (traversal.via === 'content' && composites.has(role)) return tooltipName(element)
+  if (traversal.via === 'content' && compositeRoles.has(role)) return tooltipName(element)
   if (nested || namedByContent.has(role)) {
     const content = fromContent(element, traversal)
     if (content.trim()) return content
@@ -109,7 +109,7 @@ function computeName(element: Element, role: string, traversal: Traversal): stri
   return tooltipName(element)
 }
 
-/** The steps "aria-labelledby", "embedded control" and "aria-label". */
+/** Performs the steps "aria-labelledby", "embedded control" and "aria-label" of the computation. */
 function authorLabel(element: Element, traversal: Traversal, role = ''): string {
   if (!traversal.referenced) {
     const named = labelledByElements(element)
@@ -140,7 +140,7 @@ function selfReference(element: Element, role: string): string {
   })
 }
 
-const ranges = new Set(['slider', 'spinbutton', 'scrollbar', 'progressbar', 'meter'])
+const rangeRoles = new Set(['slider', 'spinbutton', 'scrollbar', 'progressbar', 'meter'])
 
 /** Returns the value of a control inside a label, null if the element is not such a control. */
 function embeddedValue(element: Element, role: string, traversal: Traversal): string | null {
@@ -168,7 +168,7 @@ function embeddedValue(element: Element, role: string, traversal: Traversal): st
           : fromContent(element, traversal)
     }
     default: {
-      if (!ranges.has(role)) return null
+      if (!rangeRoles.has(role)) return null
       if (traversal.via === 'reference' && hasAttr(element, 'aria-label')) return null
       return (
         attr(element, 'aria-valuetext') ??
@@ -319,8 +319,8 @@ function tooltipName(element: Element): string {
   return attr(element, 'aria-placeholder') ?? ''
 }
 
-/** Composite widgets, whose contents are not part of the names of elements around them. */
-const composites = new Set([
+/** Composite widgets. Their contents are not part of the names of elements around them. */
+const compositeRoles = new Set([
   'grid',
   'listbox',
   'menu',
@@ -331,8 +331,8 @@ const composites = new Set([
   'treegrid'
 ])
 
-/** Controls, which are separated from the text around them on the same line too. */
-const controls = new Set([
+/** Controls: a space separates them from the text around them, even on the same line. */
+const controlRoles = new Set([
   'button',
   'checkbox',
   'combobox',
@@ -351,9 +351,10 @@ const controls = new Set([
   'textbox'
 ])
 
-const isSeparated = (element: Element): boolean => isBlock(element) || controls.has(roleOf(element))
+const isSeparated = (element: Element): boolean =>
+  isBlock(element) || controlRoles.has(roleOf(element))
 
-const silentTags = new Set([
+const tagsWithoutText = new Set([
   'script',
   'style',
   'template',
@@ -400,7 +401,7 @@ function fromContent(element: Element, traversal: Traversal): string {
     if (!isElement(child)) return
     const tag = localName(child)
     if (tag === 'br') return append(' ')
-    if (silentTags.has(tag)) return
+    if (tagsWithoutText.has(tag)) return
     const piece = childName(child, inner)
     if (piece === '' && !isField(child)) return
     if (!boundary || !isSeparated(boundary)) boundary = child
@@ -421,7 +422,7 @@ function childName(child: Element, traversal: Traversal): string {
     if (shown === Rendering.Invisible) return visibleParts(child, traversal)
   }
   const role = roleOf(child)
-  return traversal.item && (role === 'group' || role === 'treeitem')
+  return traversal.isTreeItem && (role === 'group' || role === 'treeitem')
     ? ''
     : computeName(child, role, traversal)
 }

@@ -20,8 +20,8 @@ const selectable = new Set([
   'rowheader',
   'treeitem'
 ])
-/** Roles that need not be selectable: `[selected=false]` tells that an element is. */
-const uncertain = new Set(['row', 'treeitem'])
+/** Roles that can be selectable or not. `[selected=false]` shows that an element is selectable. */
+const optionallySelectable = new Set(['row', 'treeitem'])
 const formTags = new Set([
   'button',
   'input',
@@ -61,7 +61,7 @@ export function checkedOf(element: Element, role: string): Checked | null {
   return value === 'mixed' ? 'mixed' : value === 'true'
 }
 
-/** Returns whether an element is disabled, without regard to `aria-disabled` ancestors. */
+/** Returns whether an element is disabled. Ignores `aria-disabled` on its ancestors. */
 export function isDisabled(element: Element, tag = localName(element)): boolean {
   if (formTags.has(tag) && elementMatches(element, ':disabled')) return true
   return attr(element, 'aria-disabled') === 'true'
@@ -113,7 +113,7 @@ export function stateText(
         ? String((element as HTMLOptionElement).selected)
         : attr(element, 'aria-selected')
     if (selected === 'true') text += ' [selected]'
-    else if (selected === 'false' && uncertain.has(role)) text += ' [selected=false]'
+    else if (selected === 'false' && optionallySelectable.has(role)) text += ' [selected=false]'
   }
   if (valueRoles.has(role)) {
     if (isInvalid(element)) text += ' [invalid]'

@@ -2,7 +2,8 @@
 import { attr, byIds, hasAttr } from '../dom/composed-tree'
 
 /**
- * Returns the elements that `aria-labelledby` references. Reads the misspelling too, like browsers.
+ * Returns the elements that `aria-labelledby` references. Accepts the spelling `aria-labeledby`
+ * too, as browsers do.
  */
 export function labelledByElements(element: Element): Element[] {
   return byIds(element, hasAttr(element, 'aria-labelledby') ? 'aria-labelledby' : 'aria-labeledby')

@@ -17,8 +17,11 @@ import { fieldValue, nameOf } from './accessible-name'
 
 /** Images that have an alternative text. */
 const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-label]'
-/** In larger elements, the browser's `innerText` is read, without alternative texts. */
-const affordable = 5000
+/**
+ * Maximum number of descendants for reading alternative texts. For larger elements, the browser's
+ * `innerText` is returned.
+ */
+const maxElements = 5000
 
 export function visibleText(element: Element): string {
   const field =
@@ -27,7 +30,7 @@ export function visibleText(element: Element): string {
       : fieldValue(element)
   if (field !== null) return field
   const isPlain =
-    queryAll(element, '*').length > affordable || queryAll(element, pictures).length === 0
+    queryAll(element, '*').length > maxElements || queryAll(element, pictures).length === 0
   if (isHtml(element) && shadowRoots(element).length === 0 && isPlain)
     return element.innerText.trim()
   const parts: string[] = []

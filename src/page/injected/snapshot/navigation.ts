@@ -14,7 +14,7 @@ const timingProperties = {
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
-export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<ArrivalResult> {
+export async function arrival({ snapshot, refs, hosts }: ArrivalArgument): Promise<ArrivalResult> {
   // Frameworks render in tasks that they queue after the load event, and in tasks queued by those.
   await nextTask()
   await nextTask()
@@ -27,5 +27,5 @@ export async function arrival({ look, refs, hosts }: ArrivalArgument): Promise<A
     if (entry && entry[property] > 0) result.timing[name] = round(entry[property])
   }
   if (mayLoad()) result.loading = true
-  return look ? { ...result, ...snapshotWithCounts(look, { refs, hosts }) } : result
+  return snapshot ? { ...result, ...snapshotWithCounts(snapshot, { refs, hosts }) } : result
 }

@@ -87,21 +87,21 @@ export function truncationNotice(stoppedIn: TreeNode, refs: RefAllocator): strin
 
 /** Takes a snapshot. Returns null if the caller has to check possible shadow hosts first. */
 export function snapshotWithCounts(
-  look: Omit<SnapshotArgument, keyof RefContext>,
+  options: Omit<SnapshotArgument, keyof RefContext>,
   { refs, hosts }: RefContext
 ): ({ snapshot: SnapshotResult; next: number } & ChangeCounts) | null {
   if (uncheckedHosts({ hosts }) !== null) return null
-  const result = withCallCache(() => snapshot({ ...look, refs }))
+  const result = withCallCache(() => snapshot({ ...options, refs }))
   return { snapshot: result, next: result.next, ...changeCounts(), mutations: result.mutations }
 }
 
 /** Takes a snapshot if the change count differs from the known one. */
 export function snapshotIfChanged({
-  look,
+  snapshot: options,
   refs
 }: SnapshotIfChangedArgument): SnapshotIfChangedResult {
   const counts = changeCounts()
-  if (look.known === counts.mutations && look.document === counts.document) return counts
-  const result = snapshot({ ...look, refs })
+  if (options.known === counts.mutations && options.document === counts.document) return counts
+  const result = snapshot({ ...options, refs })
   return { snapshot: result, next: result.next, ...counts, mutations: result.mutations }
 }

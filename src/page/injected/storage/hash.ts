@@ -1,7 +1,7 @@
 import { nextTask } from '../dom/event-loop'
 
-/** Characters that are hashed in one task, which takes about 2 ms. */
-const part = 1 << 20
+/** Number of characters to hash in one task, which takes about 2 ms. */
+const chunkSize = 1 << 20
 
 /**
  * Returns a hash of 53 bits (cyrb53) and the length of `text`. Not for security. `crypto.subtle` is
@@ -11,7 +11,7 @@ export async function hash(text: string): Promise<string> {
   let [one, two] = [0xdeadbeef, 0x41c6ce57]
   for (let at = 0; at < text.length;) {
     if (at > 0) await nextTask()
-    for (const end = Math.min(text.length, at + part); at < end; at++) {
+    for (const end = Math.min(text.length, at + chunkSize); at < end; at++) {
       const code = text.charCodeAt(at)
       one = Math.imul(one ^ code, 2654435761)
       two = Math.imul(two ^ code, 1597334677)

@@ -46,21 +46,24 @@ function open(
   const failed = opened.catch((error) => {
     throw refused ?? error
   })
-  return within(failed, `the database \`${name}\` did not open`, (late) => late.close())
+  return withTimeout(failed, `the database \`${name}\` did not open`, (onLateResult) =>
+    onLateResult.close()
+  )
 }
 
 /**
- * Resolves with the result of `work` if it is ready in time. A later result is passed to `late`.
+ * Resolves with the result of `work` if it is ready in time. A later result is passed to
+ * `onLateResult`.
  */
-function within<Result>(
+function withTimeout<Result>(
   work: Promise<Result>,
   what: string,
-  late: (result: Result) => void = () => {}
+  onLateResult: (result: Result) => void = () => {}
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`${what} within ${maxWait} ms`))
-      work.then(late, () => {})
+      reject(new Error(`${what} withTimeout ${maxWait} ms`))
+      work.then(onLateResult, () => {})
     }, maxWait)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
@@ -120,10 +123,10 @@ async function readDatabase(name: string, encoder: Encoder): Promise<DatabaseSta
   }
 }
 
-/** Returns all databases, and the names of those that were too large or did not answer. */
-export async function readDatabases(): Promise<{ databases: DatabaseState[]; left: string[] }> {
+/** Returns all databases, and the names of those that were too large or did not respond. */
+export async function readDatabases(): Promise<{ databases: DatabaseState[]; skipped: string[] }> {
   const databases: DatabaseState[] = []
-  const left: string[] = []
+  const skipped: string[] = []
   const encoder = new Encoder()
   for (const { name } of await realm.indexedDB.databases()) {
     if (name === undefined) continue
@@ -132,12 +135,12 @@ export async function readDatabases(): Promise<{ databases: DatabaseState[]; lef
       encoder.size < maxSize ? await readDatabase(name, encoder).catch(() => null) : null
     if (found && encoder.size < maxSize) databases.push(found)
     else {
-      left.push(name)
+      skipped.push(name)
       encoder.size = before
     }
   }
   await encoder.finish()
-  return { databases, left }
+  return { databases, skipped }
 }
 
 const keyPathOf = (saved: {
@@ -168,13 +171,13 @@ function hasSchema(database: IDBDatabase, saved: DatabaseState): boolean {
   const transaction = database.transaction(database.objectStoreNames, 'readonly')
   const same = (one: unknown, other: unknown): boolean =>
     JSON.stringify(one) === JSON.stringify(other)
-  return saved.stores.every((wanted) => {
-    const store = transaction.objectStore(wanted.name)
+  return saved.stores.every((expected) => {
+    const store = transaction.objectStore(expected.name)
     return (
-      same(store.keyPath, keyPathOf(wanted)) &&
-      store.autoIncrement === wanted.autoIncrement &&
-      store.indexNames.length === wanted.indexes.length &&
-      wanted.indexes.every((index) => store.indexNames.contains(index.name))
+      same(store.keyPath, keyPathOf(expected)) &&
+      store.autoIncrement === expected.autoIncrement &&
+      store.indexNames.length === expected.indexes.length &&
+      expected.indexes.every((index) => store.indexNames.contains(index.name))
     )
   })
 }
@@ -182,21 +185,21 @@ function hasSchema(database: IDBDatabase, saved: DatabaseState): boolean {
 /**
  * Opens a database with the schema of `saved`. Replaces an existing database with another schema.
  */
-async function prepare(saved: DatabaseState, known: boolean): Promise<IDBDatabase> {
-  if (known) {
-    const present = await open(saved.name)
-    if (hasSchema(present, saved)) return present
-    present.close()
-    await within(
+async function prepare(saved: DatabaseState, exists: boolean): Promise<IDBDatabase> {
+  if (exists) {
+    const existing = await open(saved.name)
+    if (hasSchema(existing, saved)) return existing
+    existing.close()
+    await withTimeout(
       requestResult(realm.indexedDB.deleteDatabase(saved.name)),
-      `the database \`${saved.name}\` is in use by an open page and did not go`
+      `the database \`${saved.name}\` is in use by an open page and was not deleted`
     )
   }
   return open(saved.name, saved.version, (database) => createStores(database, saved))
 }
 
-async function writeDatabase(saved: DatabaseState, known: boolean): Promise<void> {
-  const database = await prepare(saved, known)
+async function writeDatabase(saved: DatabaseState, exists: boolean): Promise<void> {
+  const database = await prepare(saved, exists)
   try {
     if (saved.stores.length === 0) return
     const transaction = database.transaction(database.objectStoreNames, 'readwrite')
@@ -226,21 +229,21 @@ async function writeDatabase(saved: DatabaseState, known: boolean): Promise<void
   }
 }
 
-/** Replaces the databases in `wanted`. `replace` also deletes all other databases. */
-export async function writeDatabases(wanted: DatabaseState[], replace: boolean): Promise<void> {
-  const present = (await realm.indexedDB.databases()).map(({ name }) => name)
-  for (const name of present) {
-    if (!replace || name === undefined || wanted.some((saved) => saved.name === name)) continue
-    await within(
+/** Replaces the given databases. `replace` also deletes all other databases. */
+export async function writeDatabases(databases: DatabaseState[], replace: boolean): Promise<void> {
+  const existing = (await realm.indexedDB.databases()).map(({ name }) => name)
+  for (const name of existing) {
+    if (!replace || name === undefined || databases.some((saved) => saved.name === name)) continue
+    await withTimeout(
       requestResult(realm.indexedDB.deleteDatabase(name)),
-      `the database \`${name}\` is in use by an open page and did not go`
-    ).catch(refuse(name))
+      `the database \`${name}\` is in use by an open page and was not deleted`
+    ).catch(failWrite(name))
   }
-  for (const saved of wanted)
-    await writeDatabase(saved, present.includes(saved.name)).catch(refuse(saved.name))
+  for (const saved of databases)
+    await writeDatabase(saved, existing.includes(saved.name)).catch(failWrite(saved.name))
 }
 
-const refuse =
+const failWrite =
   (name: string) =>
   (error: unknown): never => {
     throw new CallError(

@@ -3,15 +3,15 @@
  * storage.
  */
 import type {
-  BringBackArgument,
-  BringBackResult,
+  RestoreStateArgument,
+  RestoreStateResult,
   FieldState,
-  KeepArgument,
-  KeepResult,
+  SaveStateArgument,
+  SaveStateResult,
   RefState,
   ScrollState,
   UncheckedHosts,
-  WhereaboutsResult
+  FramePositionResult
 } from '../api'
 import { nextChange } from '../actions/actionability'
 import { withCallCache } from '../dom/call-cache'
@@ -97,7 +97,7 @@ function scrollPositions(paths: Paths): ScrollState[] {
 }
 
 /** Reads the refs in several tasks, so that an agent's next call does not wait for a large page. */
-async function savedRefs(): Promise<RefState[]> {
+async function readRefs(): Promise<RefState[]> {
   const refs = Array.from(connectedRefs()).slice(-maxRefs)
   const result: RefState[] = []
   while (refs.length > 0) {
@@ -117,36 +117,35 @@ async function savedRefs(): Promise<RefState[]> {
 }
 
 /**
- * Returns the position of this document among the frames: the index in the main frame, in that
- * child frame…
+ * Returns the path to this document's frame: its index among the child frames of each frame, from
+ * the main frame inward.
  */
-function place(): number[] {
-  const place: number[] = []
+function framePath(): number[] {
+  const path: number[] = []
   for (let inner: Window = window; inner !== inner.parent; inner = inner.parent) {
     let index = 0
     while (index < inner.parent.length && inner.parent[index] !== inner) index++
-    place.unshift(index)
+    path.unshift(index)
   }
-  return place
+  return path
 }
 
-export const whereabouts = (): WhereaboutsResult => ({ url: location.href, place: place() })
+export const framePosition = (): FramePositionResult => ({ url: location.href, place: framePath() })
 
 /**
- * Reads the state. Returns only the storage if the document has not changed since the version
- * `known`.
+ * Reads the state. If the version of the document is still `known`, returns only the storage.
  */
-export async function keep(argument: KeepArgument): Promise<KeepResult> {
+export async function saveState(argument: SaveStateArgument): Promise<SaveStateResult> {
   const version = `${mutations().count} ${nextRef()} ${scrollX} ${scrollY}`
-  const result: KeepResult = { url: location.href, origin: location.origin, version }
+  const result: SaveStateResult = { url: location.href, origin: location.origin, version }
   if (version !== argument.known) {
     const paths = new Paths()
     result.document = {
-      place: place(),
+      place: framePath(),
       scroll: { x: Math.round(scrollX), y: Math.round(scrollY) },
       scrolls: scrollPositions(paths),
       fields: changedFields(paths),
-      refs: await savedRefs()
+      refs: await readRefs()
     }
   }
   const [local, session] = [items(() => localStorage), items(() => sessionStorage)]
@@ -160,9 +159,9 @@ export async function keep(argument: KeepArgument): Promise<KeepResult> {
       const text = JSON.stringify(read.databases)
       result.databases = await hash(text)
       if (result.databases !== argument.indexedDB.known) result.indexedDB = text
-      if (read.left.length > 0) result.left = read.left
+      if (read.skipped.length > 0) result.skipped = read.skipped
     }
-    result.reading = performance.now() - begun
+    result.readTime = performance.now() - begun
   }
   return result
 }
@@ -214,13 +213,13 @@ function restoreScroll({ path, x, y }: ScrollState): boolean {
  * Restores the state. Searches for missing elements until `searchTimeout` has passed, because pages
  * render late.
  */
-export async function bringBack(
-  argument: BringBackArgument
-): Promise<BringBackResult | UncheckedHosts> {
+export async function restoreState(
+  argument: RestoreStateArgument
+): Promise<RestoreStateResult | UncheckedHosts> {
   const hosts = uncheckedHosts(argument)
   if (hosts) return hosts
   const until = performance.now() + argument.searchTimeout
-  let { fields, named, scrolls } = argument
+  let { fields, savedRefs, scrolls } = argument
   const scrollPage = (): void =>
     scrollTo({
       left: argument.scroll.x,
@@ -229,13 +228,13 @@ export async function bringBack(
     })
   for (;;) {
     fields = fields.filter((field) => !restoreField(field))
-    named = withCallCache(() => named.filter((saved) => !restoreRef(saved)))
+    savedRefs = withCallCache(() => savedRefs.filter((saved) => !restoreRef(saved)))
     scrolls = scrolls.filter((saved) => !restoreScroll(saved))
     scrollPage()
-    const there =
+    const isScrolled =
       Math.abs(scrollY - argument.scroll.y) < 2 && Math.abs(scrollX - argument.scroll.x) < 2
     if (
-      (fields.length + named.length + scrolls.length === 0 && there) ||
+      (fields.length + savedRefs.length + scrolls.length === 0 && isScrolled) ||
       performance.now() >= until
     )
       break
@@ -244,7 +243,7 @@ export async function bringBack(
   return {
     fields: argument.fields.length - fields.length,
     missing: fields.length,
-    refs: argument.named.length - named.length,
-    stale: named.map(({ ref }) => ref)
+    refs: argument.savedRefs.length - savedRefs.length,
+    stale: savedRefs.map(({ ref }) => ref)
   }
 }

@@ -8,7 +8,7 @@ import { realm } from './realm'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-const typed: [
+const typedArrayTypes: [
   string,
   { new (buffer: ArrayBuffer): ArrayBufferView; prototype: ArrayBufferView }
 ][] = [
@@ -25,7 +25,7 @@ const typed: [
   ['bui64', realm.BigUint64Array]
 ]
 
-const words: [string, unknown][] = [
+const specialValues: [string, unknown][] = [
   ['undefined', undefined],
   ['null', null],
   ['NaN', NaN],
@@ -76,7 +76,7 @@ export class Encoder {
   encode(value: unknown, seen: Map<unknown, number> = new Map()): unknown {
     this.size += 8
     if (typeof value === 'bigint') return { bi: value.toString() }
-    const word = words.find(([, meant]) => Object.is(meant, value))
+    const word = specialValues.find(([, meant]) => Object.is(meant, value))
     if (word) return { v: word[0] }
     if (typeof value === 'string') this.size += value.length
     if (typeof value !== 'object' || value === null) return value
@@ -91,7 +91,7 @@ export class Encoder {
       return { ab: { b: this.bytes(new realm.Uint8Array(value)) } }
     if (value instanceof realm.DataView) return { dv: { b: this.bytes(bytesOf(value)) } }
     if (realm.ArrayBuffer.isView(value)) {
-      const kind = typed.find(([, type]) => value instanceof type)
+      const kind = typedArrayTypes.find(([, type]) => value instanceof type)
       return kind ? { ta: { b: this.bytes(bytesOf(value)), k: kind[0] } } : { v: 'undefined' }
     }
     if (value instanceof realm.Blob) return this.blob(value)
@@ -180,7 +180,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
   if (typeof encoded !== 'object' || encoded === null) return encoded
   const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = encoded as Tagged
   if (ref !== undefined) return known.get(ref)
-  if (v !== undefined) return words.find(([word]) => word === v)?.[1]
+  if (v !== undefined) return specialValues.find(([word]) => word === v)?.[1]
   if (d !== undefined) return new realm.Date(d || NaN)
   if (u !== undefined) return u
   if (bi !== undefined) return BigInt(bi)
@@ -189,7 +189,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
   if (ab) return fromBase64(ab.b).buffer
   if (dv) return new realm.DataView(fromBase64(dv.b).buffer)
   if (ta) {
-    const kind = typed.find(([word]) => word === ta.k)
+    const kind = typedArrayTypes.find(([word]) => word === ta.k)
     if (!kind) throw new Error(`unknown typed array \`${ta.k}\``)
     return new kind[1](fromBase64(ta.b).buffer)
   }

@@ -18,9 +18,9 @@ export function items(read: () => Storage): Item[] | null {
   }
 }
 
-function write(storage: Storage, wanted: Item[], replace: boolean): void {
+function write(storage: Storage, items: Item[], replace: boolean): void {
   if (replace) storage.clear()
-  for (const { name, value } of wanted) storage.setItem(name, value)
+  for (const { name, value } of items) storage.setItem(name, value)
 }
 
 export async function writeStorage(argument: WriteStorageArgument): Promise<Done> {

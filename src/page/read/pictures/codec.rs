@@ -15,7 +15,7 @@ use image::{
 use crate::engine::ImageFormat;
 
 /// Maximum memory for decoding an image.
-const MOST_MEMORY: u64 = 512 * 1024 * 1024;
+const MAX_MEMORY: u64 = 512 * 1024 * 1024;
 /// JPEG quality, the browsers' default.
 const JPEG_QUALITY: u8 = 80;
 
@@ -23,7 +23,7 @@ const JPEG_QUALITY: u8 = 80;
 pub fn decode(bytes: &[u8]) -> Result<RgbaImage, ImageError> {
     let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_MEMORY);
+    limits.max_alloc = Some(MAX_MEMORY);
     reader.limits(limits);
     Ok(reader.decode()?.into_rgba8())
 }

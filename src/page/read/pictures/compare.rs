@@ -17,7 +17,7 @@ const GREATEST: f64 = 35_215.0;
 const CELL: u32 = 16;
 const MARK: [u8; 3] = [230, 0, 0];
 /// Maximum number of reported regions, the largest first.
-const MOST_REGIONS: usize = 50;
+const MAX_REGIONS: usize = 50;
 
 /// A changed area of an image, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -68,7 +68,7 @@ pub fn compare(before: &RgbaImage, after: &RgbaImage) -> Difference {
     regions.sort_by_key(|region| {
         std::cmp::Reverse(u64::from(region.width) * u64::from(region.height))
     });
-    regions.truncate(MOST_REGIONS);
+    regions.truncate(MAX_REGIONS);
     Difference { changed, total: u64::from(width) * u64::from(height), regions }
 }
 

@@ -48,13 +48,13 @@ pub fn annotate(picture: &mut RgbaImage, annotations: &Annotations) {
         .iter()
         .map(|(name, area)| (name.as_str(), Rectangle::of(*area, annotations.pixel_ratio)))
         .collect();
-    for (index, (_, place)) in boxes.iter().enumerate() {
-        outline(picture, *place, scale, COLORS[index % COLORS.len()]);
+    for (index, (_, rectangle)) in boxes.iter().enumerate() {
+        outline(picture, *rectangle, scale, COLORS[index % COLORS.len()]);
     }
     // Labels are drawn last, so that no line crosses them. They do not overlap if there is room.
     let mut taken: Vec<Rectangle> = Vec::new();
-    for (index, (name, place)) in boxes.iter().enumerate() {
-        let label = label_place(picture, name, *place, scale, &taken);
+    for (index, (name, rectangle)) in boxes.iter().enumerate() {
+        let label = label_position(picture, name, *rectangle, scale, &taken);
         fill(picture, label, COLORS[index % COLORS.len()]);
         write(picture, name, label.x + scale, label.y + scale, scale);
         taken.push(label);
@@ -62,24 +62,24 @@ pub fn annotate(picture: &mut RgbaImage, annotations: &Annotations) {
 }
 
 /// Returns a position above, in, below or next to the box that overlaps no other label.
-fn label_place(
+fn label_position(
     picture: &RgbaImage,
     name: &str,
-    place: Rectangle,
+    rectangle: Rectangle,
     scale: i64,
     taken: &[Rectangle],
 ) -> Rectangle {
     let letters = i64::try_from(name.chars().count()).unwrap_or(1);
     let (width, height) = ((letters * LETTER + 2) * scale, (LETTER + 2) * scale);
-    let (right, bottom) = (place.x + place.width, place.y + place.height);
+    let (right, bottom) = (rectangle.x + rectangle.width, rectangle.y + rectangle.height);
     let most = (i64::from(picture.width()) - width, i64::from(picture.height()) - height);
     let candidates = [
-        (place.x, place.y - height),
-        (place.x, place.y),
-        (right - width, place.y),
-        (place.x, bottom),
-        (right, place.y),
-        (place.x - width, place.y),
+        (rectangle.x, rectangle.y - height),
+        (rectangle.x, rectangle.y),
+        (right - width, rectangle.y),
+        (rectangle.x, bottom),
+        (right, rectangle.y),
+        (rectangle.x - width, rectangle.y),
     ];
     let inside = candidates.map(|(x, y)| Rectangle {
         x: x.min(most.0).max(0),
@@ -92,20 +92,25 @@ fn label_place(
 }
 
 /// Draws the border of a rectangle, on its inner side.
-pub(super) fn outline(picture: &mut RgbaImage, place: Rectangle, thickness: i64, color: [u8; 3]) {
-    let Rectangle { x, y, width, height } = place;
+pub(super) fn outline(
+    picture: &mut RgbaImage,
+    rectangle: Rectangle,
+    thickness: i64,
+    color: [u8; 3],
+) {
+    let Rectangle { x, y, width, height } = rectangle;
     let thickness = thickness.min(width).min(height);
-    fill(picture, Rectangle { height: thickness, ..place }, color);
-    fill(picture, Rectangle { y: y + height - thickness, height: thickness, ..place }, color);
-    fill(picture, Rectangle { width: thickness, ..place }, color);
-    fill(picture, Rectangle { x: x + width - thickness, width: thickness, ..place }, color);
+    fill(picture, Rectangle { height: thickness, ..rectangle }, color);
+    fill(picture, Rectangle { y: y + height - thickness, height: thickness, ..rectangle }, color);
+    fill(picture, Rectangle { width: thickness, ..rectangle }, color);
+    fill(picture, Rectangle { x: x + width - thickness, width: thickness, ..rectangle }, color);
 }
 
-fn fill(picture: &mut RgbaImage, place: Rectangle, [red, green, blue]: [u8; 3]) {
+fn fill(picture: &mut RgbaImage, rectangle: Rectangle, [red, green, blue]: [u8; 3]) {
     let clamp = |value: i64, most: u32| u32::try_from(value.max(0)).unwrap_or(most).min(most);
     let (width, height) = picture.dimensions();
-    for y in clamp(place.y, height)..clamp(place.y + place.height, height) {
-        for x in clamp(place.x, width)..clamp(place.x + place.width, width) {
+    for y in clamp(rectangle.y, height)..clamp(rectangle.y + rectangle.height, height) {
+        for x in clamp(rectangle.x, width)..clamp(rectangle.x + rectangle.width, width) {
             picture.put_pixel(x, y, Rgba([red, green, blue, 255]));
         }
     }
@@ -159,7 +164,7 @@ mod tests {
         let places: Vec<_> = (0..3).map(|index| (format!("e{index}"), area)).collect();
         let mut taken: Vec<Rectangle> = Vec::new();
         for (name, area) in &places {
-            let label = label_place(&picture, name, Rectangle::of(*area, 1.0), 1, &taken);
+            let label = label_position(&picture, name, Rectangle::of(*area, 1.0), 1, &taken);
             assert!(label.x >= 0 && label.y >= 0, "{label:?}");
             assert!(!taken.iter().any(|other| other.overlaps(&label)), "{label:?}");
             taken.push(label);

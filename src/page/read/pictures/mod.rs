@@ -46,12 +46,12 @@ struct FrameView {
 impl Page {
     /// Takes a screenshot of the page. Returns base64.
     pub async fn screenshot(&self, shot: ScreenshotOptions) -> Result<String> {
-        self.alive(self.engine.screenshot(shot)).await
+        self.guarded(self.engine.screenshot(shot)).await
     }
 
     /// Prints the page to PDF. Returns base64.
     pub async fn pdf(&self) -> Result<String> {
-        self.alive_for(Duration::MAX, self.engine.pdf()).await
+        self.guarded_for(Duration::MAX, self.engine.pdf()).await
     }
 
     /// Scrolls the element that `target` refers to into view and takes a screenshot of it.
@@ -61,14 +61,14 @@ impl Page {
         shot: ScreenshotOptions,
         timeout: Duration,
     ) -> Result<String> {
-        let sought = ActionabilityQuery::new(
+        let query = ActionabilityQuery::new(
             target,
             json!({"action": "screenshot", "strict": false}),
             timeout,
         );
-        let looking = self.in_one_document(|| Box::pin(self.area_of(target, &sought)));
+        let search = self.in_one_document(|| Box::pin(self.area_of(target, &query)));
         let (clip, outside) =
-            self.within(timeout + Duration::from_secs(2), looking).await.ok_or_else(|| {
+            self.within(timeout + Duration::from_secs(2), search).await.ok_or_else(|| {
                 self.timed_out(
                     &format!("`{target}` could not be found: the page did not respond"),
                     timeout,
@@ -79,16 +79,16 @@ impl Page {
 
     /// Returns the element's box in the main document, and whether a part of it is outside of the
     /// viewport.
-    async fn area_of(&self, target: &str, sought: &ActionabilityQuery) -> Result<(Area, bool)> {
-        let place = self.locate(target).await?;
-        let mut arguments = sought.arguments();
-        arguments["target"] = place.target.into();
-        let answer = self.inject_in(&place.frame, "waitActionable", arguments).await?;
-        let reached = self.reach_through(&place.owners, sought, point_in(&answer)).await?;
+    async fn area_of(&self, target: &str, query: &ActionabilityQuery) -> Result<(Area, bool)> {
+        let resolved = self.locate(target).await?;
+        let mut arguments = query.arguments();
+        arguments["target"] = resolved.target.into();
+        let answer = self.inject_in(&resolved.frame, "waitActionable", arguments).await?;
+        let reached = self.reach_through(&resolved.owners, query, point_in(&answer)).await?;
         let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
         let view = "[scrollX, scrollY, innerWidth, innerHeight]";
         let view =
-            self.alive(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
+            self.guarded(self.engine.evaluate(self.main_frame(), World::Isolated, view)).await?;
         let view = |index: usize| view[index].as_f64().unwrap_or_default();
         let outside = x < 0.0 || y < 0.0 || x + width > view(2) + 0.5 || y + height > view(3) + 0.5;
         // Rounds to whole pixels, so that the image is not blurred, and clamps to the document.
@@ -127,7 +127,9 @@ impl Page {
             let mut found = Annotations { boxes: Vec::new(), pixel_ratio };
             for entry in answer["boxes"].as_array().into_iter().flatten() {
                 let reference = entry["ref"].as_str().unwrap_or_default().to_owned();
-                found.boxes.extend(pane.place(area(&entry["box"])).map(|area| (reference, area)));
+                found
+                    .boxes
+                    .extend(pane.visible_area(area(&entry["box"])).map(|area| (reference, area)));
             }
             if depth == MAX_DEPTH {
                 return Ok(found);
@@ -137,7 +139,7 @@ impl Page {
                     transform: FrameTransform::read(&entry["matrix"]).then(pane.transform),
                     seen: pane.seen,
                 };
-                let seen = inner.place(Area { x: 0.0, y: 0.0, ..area(entry) })?;
+                let seen = inner.visible_area(Area { x: 0.0, y: 0.0, ..area(entry) })?;
                 Some((
                     entry["ref"].as_str().unwrap_or_default(),
                     FrameView { seen: Some(seen), ..inner },
@@ -158,7 +160,7 @@ impl Page {
 
 impl FrameView {
     /// Maps a box of the frame to the outer viewport; `None` if it is not visible.
-    fn place(&self, area: Area) -> Option<Area> {
+    fn visible_area(&self, area: Area) -> Option<Area> {
         let bounds = self.transform.bounds(area);
         let Some(seen) = self.seen else { return Some(bounds) };
         let Area { x: left, y: top, width, height } = bounds;
@@ -183,8 +185,8 @@ mod tests {
         let seen = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
         let pane =
             FrameView { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
-        let placed = pane.place(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
+        let placed = pane.visible_area(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
         assert_eq!(placed, Some(Area { x: 100.0, y: 10.0, width: 10.0, height: 15.0 }));
-        assert_eq!(pane.place(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
+        assert_eq!(pane.visible_area(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
     }
 }

@@ -22,23 +22,22 @@ use crate::{
         Page,
         act::WaitUntil,
         resume::{
-            DatabaseVersions, Databases, DocumentState, FrameState, Item, KeptOrigin, KeptPage,
-            OriginStorage,
+            DatabaseVersions, Databases, DocumentState, FrameState, Item, OriginStorage,
+            SavedOrigin, SavedPageState,
         },
         state::same_site,
     },
 };
 
-/// Timeout for the state of a frame. If a dialog or script blocks the frame, its last state is
-/// used.
-pub const LOOK_TIMEOUT: Duration = Duration::from_millis(900);
+/// Timeout for reading the state of a frame. If a dialog or script blocks the frame, its last state
+/// is used.
+pub const READ_TIMEOUT: Duration = Duration::from_millis(900);
 /// How long to wait for a reopened page to load; a slower one continues to load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to search for missing elements, because pages build their content with scripts.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeout for restoring form data: a page that has just loaded may be slow, but not blocked for
-/// ever.
-const BACK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for restoring a document. A page that has just loaded may be slow to respond.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The last state of each frame, which is returned again if nothing has changed.
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ pub(in crate::page) struct FrameStateCache(Mutex<HashMap<FrameId, CachedFrameSta
 
 #[derive(Debug, Clone)]
 struct CachedFrameState {
-    of: Option<DocumentId>,
+    id: Option<DocumentId>,
     version: String,
     url: String,
     document: Arc<DocumentState>,
@@ -65,9 +64,9 @@ struct FrameReport {
     indexed_db: Option<String>,
     databases: Option<String>,
     #[serde(default)]
-    left: Vec<String>,
+    skipped: Vec<String>,
     #[serde(default)]
-    reading: f64,
+    read_time: f64,
 }
 
 #[derive(Deserialize)]
@@ -86,65 +85,78 @@ impl Page {
     /// Reads the state that the page can be resumed with. For frames that do not respond, the last
     /// state is used. Reads the databases if `databases` is given: the known version of each
     /// origin's databases. Waits at most `timeout` for each frame.
-    pub async fn keep(&self, databases: Option<&DatabaseVersions>, timeout: Duration) -> KeptPage {
+    pub async fn read_state(
+        &self,
+        databases: Option<&DatabaseVersions>,
+        timeout: Duration,
+    ) -> SavedPageState {
         if self.url() == "about:blank" {
             // The state of an empty document is not restored.
-            return KeptPage::default();
+            return SavedPageState::default();
         }
         let main = self.main_frame().clone();
         let mut frames: Vec<(FrameId, Option<DocumentId>)> = self.state.read(|facts| {
             facts.frames.iter().map(|(id, frame)| (id.clone(), frame.document.clone())).collect()
         });
         let top = Url::parse(&self.url()).ok();
-        // For frames of other sites, only those that a call has read: there may be many that are
-        // not relevant.
-        let shares = |id: &FrameId| {
+        // Of the frames of other sites, only those that a call has read are saved. Pages can have
+        // many irrelevant ones, such as advertisements.
+        let shares_storage = |id: &FrameId| {
             let url = self.state.read(|facts| facts.frames.get(id).map(|frame| frame.url.clone()));
             let url = url.and_then(|url| Url::parse(&url).ok());
             *id == main || matches!((&top, url), (Some(top), Some(url)) if same_site(top, &url))
         };
-        frames.retain(|(id, _)| shares(id) || self.frame_number_of(id).0 > 0);
+        frames.retain(|(id, _)| shares_storage(id) || self.frame_number_of(id).0 > 0);
         frames.sort_by_key(|(id, _)| *id != main);
         self.frame_states.lock().retain(|id, _| frames.iter().any(|(frame, _)| frame == id));
-        let mut kept = KeptPage::default();
-        let looks = frames
+        let mut state = SavedPageState::default();
+        let reads = frames
             .iter()
-            .map(|(frame, document)| self.look_at(frame, document.as_ref(), databases, timeout));
-        for ((frame, _), (told, late)) in frames.iter().zip(join_all(looks).await) {
-            kept.late |= late;
-            let told_nothing = told.as_ref().is_none_or(|(_, told)| told.is_none());
-            kept.silent.extend(self.origin_of(frame).filter(|_| told_nothing && shares(frame)));
-            let Some((look, told)) = told else {
-                kept.unseen = true;
+            .map(|(frame, document)| self.read_frame(frame, document.as_ref(), databases, timeout));
+        for ((frame, _), (result, late)) in frames.iter().zip(join_all(reads).await) {
+            state.late |= late;
+            let is_silent = result.as_ref().is_none_or(|(_, report)| report.is_none());
+            state
+                .silent
+                .extend(self.origin_of(frame).filter(|_| is_silent && shares_storage(frame)));
+            let Some((cached, report)) = result else {
+                state.unseen = true;
                 continue;
             };
-            if let Some(told) = told {
-                kept.reading =
-                    kept.reading.max(Duration::from_secs_f64(told.reading.max(0.0) / 1000.0));
-                if !told.left.is_empty() {
-                    tracing::debug!(origin = told.origin, databases = ?told.left, "databases were left out");
+            if let Some(report) = report {
+                let read_time = Duration::from_secs_f64(report.read_time.max(0.0) / 1000.0);
+                state.read_time = state.read_time.max(read_time);
+                if !report.skipped.is_empty() {
+                    tracing::debug!(origin = report.origin, databases = ?report.skipped, "databases were not saved");
                 }
-                let stored = told.local_storage.filter(|_| shares(frame) && told.origin != "null");
+                let stored = report
+                    .local_storage
+                    .filter(|_| shares_storage(frame) && report.origin != "null");
                 if let Some(local_storage) = stored {
                     // Frames of one origin share their storage.
-                    if !kept.storage.iter().any(|known| known.origin == told.origin) {
+                    if !state.storage.iter().any(|saved| saved.origin == report.origin) {
                         let storage = OriginStorage {
                             local_storage,
-                            session_storage: told.session_storage,
-                            indexed_db: told.indexed_db.map(Databases::new),
+                            session_storage: report.session_storage,
+                            indexed_db: report.indexed_db.map(Databases::new),
                         };
-                        kept.storage.push(KeptOrigin {
-                            origin: told.origin,
+                        state.storage.push(SavedOrigin {
+                            origin: report.origin,
                             storage,
-                            databases: told.databases,
+                            databases: report.databases,
                         });
                     }
                 }
             }
             let (number, next) = self.frame_number_of(frame);
-            kept.frames.push(FrameState { url: look.url, number, next, document: look.document });
+            state.frames.push(FrameState {
+                url: cached.url,
+                number,
+                next,
+                document: cached.document,
+            });
         }
-        kept
+        state
     }
 
     /// Returns the origin of the document in `frame`. `None` if it is opaque, because such origins
@@ -156,9 +168,8 @@ impl Page {
         origin.is_tuple().then(|| origin.ascii_serialization())
     }
 
-    /// Returns the current state of `frame`, its answer if there is one, and whether it did not
-    /// respond in time.
-    async fn look_at(
+    /// Returns the state of `frame`, its report if it responded, and whether it timed out.
+    async fn read_frame(
         &self,
         frame: &FrameId,
         document: Option<&DocumentId>,
@@ -169,35 +180,36 @@ impl Page {
             .frame_states
             .lock()
             .get(frame)
-            .filter(|look| look.of.as_ref() == document)
+            .filter(|cached| cached.id.as_ref() == document)
             .cloned();
-        let known = before.as_ref().map(|look| look.version.clone());
+        let known = before.as_ref().map(|cached| cached.version.clone());
         let databases = databases.map(|versions| {
             let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
             json!({"known": known})
         });
-        let asked = self.ask_frame(frame, "keep", json!({"known": known, "indexedDB": databases}));
-        let told = tokio::time::timeout(timeout, asked).await;
-        let late = told.is_err();
+        let call =
+            self.ask_frame(frame, "saveState", json!({"known": known, "indexedDB": databases}));
+        let answer = tokio::time::timeout(timeout, call).await;
+        let late = answer.is_err();
         self.is_unresponsive.fetch_or(late, Ordering::Relaxed);
-        let told = told.ok().and_then(Result::ok);
-        let Some(mut told) = told.and_then(|told| serde_json::from_value::<FrameReport>(told).ok())
-        else {
-            return (before.map(|look| (look, None)), late);
+        let answer = answer.ok().and_then(Result::ok);
+        let report = answer.and_then(|answer| serde_json::from_value::<FrameReport>(answer).ok());
+        let Some(mut report) = report else {
+            return (before.map(|cached| (cached, None)), late);
         };
-        let document_state = match (told.document.take(), before) {
+        let document_state = match (report.document.take(), before) {
             (Some(state), _) => Arc::new(state),
             (None, Some(before)) => before.document,
             (None, None) => return (None, late),
         };
-        let look = CachedFrameState {
-            of: document.cloned(),
-            version: told.version.clone(),
-            url: told.url.clone(),
+        let cached = CachedFrameState {
+            id: document.cloned(),
+            version: report.version.clone(),
+            url: report.url.clone(),
             document: document_state,
         };
-        self.frame_states.lock().insert(frame.clone(), look.clone());
-        (Some((look, Some(told))), late)
+        self.frame_states.lock().insert(frame.clone(), cached.clone());
+        (Some((cached, Some(report))), late)
     }
 
     /// Navigates to an empty document without an origin.
@@ -208,7 +220,7 @@ impl Page {
 
     /// Opens `url` and waits for it, for a limited time. Logs failures, because the session
     /// continues in any case.
-    pub async fn open_again(&self, url: &Url) {
+    pub async fn reopen(&self, url: &Url) {
         if let Err(error) = self.visit(url, WaitUntil::Load, LOAD_TIMEOUT).await {
             tracing::warn!(page = self.id, %error, "a page could not be reopened");
         }
@@ -217,31 +229,31 @@ impl Page {
         }
     }
 
-    /// Restores the state of `frames` into the current documents in their places.
-    pub async fn bring_back(&self, frames: &[FrameState]) {
+    /// Restores the state of `frames` into the current documents of the frames at the same paths.
+    pub async fn restore_state(&self, frames: &[FrameState]) {
         let present: Vec<(FrameId, Option<DocumentId>)> = self.state.read(|facts| {
             facts.frames.iter().map(|(id, frame)| (id.clone(), frame.document.clone())).collect()
         });
         let main = self.main_frame().clone();
         let work = present.into_iter().map(async |(frame, document)| {
             let is_main = frame == main;
-            let here = self.whereabouts(&frame).await?;
-            let saved = frames.iter().find(|saved| saved.document.place == here.place)?;
+            let position = self.frame_position(&frame).await?;
+            let saved = frames.iter().find(|saved| saved.document.place == position.place)?;
             if !is_main {
-                if saved.url != here.url {
+                if saved.url != position.url {
                     return None;
                 }
                 self.number_frame(&frame, document, saved.number, saved.next);
             }
             let state = &saved.document;
             let arguments = json!({
-                "scroll": state.scroll, "scrolls": state.scrolls, "fields": state.fields, "named": state.refs,
+                "scroll": state.scroll, "scrolls": state.scrolls, "fields": state.fields, "savedRefs": state.refs,
                 "searchTimeout": SEARCH_TIMEOUT.as_millis(),
             });
-            let back = self.inject_in(&frame, "bringBack", arguments);
-            match tokio::time::timeout(SEARCH_TIMEOUT + BACK_TIMEOUT, back).await {
-                Ok(Ok(back)) => {
-                    tracing::debug!(page = self.id, url = here.url, %back, "restored a document");
+            let call = self.inject_in(&frame, "restoreState", arguments);
+            match tokio::time::timeout(SEARCH_TIMEOUT + RESTORE_TIMEOUT, call).await {
+                Ok(Ok(restored)) => {
+                    tracing::debug!(page = self.id, url = position.url, %restored, "restored a document");
                 }
                 Ok(Err(error)) => tracing::debug!(page = self.id, %error, "could not restore a document"),
                 Err(_) => tracing::debug!(page = self.id, "timed out while restoring a document"),
@@ -251,10 +263,10 @@ impl Page {
         join_all(work).await;
     }
 
-    async fn whereabouts(&self, frame: &FrameId) -> Option<FramePosition> {
-        let asked = self.ask_frame(frame, "whereabouts", json!({}));
-        let told = tokio::time::timeout(BACK_TIMEOUT, asked).await.ok()?.ok()?;
-        serde_json::from_value(told).ok()
+    async fn frame_position(&self, frame: &FrameId) -> Option<FramePosition> {
+        let call = self.ask_frame(frame, "framePosition", json!({}));
+        let answer = tokio::time::timeout(RESTORE_TIMEOUT, call).await.ok()?.ok()?;
+        serde_json::from_value(answer).ok()
     }
 
     /// Writes storage. The page must show a document of the storage's origin.

@@ -117,7 +117,7 @@ pub struct Scroll {
     pub y: f64,
 }
 
-/// The state of one document, from `keep` and for `bringBack` of the injected script.
+/// The state of one document, as `saveState` of the injected script returns it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentState {
@@ -142,24 +142,24 @@ pub struct FrameState {
 
 /// The state of a page.
 #[derive(Debug, Default)]
-pub struct KeptPage {
+pub struct SavedPageState {
     /// The main frame first.
     pub frames: Vec<FrameState>,
     /// The storage of the main frame, and of child frames that share their storage with it.
-    pub storage: Vec<KeptOrigin>,
+    pub storage: Vec<SavedOrigin>,
     /// Origins of documents that did not respond.
     pub silent: Vec<String>,
     /// Whether a frame has never responded since its document was committed.
     pub unseen: bool,
-    /// Whether a frame did not respond in time. Another query may return more.
+    /// Whether a frame timed out. Another query may return more.
     pub late: bool,
     /// How long the slowest frame took to read its databases.
-    pub reading: Duration,
+    pub read_time: Duration,
 }
 
-/// The storage of one origin in a page's answer.
+/// The storage of one origin that a page has documents of.
 #[derive(Debug)]
-pub struct KeptOrigin {
+pub struct SavedOrigin {
     pub origin: String,
     /// Has no databases if their version is the known one.
     pub storage: OriginStorage,

@@ -3,10 +3,10 @@
 //! because a child can ignore that. On Windows the job of each server does the same.
 
 #[cfg(unix)]
-pub(super) use unix::Guardian;
+pub(super) use unix::GroupWatchdog;
 
 #[cfg(windows)]
-pub(super) use elsewhere::Guardian;
+pub(super) use windows_only::GroupWatchdog;
 
 #[cfg(unix)]
 mod unix {
@@ -45,16 +45,16 @@ for group in $all; do kill -s KILL -- "-$group"; done
 
     /// The watchdog. Its shell starts with the first process group.
     #[derive(Debug, Clone, Default)]
-    pub struct Guardian(Arc<Mutex<Watch>>);
+    pub struct GroupWatchdog(Arc<Mutex<WatchdogState>>);
 
     #[derive(Debug, Default)]
-    struct Watch {
+    struct WatchdogState {
         shell: Option<Child>,
         groups: BTreeSet<u32>,
     }
 
-    impl Guardian {
-        fn lock(&self) -> MutexGuard<'_, Watch> {
+    impl GroupWatchdog {
+        fn lock(&self) -> MutexGuard<'_, WatchdogState> {
             self.0.lock()
         }
 
@@ -62,14 +62,14 @@ for group in $all; do kill -s KILL -- "-$group"; done
         pub fn watch(&self, group: u32) {
             let mut watch = self.lock();
             watch.groups.insert(group);
-            watch.tell('+', group);
+            watch.send('+', group);
         }
 
         /// Removes a process group, which has ended.
         pub fn forget(&self, group: u32) {
             let mut watch = self.lock();
             if watch.groups.remove(&group) {
-                watch.tell('-', group);
+                watch.send('-', group);
             }
         }
 
@@ -81,18 +81,18 @@ for group in $all; do kill -s KILL -- "-$group"; done
         }
     }
 
-    impl Watch {
-        fn tell(&mut self, sign: char, group: u32) {
-            let said = |shell: &mut Child| match &mut shell.stdin {
+    impl WatchdogState {
+        fn send(&mut self, sign: char, group: u32) {
+            let write = |shell: &mut Child| match &mut shell.stdin {
                 Some(input) => writeln!(input, "{sign} {group}").and_then(|()| input.flush()),
                 None => Err(io::ErrorKind::BrokenPipe.into()),
             };
-            if self.shell.as_mut().is_some_and(|shell| said(shell).is_ok()) {
+            if self.shell.as_mut().is_some_and(|shell| write(shell).is_ok()) {
                 return;
             }
-            if let Some(mut dead) = self.shell.take() {
-                let _ = dead.kill();
-                let _ = dead.wait();
+            if let Some(mut old_shell) = self.shell.take() {
+                let _ = old_shell.kill();
+                let _ = old_shell.wait();
             }
             // A new shell gets all groups again.
             match start(&self.groups) {
@@ -123,7 +123,7 @@ for group in $all; do kill -s KILL -- "-$group"; done
         use super::*;
 
         /// Starts a process group that ignores SIGTERM.
-        fn stubborn() -> Child {
+        fn start_stubborn_group() -> Child {
             let script = "trap '' TERM HUP; echo ready; while :; do sleep 1; done";
             let mut child = Command::new("/bin/sh")
                 .args(["-c", script])
@@ -138,36 +138,36 @@ for group in $all; do kill -s KILL -- "-$group"; done
 
         #[test]
         fn remaining_groups_are_killed_even_if_they_ignore_signals_and_others_are_not() {
-            let guardian = Guardian::default();
-            let (mut left, mut over) = (stubborn(), stubborn());
-            guardian.watch(left.id());
-            guardian.watch(over.id());
+            let watchdog = GroupWatchdog::default();
+            let (mut remaining, mut ended) = (start_stubborn_group(), start_stubborn_group());
+            watchdog.watch(remaining.id());
+            watchdog.watch(ended.id());
             // A shell that dies is replaced.
-            guardian.lock().shell.as_mut().unwrap().kill().unwrap();
-            guardian.lock().shell.as_mut().unwrap().wait().unwrap();
-            guardian.forget(over.id());
-            guardian.close();
+            watchdog.lock().shell.as_mut().unwrap().kill().unwrap();
+            watchdog.lock().shell.as_mut().unwrap().wait().unwrap();
+            watchdog.forget(ended.id());
+            watchdog.close();
             assert_eq!(
-                std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()),
+                std::os::unix::process::ExitStatusExt::signal(&remaining.wait().unwrap()),
                 Some(9)
             );
-            assert!(over.try_wait().unwrap().is_none());
+            assert!(ended.try_wait().unwrap().is_none());
             // Includes its child processes.
-            let group = nix::unistd::Pid::from_raw(over.id().cast_signed());
+            let group = nix::unistd::Pid::from_raw(ended.id().cast_signed());
             nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL).unwrap();
-            over.wait().unwrap();
+            ended.wait().unwrap();
         }
     }
 }
 
 #[cfg(windows)]
-mod elsewhere {
+mod windows_only {
     /// Does nothing: Windows ends the processes of a [`Job`](crate::engine::job::Job) with this
     /// process.
     #[derive(Debug, Clone, Default)]
-    pub struct Guardian(());
+    pub struct GroupWatchdog(());
 
-    impl Guardian {
+    impl GroupWatchdog {
         pub fn watch(&self, _group: u32) {}
         pub fn forget(&self, _group: u32) {}
         pub fn close(&self) {}

@@ -1,6 +1,6 @@
 //! `ask_user`: asks the user of the client for a log-in, a captcha or a decision.
 //!
-//! How the user is asked depends on the interface, which passes a [`Person`] with the call.
+//! Each interface passes its own [`QuestionHandler`] with the call.
 
 use std::sync::Arc;
 
@@ -31,25 +31,25 @@ pub enum Reply {
     Unavailable(&'static str),
 }
 
-/// The user of a client.
+/// Asks the user of a client.
 #[async_trait]
-pub trait Person: Send + Sync {
+pub trait QuestionHandler: Send + Sync {
     /// Asks the question and waits for the reply.
     async fn ask(&self, question: Question) -> Result<Reply>;
 }
 
-/// A client that has no way to ask.
-pub struct Nobody;
+/// The handler for clients that cannot ask their user.
+pub struct NoQuestionHandler;
 
 #[async_trait]
-impl Person for Nobody {
+impl QuestionHandler for NoQuestionHandler {
     async fn ask(&self, _question: Question) -> Result<Reply> {
         Ok(Reply::Unavailable("the calling program provides no way to ask its user"))
     }
 }
 
-pub(super) fn nobody() -> Arc<dyn Person> {
-    Arc::new(Nobody)
+pub(super) fn no_question_handler() -> Arc<dyn QuestionHandler> {
+    Arc::new(NoQuestionHandler)
 }
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -102,7 +102,7 @@ async fn ask_user(call: ServerCall, given: AskParameters) -> Result<AskUserResul
     // The user may log in meanwhile, so the client's sessions must not expire before the reply.
     let sessions = call.connection.sessions(&call.manager);
     let _in_use: Vec<_> = sessions.iter().map(|session| session.start_use()).collect();
-    let reply = call.person.ask(Question { message: given.message, schema }).await?;
+    let reply = call.question_handler.ask(Question { message: given.message, schema }).await?;
     let result = |action, message: &str| AskUserResult {
         action,
         content: None,

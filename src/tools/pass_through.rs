@@ -16,7 +16,7 @@ use crate::{
 /// not report the kind of field.
 const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
 /// Minimum length of typed values that are masked; shorter ones occur everywhere.
-const SHORTEST: usize = 3;
+const MIN_LENGTH: usize = 3;
 
 /// Where the typing tools of known servers (Playwright's, Chrome DevTools') have the text. A server
 /// does not say which of its parameters are typed.
@@ -38,7 +38,7 @@ pub(super) fn typed_by(tool: &str) -> Vec<TypedPath> {
 /// Returns a callback that passes the upstream server's progress on.
 pub(super) fn progress_callback(progress: Progress) -> OnProgress {
     Box::new(move |ProgressReport { progress: done, total, message }| {
-        progress.reach(Stage { done, total, now: message });
+        progress.report(Stage { done, total, step: message });
     })
 }
 
@@ -75,7 +75,7 @@ pub(super) fn text_of(result: &Value) -> String {
 pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
     match result {
         Value::String(text) => {
-            for typed in typed.iter().filter(|typed| typed.len() >= SHORTEST) {
+            for typed in typed.iter().filter(|typed| typed.len() >= MIN_LENGTH) {
                 *text = text.replace(typed, mask);
             }
         }

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    tools::{Person, Question, Reply},
+    tools::{Question, QuestionHandler, Reply},
 };
 
 /// The key of the question among the inputs that a call requires.
@@ -31,22 +31,22 @@ const QUESTION: &str = "question";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Asks the user of one call's client by elicitation.
-pub(super) struct ElicitingUser {
+pub(super) struct ElicitationHandler {
     context: RequestContext<RoleServer>,
     responses: InputResponses,
     /// The question that the call returns instead of its result.
     needed: Mutex<Option<ElicitRequest>>,
 }
 
-impl ElicitingUser {
+impl ElicitationHandler {
     pub fn new(context: RequestContext<RoleServer>, responses: Option<InputResponses>) -> Self {
         Self { context, responses: responses.unwrap_or_default(), needed: Mutex::default() }
     }
 
     /// Returns the question that the call must return instead of its result.
     pub fn needed(&self) -> Option<InputRequiredResult> {
-        let asked = self.needed.lock().take()?;
-        let requests = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(asked))]);
+        let question = self.needed.lock().take()?;
+        let requests = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
         Some(InputRequiredResult::from_input_requests(requests))
     }
 
@@ -66,12 +66,12 @@ impl ElicitingUser {
             .await;
         let answer = match sent {
             Ok(handle) => {
-                let mut asked = PendingQuestion {
+                let mut pending = PendingQuestion {
                     peer: handle.peer.clone(),
                     question: Some(handle.id.clone()),
                 };
                 let answer = handle.await_response().await;
-                asked.question = None;
+                pending.question = None;
                 answer
             }
             Err(error) => Err(error),
@@ -122,7 +122,7 @@ impl Drop for PendingQuestion {
 }
 
 #[async_trait]
-impl Person for ElicitingUser {
+impl QuestionHandler for ElicitationHandler {
     async fn ask(&self, question: Question) -> Result<Reply> {
         let Question { message, schema } = question;
         let requested_schema: ElicitationSchema =

@@ -7,21 +7,21 @@ use tokio::sync::watch;
 
 /// A counter of changes. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Revision(Arc<watch::Sender<u64>>);
+pub struct ChangeCounter(Arc<watch::Sender<u64>>);
 
-impl Revision {
+impl ChangeCounter {
     /// Counts a change.
-    pub fn advance(&self) {
+    pub fn increment(&self) {
         self.0.send_modify(|number| *number += 1);
     }
 
     /// Returns the number of changes.
-    pub fn now(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         *self.0.borrow()
     }
 
     /// Returns a receiver that is notified of changes from now on.
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.0.subscribe()
     }
 }
