@@ -83,7 +83,7 @@ export function startProgram(t, program, args, options = {}) {
     for (const left of below.filter(isAlive)) process.kill(left.pid, 'SIGKILL')
     child.stdout?.destroy()
     child.stderr?.destroy()
-    await allEnded(below)
+    if (below.length > 0) await allEnded(below)
   })
   return { child, output: () => output }
 }

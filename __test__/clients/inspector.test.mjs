@@ -66,7 +66,8 @@ function mcpdoAtHome(t) {
       (await run(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}'
     )
     const daemon = readProcess(pid)
-    const all = daemon ? [...descendants(pid), daemon] : []
+    assert.ok(daemon, 'the daemon of mcpdo runs')
+    const all = [...descendants(pid), daemon]
     await run(MCPDO, ['daemon', 'stop'], env)
     await allEnded(all).finally(() => rmSync(home, { recursive: true, force: true }))
   })

@@ -79,7 +79,7 @@ function waysOf(client, callTool) {
     cancel: async (name, args, when) => {
       const giveUp = new AbortController()
       const call = callTool(client, { name, arguments: args }, { signal: giveUp.signal })
-      const given = assert.rejects(call)
+      const given = assert.rejects(call, /no longer wanted/)
       await when
       giveUp.abort('no longer wanted')
       await given

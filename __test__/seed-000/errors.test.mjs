@@ -76,6 +76,22 @@ describe('errors', { timeout: 60_000 }, () => {
     MAX_SESSIONS_REACHED: () => ['create_session', {}],
     'INVALID_PARAMETERS ': (word) => ['create_session', { viewport: word }]
   }
+  /** What the message of each error names. @type {Record<string, (word: string) => string>} */
+  const named = {
+    ELEMENT_NOT_FOUND: (word) => `\`#none-${word}\``,
+    ELEMENT_AMBIGUOUS: () => '`i` matches 2 elements',
+    ELEMENT_NOT_CLICKABLE: () => 'button "Off"',
+    ELEMENT_NOT_EDITABLE: () => 'is read-only',
+    INVALID_SELECTOR: (word) => `a[[${word}`,
+    INVALID_URL: (word) => `\`http://${word} ${word}\``,
+    NAVIGATION_FAILED: (word) => refused + word,
+    PAGE_NOT_FOUND: (word) => `\`page-none-${word}\``,
+    SCRIPT_ERROR: (word) => `Error: ${word}`,
+    INVALID_PARAMETERS: () => '`nothing`',
+    SESSION_NOT_FOUND: (word) => `\`${word}\``,
+    MAX_SESSIONS_REACHED: () => '--max-sessions',
+    'INVALID_PARAMETERS ': (word) => `\`viewport\` must be an object, not "${word}"`
+  }
   const words = fc.stringMatching(/^[a-z]{1,8}$/)
   const failing = (calls) => fc.tuple(fc.constantFrom(...Object.entries(calls)), words)
 
@@ -95,8 +111,7 @@ describe('errors', { timeout: 60_000 }, () => {
       fc.asyncProperty(failing(anywhere), async ([[code, make], word]) => {
         const { result, json } = await fail(make, word)
         assert.equal(json.errorCode, code.trim())
-        assert.equal(typeof json.message, 'string')
-        assert.ok(json.message.length > 0)
+        assert.ok(json.message.includes(named[code](word)), `${code}: ${json.message}`)
         assert.equal(result.content.length, 1)
         assert.equal(result.structuredContent, undefined)
       }),

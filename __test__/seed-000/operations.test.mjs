@@ -111,7 +111,7 @@ describe('operations', { timeout: 60_000 }, () => {
               ? await session.click('#target', options)
               : await session.type('#target', text, options)
           assert.equal(answer.success, true)
-          assert.ok(answer.message.length > 0)
+          assert.match(answer.message, tool === 'click' ? /^Clicked / : /^Typed /)
           const { value } = await session.evaluate(
             '({ clicked, text: target.value ?? target.textContent })'
           )

@@ -105,17 +105,21 @@ export function isAlive({ pid, started }) {
 }
 
 /**
- * Waits until all processes have exited. The error names those that still run.
+ * Waits until all processes have exited. The error names those that still run. Fails if there are
+ * none.
  * @param {Process[]} processes
  * @param {number} [timeout] ms
  */
 export async function allEnded(processes, timeout = 5000) {
-  await until(() => !processes.some(isAlive), 'the end of the processes', timeout).catch(
-    (error) => {
-      const left = processes
-        .filter(isAlive)
-        .map(({ pid, command }) => `${pid} ${command.slice(0, 2).join(' ')}`)
-      throw new Error(`${error.message}; still there: ${left.join(', ')}`)
-    }
+  if (processes.length === 0) throw new Error('no processes were given, so this checks nothing')
+  const left = () =>
+    processes
+      .filter(isAlive)
+      .map(({ pid, command }) => `${pid} ${command.slice(0, 2).join(' ')}`)
+      .join(', ')
+  await until(
+    () => left() === '',
+    () => `the end of ${left()}`,
+    timeout
   )
 }

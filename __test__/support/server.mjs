@@ -164,7 +164,7 @@ export class Server extends RpcClient {
     } finally {
       this.child.kill('SIGKILL')
       await this.exit
-      await allEnded(below)
+      if (below.length > 0) await allEnded(below)
     }
   }
 

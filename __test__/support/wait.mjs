@@ -20,15 +20,20 @@ export async function within(promise, what, timeout = 30_000) {
 }
 
 /**
- * The first truthy value of `look`, asked again every few milliseconds.
- * @template T @param {() => T | Promise<T>} look @param {string} what @param {number} [timeout] ms
+ * The first truthy value of `look`, asked again every few milliseconds. `what` is evaluated when it
+ * did not come.
+ * @template T @param {() => T | Promise<T>} look @param {string | (() => string)} what
+ * @param {number} [timeout] ms
  */
 export async function until(look, what, timeout = 10_000) {
   const deadline = performance.now() + timeout
   for (;;) {
     const found = await look()
     if (found) return found
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeout} ms`)
+    if (performance.now() > deadline) {
+      const missing = typeof what === 'string' ? what : what()
+      throw new Error(`${missing}: not within ${timeout} ms`)
+    }
     await sleep(10)
   }
 }

@@ -318,7 +318,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
     const behind = ask('POST', '/requests', evaluate(session_id, '"free"'))
     await (await fetch(server.at('/health'))).arrayBuffer()
     hangUp.abort()
-    await assert.rejects(running)
+    await assert.rejects(running, { name: 'AbortError' })
     assert.equal((await within(behind, 'the call behind it', 5000)).json.result.value, 'free')
     await ask('DELETE', `/sessions/${session_id}`)
   })

@@ -24,7 +24,7 @@ test(
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
     await server.close()
     await within(server.closed, 'the end')
-    await assert.rejects(fetch(server.url))
+    await assert.rejects(fetch(server.url), ({ cause }) => cause.code === 'ECONNREFUSED')
   }
 )
 
