@@ -45,6 +45,19 @@ export default defineConfig(
     rules: { 'no-undef': 'error' }
   },
   {
+    files: ['__test__/**/*.mjs'],
+    ignores: ['__test__/support/wait.mjs'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'node:timers/promises',
+          message: 'Await an event with `within` or `until` of support/wait.mjs.'
+        }
+      ]
+    }
+  },
+  {
     // CommonJS because it starts sooner (see bin/troupe.js), with JSDoc types that tsc checks.
     files: ['index.js', 'bin/*.js', 'lib/*.js'],
     languageOptions: { sourceType: 'commonjs' },

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startShared } from '../support/scope.mjs'
+import { pause } from '../support/wait.mjs'
 
 const PAGE = (/** @type {number} */ port) => `<title>Live</title>
   <button onclick="socket.send('run')">Run</button><button onclick="socket.send('ignored')">Ignore</button>
@@ -45,7 +45,7 @@ async function startSocketServer(t) {
       // A short masked text frame.
       const text = frame.subarray(6).map((byte, index) => byte ^ frame[2 + (index % 4)])
       for (const [ms, answer] of RESPONSES[text.toString()] ?? []) {
-        await sleep(ms)
+        await pause(ms, 'the latency of the server')
         socket.write(Buffer.concat([Buffer.from([0x81, answer.length]), Buffer.from(answer)]))
       }
     })

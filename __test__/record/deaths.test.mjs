@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'
 import { browsers } from '../support/processes.mjs'
+import { randomNumbers } from '../support/random.mjs'
 import { NO_SQLITE, kill, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -13,9 +14,10 @@ import { until } from '../support/wait.mjs'
 describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
   test('after a kill at a random moment, the file is intact and has every result that the client got, byte for byte', async (t) => {
     const file = recordFile(t)
+    const random = randomNumbers(t)
     let answered = 0
     for (let death = 0; death < 8; death++)
-      answered += (await dieDuringCalls(t, file, Math.random() * 400)).answered
+      answered += (await dieDuringCalls(t, file, random() * 400)).answered
     assert.ok(answered > 8, `only ${answered} results to compare`)
   })
 

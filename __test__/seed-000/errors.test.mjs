@@ -1,8 +1,8 @@
 // Properties of the errors that a client receives, with one server and one browser for all runs.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { inMemoryManager } from '../support/managers.mjs'
+import { fc } from '../support/random.mjs'
 import { startShared } from '../support/scope.mjs'
 import { freePort } from '../support/ports.mjs'
 

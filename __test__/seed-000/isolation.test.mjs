@@ -1,9 +1,9 @@
 // Properties of concurrent sessions in a real browser.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { startManager } from '../support/managers.mjs'
 import { browsers } from '../support/processes.mjs'
+import { fc } from '../support/random.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 

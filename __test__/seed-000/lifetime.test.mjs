@@ -2,8 +2,8 @@
 // advances.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { inMemoryManager } from '../support/managers.mjs'
+import { fc } from '../support/random.mjs'
 
 const RUNS = { numRuns: 100 }
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/

@@ -1,8 +1,8 @@
 // Properties of the answers of a page's tools, in a real browser; one session for all runs.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { startManager } from '../support/managers.mjs'
+import { fc } from '../support/random.mjs'
 import { shared } from '../support/scope.mjs'
 import { html, startSite } from '../support/site.mjs'
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'
+import { randomNumbers } from '../support/random.mjs'
 import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 
@@ -12,9 +13,10 @@ describe('the record, for long', { timeout: 3_600_000 }, () => {
     { skip: NO_SQLITE },
     async (t) => {
       const file = recordFile(t)
+      const random = randomNumbers(t)
       let answered = 0
       for (let death = 0; death < 100; death++)
-        answered += (await dieDuringCalls(t, file, Math.random() * 600)).answered
+        answered += (await dieDuringCalls(t, file, random() * 600)).answered
       t.diagnostic(`${answered} answers were received`)
       assert.ok(answered > 100)
     }

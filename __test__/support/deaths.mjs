@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { kill, query } from './record.mjs'
 import { startServer } from './server.mjs'
+import { pause } from './wait.mjs'
 
 /**
  * Kills a server once: calls run until SIGKILL at a given time. Then the file must be valid,
@@ -39,7 +40,7 @@ export async function dieDuringCalls(t, file, moment) {
     }
   }
   const streams = Promise.allSettled([stream(), stream(), stream()])
-  await new Promise((resolve) => setTimeout(resolve, moment))
+  await pause(moment, 'the moment of the crash is random')
   over = true
   await kill(server)
   await streams

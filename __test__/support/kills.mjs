@@ -1,17 +1,18 @@
 // Rounds in which a server, or its browser, gets `kill -9` at a random moment of a stream of calls.
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { browsers } from './processes.mjs'
-import { until } from './wait.mjs'
+import { randomNumbers } from './random.mjs'
 import {
   logInAsMember,
   formOf,
   HALF_FILLED,
   kill,
+  lossLimit,
   memberSite,
   recordFor,
   startOn
 } from './state.mjs'
+import { pause, until } from './wait.mjs'
 
 /** Typical calls of an agent. None changes the values of the form. */
 const STREAM = [
@@ -35,22 +36,23 @@ async function stream(server, sessionId, over) {
 
 /**
  * The log-in, which is older than a second, and what was entered are there after each death.
- * @param {{ after: (end: () => unknown) => void }} t
+ * @param {import('node:test').TestContext} t
  * @param {'server' | 'browser'} killed
  * @param {number} rounds
  */
 export async function killRounds(t, killed, rounds) {
+  const random = randomNumbers(t)
   const site = await memberSite(t)
   const record = recordFor(t)
   let server = await startOn(t, record)
   const sessionId = await server.createSession()
   await logInAsMember(server, site, sessionId)
-  await sleep(1000)
+  await lossLimit()
   for (let round = 0; round < rounds; round++) {
     const over = new AbortController()
     const streaming = stream(server, sessionId, over.signal)
-    const moment = Math.random() * 1200
-    await sleep(moment)
+    const moment = random() * 1200
+    await pause(moment, 'the moment of the crash is random')
     if (killed === 'server') {
       await kill(server)
       await streaming

@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from './server.mjs'
 import { startSite } from './site.mjs'
+import { pause } from './wait.mjs'
 
 /**
  * Returns the path of a record that is removed after the test.
@@ -96,8 +96,11 @@ export async function kill(server) {
   await server.exit
 }
 
-/** State that is older than a second survives every crash, so tests wait this long. */
-export const lossLimit = () => sleep(1000)
+/**
+ * Waits for the documented limit of loss. Tests then kill a process without checking that the state
+ * has been saved.
+ */
+export const lossLimit = () => pause(1000, 'state that is older than a second survives a crash')
 
 /**
  * Starts a server on a record.

@@ -20,12 +20,12 @@ export async function within(promise, what, timeout = 30_000) {
 }
 
 /**
- * The first truthy value of `look`, asked again every few milliseconds. `what` is evaluated when it
- * did not come.
+ * The first truthy value of `look`, asked again every `interval` ms. `what` is evaluated when it did
+ * not come.
  * @template T @param {() => T | Promise<T>} look @param {string | (() => string)} what
- * @param {number} [timeout] ms
+ * @param {number} [timeout] ms @param {number} [interval]
  */
-export async function until(look, what, timeout = 10_000) {
+export async function until(look, what, timeout = 10_000, interval = 10) {
   const deadline = performance.now() + timeout
   for (;;) {
     const found = await look()
@@ -34,9 +34,17 @@ export async function until(look, what, timeout = 10_000) {
       const missing = typeof what === 'string' ? what : what()
       throw new Error(`${missing}: not within ${timeout} ms`)
     }
-    await sleep(10)
+    await sleep(interval)
   }
 }
+
+/**
+ * Waits for a fixed time. Only for waits that are themselves the subject of a test, or the latency
+ * of a test server; a test awaits everything else with `within` or `until`.
+ * @param {number} ms
+ * @param {string} _reason why no event can replace it
+ */
+export const pause = (ms, _reason) => sleep(ms)
 
 /** Whether `promise` is still pending. @param {Promise<unknown>} promise */
 export async function isPending(promise) {

@@ -102,6 +102,7 @@ const TOOLS = {
   },
   steady: async ({ of, pause }, { token, notify }) => {
     for (let done = 1; done <= of; done++) {
+      // The interval between two reports of progress is what the test is about.
       await new Promise((resolve) => setTimeout(resolve, pause))
       notify({
         method: 'notifications/progress',

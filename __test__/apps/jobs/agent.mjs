@@ -1,9 +1,11 @@
 // A scripted agent that does a job with the tools of one server: it finds refs in the results that
 // it has read, and counts its turns and the bytes of the results.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../support/wait.mjs'
 
 /** Maximum time for an app to render content that a result does not contain yet. */
 const RENDERED = 90_000
+/** Pause between two reads of a page that renders (ms). */
+const INTERVAL = 50
 
 /**
  * @typedef {{ content: { text?: string }[], isError?: boolean }} Result
@@ -71,13 +73,7 @@ export class JobAgent {
    * @param {string} text @param {RegExp} pattern
    */
   async search(text, pattern) {
-    const deadline = performance.now() + RENDERED
-    for (;;) {
-      const found = await this.#request('browser_find', { text })
-      if (pattern.test(found)) return this.#count(found, { text })
-      if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${found}`)
-      await sleep(50)
-    }
+    await this.#repeat(pattern, 'browser_find', { text }, (found) => pattern.test(found))
   }
 
   /**
@@ -86,16 +82,29 @@ export class JobAgent {
    * @param {object} [args]
    */
   async snapshot(pattern, args = {}) {
-    const deadline = performance.now() + RENDERED
     let before = ''
-    for (;;) {
-      const text = await this.#request(this.#snapshotTool, args)
+    await this.#repeat(pattern, this.#snapshotTool, args, (text) => {
       const isDone = pattern.test(text) && lines(text) === before
-      if (isDone) return this.#count(text, args)
-      if (performance.now() > deadline) throw new Error(`no ${pattern} in\n${text}`)
       before = lines(text)
-      await sleep(50)
-    }
+      return isDone
+    })
+  }
+
+  /**
+   * Repeats a call until `isDone`, and counts the last one.
+   * @param {RegExp} pattern what an error names
+   * @param {string} tool @param {object} args
+   * @param {(text: string) => boolean} isDone
+   */
+  async #repeat(pattern, tool, args, isDone) {
+    let text = ''
+    await until(
+      async () => isDone((text = await this.#request(tool, args))),
+      () => `no ${pattern} in\n${text}`,
+      RENDERED,
+      INTERVAL
+    )
+    this.#count(text, args)
   }
 
   /**
