@@ -156,9 +156,9 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
         .length
     // Changes in between were not observed, so the client is notified.
     assert.ok(updates(own) > 0 && updates(created) > 0)
-    const before = updates(created)
+    const updatesBefore = updates(created)
     await client.ok('navigate', { url: members.url('/inner') })
-    await until(() => updates(created) > before, 'the update')
+    await until(() => updates(created) > updatesBefore, 'the update')
     const logged = () =>
       since('notifications/message').map(({ params }) => [params.data.tool, params.data.sessionId])
     await until(
