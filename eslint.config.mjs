@@ -16,6 +16,7 @@ export default defineConfig(
       '.cache/',
       'docs/.vitepress/dist/',
       'docs/.vitepress/cache/',
+      'lib/dashboard/',
       '**/node_modules/',
       '**/*.d.ts'
     ]

@@ -8,12 +8,14 @@ import { ROOT } from './run.mjs'
 
 /** @type {{ avoid: string, use: string }[]} */
 const RULES = JSON.parse(readFileSync(join(ROOT, 'scripts/prose/phrases.json'), 'utf8'))
-const CHECKED = /\.(rs|ts|mjs|js|md|yml)$/
+const CHECKED = /\.(rs|tsx?|mjs|js|md|yml)$/
+/** Built from sources that are checked, and from packages. */
+const BUILT = 'lib/dashboard/'
 const patterns = RULES.map(({ avoid, use }) => ({ pattern: new RegExp(avoid, 'i'), use }))
 
 const files = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' })
   .split('\0')
-  .filter((file) => CHECKED.test(file))
+  .filter((file) => CHECKED.test(file) && !file.startsWith(BUILT))
   .filter(
     (file) => process.argv.length < 3 || process.argv.slice(2).some((path) => file.startsWith(path))
   )

@@ -75,6 +75,7 @@ const DEBIAN_DOCS = [
  */
 const STEPS = {
   packages: () => npmPackages(ROOT, 'npm packages'),
+  dashboard: () => npmPackages(join(ROOT, 'dashboard'), 'what builds and tests the dashboard'),
   addon,
   programs: () =>
     debianPackages({
@@ -115,6 +116,7 @@ const SERVER = ['packages', 'addon', 'browser']
 /** What all end-to-end tests need. @type {Step[]} */
 export const END_TO_END = [
   ...SERVER,
+  'dashboard',
   'programs',
   'browsers',
   'clients',

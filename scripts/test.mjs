@@ -73,7 +73,7 @@ const PARTS = {
   js: {
     title: 'JavaScript lints and types',
     run: () => check('npm', ['run', '--silent', 'lint:js']),
-    needs: ['packages', 'addon']
+    needs: ['packages', 'addon', 'dashboard']
   },
   prose: {
     title: 'Spelling, Markdown and wording',
@@ -83,7 +83,10 @@ const PARTS = {
   node: {
     title: 'End-to-end tests',
     run: nodeTests,
-    needs: full || words.length > 0 ? END_TO_END : ['packages', 'addon', 'programs', 'browser']
+    needs:
+      full || words.length > 0
+        ? END_TO_END
+        : ['packages', 'addon', 'dashboard', 'programs', 'browser']
   },
   targets: {
     title: 'Rust lints for other platforms',

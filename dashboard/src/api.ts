@@ -1,0 +1,103 @@
+import type { Call, CallDetails, Failure, Me, Metrics, Session, Tab } from './contract'
+
+/** A request that the server rejected, or that did not reach it (`status` 0). */
+export class RequestError extends Error {
+  constructor(
+    readonly status: number,
+    readonly failure: Failure
+  ) {
+    super(failure.message)
+  }
+}
+
+/** The clock of the server minus the clock of this computer, in ms. */
+let clockOffset = 0
+
+/** The time of the server, in ms since 1970. */
+export const serverNow = () => Date.now() + clockOffset
+
+/** Returns the address of a path of the API. */
+export function apiUrl(path: string): string {
+  return new URL(`api/${path}`, document.baseURI).href
+}
+
+async function request(path: string, init?: RequestInit): Promise<Response> {
+  let response: Response
+  try {
+    response = await fetch(new URL(path, document.baseURI), init)
+  } catch {
+    throw new RequestError(0, {
+      code: 'UNREACHABLE',
+      message: 'The server did not respond.',
+      suggestion: 'Check that Troupe is running and that this computer can reach it.'
+    })
+  }
+  if (response.ok) return response
+  const body: unknown = await response.json().catch(() => null)
+  throw new RequestError(response.status, failureIn(body) ?? unexplained(response))
+}
+
+function failureIn(body: unknown): Failure | undefined {
+  const error = (body as { error?: Partial<Failure> } | null)?.error
+  if (typeof error?.message !== 'string') return undefined
+  const { code = 'UNKNOWN', message, suggestion } = error
+  return { code, message, suggestion: suggestion ?? null }
+}
+
+function unexplained(response: Response): Failure {
+  return {
+    code: `HTTP_${response.status}`,
+    message: `The server responded with the status ${response.status}.`,
+    suggestion: 'Look at the log of the server.'
+  }
+}
+
+async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await request(`api/${path}`, signal ? { signal } : {})
+  const date = Date.parse(response.headers.get('date') ?? '')
+  // The header has no milliseconds: correct only clocks that clearly differ.
+  if (Math.abs(date - Date.now()) > 2000) clockOffset = date - Date.now()
+  return (await response.json()) as T
+}
+
+/** Builds a path. Encodes what is inserted. */
+function path(parts: TemplateStringsArray, ...values: (string | number)[]): string {
+  return String.raw({ raw: parts }, ...values.map((value) => encodeURIComponent(value)))
+}
+
+/**
+ * Exchanges the token of a one-time link for a cookie. Returns false if the server rejects the
+ * token.
+ */
+export async function logIn(token: string): Promise<boolean> {
+  const headers = { 'content-type': 'application/json' }
+  try {
+    await request('login', { method: 'POST', headers, body: JSON.stringify({ token }) })
+    return true
+  } catch (error) {
+    if (isRejection(error)) return false
+    throw error
+  }
+}
+
+/** Whether the server denies access. */
+export function isRejection(error: unknown): boolean {
+  return error instanceof RequestError && [401, 403].includes(error.status)
+}
+
+export const api = {
+  me: () => get<Me>('me'),
+  sessions: () => get<{ sessions: Session[] }>('sessions'),
+  session: (id: string) => get<Session & { pages: Tab[] }>(path`sessions/${id}`),
+  calls: (id: string, search: string, before: string | null) =>
+    get<{ calls: Call[]; next: string | null }>(
+      path`sessions/${id}/calls?limit=50&search=${search}` + (before ? path`&before=${before}` : '')
+    ),
+  call: (id: string) => get<CallDetails>(path`calls/${id}`),
+  search: (text: string, signal: AbortSignal) =>
+    get<{ calls: Call[] }>(path`search?text=${text}`, signal),
+  metrics: () => get<Metrics>('metrics'),
+  deleteSession: (id: string) => request(`api/${path`sessions/${id}`}`, { method: 'DELETE' }),
+  exportUrl: (id: string, format: 'report' | 'script') =>
+    apiUrl(path`sessions/${id}/export?format=${format}`)
+}
