@@ -68,6 +68,7 @@ const ABOUT_CHROMIUM = {
   'page/line-cache.test.mjs': { '*': PAGE_SCRIPT },
   'page/rules.test.mjs': { '*': PAGE_SCRIPT },
   'page/targets.test.mjs': { '*': PAGE_SCRIPT },
+  'dashboard/page.test.mjs': { '*': 'the page is tested once, with Chromium' },
   'playwright/': { '*': 'the pages are compared once, with Chromium' },
   'page/wpt.test.mjs': { '*': PAGE_SCRIPT },
   'protocol/calls.test.mjs': { '*': SERVER_ALONE },
