@@ -85,14 +85,18 @@ export function isRejection(error: unknown): boolean {
   return error instanceof RequestError && [401, 403].includes(error.status)
 }
 
+/** Where the next page of a list begins. Only the server knows its meaning. */
+export type Cursor = string | number
+
 export const api = {
   me: () => get<Me>('me'),
   sessions: () => get<{ sessions: Session[] }>('sessions'),
   session: (id: string) => get<Session & { pages: Tab[] }>(path`sessions/${id}`),
-  calls: (id: string, search: string, before: string | null) =>
-    get<{ calls: Call[]; next: string | null }>(
-      path`sessions/${id}/calls?limit=50&search=${search}` + (before ? path`&before=${before}` : '')
-    ),
+  calls: (id: string, search: string, before: Cursor | null) => {
+    const rest = before === null ? '' : path`&before=${before}`
+    const first = path`sessions/${id}/calls?limit=50&search=${search}`
+    return get<{ calls: Call[]; next: Cursor | null }>(first + rest)
+  },
   call: (id: string) => get<CallDetails>(path`calls/${id}`),
   search: (text: string, signal: AbortSignal) =>
     get<{ calls: Call[] }>(path`search?text=${text}`, signal),

@@ -2,7 +2,8 @@
 
 /** An error of the server: what failed, and what to do next. */
 export interface Failure {
-  code: string
+  /** Null for an error of another program, which has no code. */
+  code: string | null
   message: string
   suggestion?: string | null
 }
@@ -52,12 +53,14 @@ export interface Tab {
 
 export interface Call {
   id: string
-  session: string
+  /** Null for a call without a session. */
+  session: string | null
   tool: string
   startedAt: string
   durationMs: number | null
   status: 'ok' | 'error' | 'running' | 'unknown'
-  arguments: Record<string, unknown>
+  /** An object, or null if the record has no valid one. */
+  arguments: Record<string, unknown> | null
   summary: string
   error: Failure | null
   /** Relative to the address of this page. */
@@ -160,7 +163,7 @@ export type FromServer =
   | { type: 'dialog'; id: string; dialog: PageDialog | null }
   | { type: 'pages'; id: string; pages: Tab[] }
   | { type: 'gone'; id: string }
-  | { type: 'error'; id: string | null; error: Failure }
+  | { type: 'error'; id?: string | null; error: Failure }
 
 /** The header of a frame. `width` and `height` are the page's viewport in CSS pixels. */
 export interface FrameHeader {

@@ -43,8 +43,21 @@ export function counted(count: number, noun: string): string {
 }
 
 /** Formats the arguments of a call in one line: `url="…" timeout=500`. */
-export function oneLine(values: Record<string, unknown>): string {
-  return Object.entries(values)
+export function oneLine(values: Record<string, unknown> | null): string {
+  return Object.entries(values ?? {})
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(' ')
+}
+
+/**
+ * Returns what the beginning of a result says in one line: the `message` of a result in JSON, and
+ * otherwise all of it.
+ */
+export function headline(summary: string): string {
+  const message = /^\{.*?"message":\s*("(?:[^"\\]|\\.)*")/s.exec(summary)?.[1]
+  try {
+    return message ? String(JSON.parse(message)) : summary
+  } catch {
+    return summary
+  }
 }

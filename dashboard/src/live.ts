@@ -135,7 +135,7 @@ function receive(message: FromServer): void {
       liveSessions.value = liveSessions.value?.filter(({ id }) => id !== message.id) ?? null
       break
     case 'error':
-      failure.value = { id: message.id, error: message.error }
+      failure.value = { id: message.id ?? null, error: message.error }
       break
   }
 }

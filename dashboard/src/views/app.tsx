@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
-import { connection, failure, reconnectNow } from '../live'
+import { connection, reconnectNow } from '../live'
 import { route, type Route } from '../route'
 import { access, me, start } from '../store'
 import { Grid } from './grid'
 import { History } from './history'
 import { MetricsView } from './metrics'
-import { Failed, Loading } from './parts'
+import { Failed, Loading, ServerFailure } from './parts'
 import { SessionView } from './session'
 
 const VIEWS: { title: string; to: Route }[] = [
@@ -38,7 +38,7 @@ export function App() {
       </a>
       <Header />
       <main id="main" tabIndex={-1}>
-        <ServerFailure />
+        <ServerFailure session={null} />
         <View />
       </main>
     </>
@@ -119,13 +119,6 @@ function Retry({ at }: { at: number }) {
   }, [])
   const seconds = Math.max(0, Math.ceil((at - now) / 1000))
   return <button onClick={reconnectNow}>Connect now ({seconds} s)</button>
-}
-
-/** The last error on the WebSocket, until it is dismissed. Errors of a session are in its view. */
-function ServerFailure() {
-  const { value } = failure
-  if (!value || value.id !== null) return null
-  return <Failed error={value.error} retry={() => (failure.value = null)} />
 }
 
 function Denied({ usedLink }: { usedLink: boolean }) {

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, serverNow } from '../api'
 import type { Call, CallDetails, Failure } from '../contract'
-import { duration, moment, oneLine, timeOfDay } from '../format'
+import { duration, headline, moment, oneLine, timeOfDay } from '../format'
 import { failureOf, findSession, nameOf, useNow } from '../store'
 import { Failed, Link, Loading } from './parts'
 
@@ -34,14 +34,14 @@ export function CallRow(props: {
           <span class="took">
             <Duration call={call} />
           </span>
-          <span class="outcome">{call.error ? call.error.message : call.summary}</span>
+          <span class="outcome">{call.error ? call.error.message : headline(call.summary)}</span>
           <time class="at" dateTime={call.startedAt} title={moment(call.startedAt)}>
             {timeOfDay(call.startedAt)}
           </time>
         </summary>
         {isOpen && <Details call={call} />}
       </details>
-      {showSession && <SessionOf call={call} />}
+      {showSession && call.session !== null && <SessionOf call={call.id} session={call.session} />}
     </li>
   )
 }
@@ -52,12 +52,12 @@ function Thumbnail({ url }: { url: string | null }) {
   return <img class="thumbnail" src={url} alt="" loading="lazy" />
 }
 
-function SessionOf({ call: { id, session } }: { call: Call }) {
+function SessionOf({ call, session }: { call: string; session: string }) {
   const found = findSession(session)
   return (
     <p class="of small muted">
       In the session{' '}
-      <Link to={{ view: 'session', id: session, call: id }}>{found ? nameOf(found) : session}</Link>
+      <Link to={{ view: 'session', id: session, call }}>{found ? nameOf(found) : session}</Link>
     </p>
   )
 }
@@ -95,7 +95,7 @@ export function Details({ call }: { call: Call }) {
       {failure && (
         <div class="notice error">
           <p>
-            <code>{failure.code}</code> <strong>{failure.message}</strong>
+            {failure.code && <code>{failure.code}</code>} <strong>{failure.message}</strong>
           </p>
           {failure.suggestion && <p>{failure.suggestion}</p>}
         </div>

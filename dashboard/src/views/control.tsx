@@ -15,8 +15,11 @@ export function ControlButton({ session }: { session: Session }) {
   const [isAsked, setAsked] = useState(false)
   const holder = holderOf(session)
   const isOffline = connection.value.state !== 'open'
-  const rejected = failure.value?.id === session.id
-  useEffect(() => setAsked(false), [holder, isOffline, rejected])
+  const error = failure.value
+  useEffect(() => setAsked(false), [holder, isOffline])
+  useEffect(() => {
+    if (error) setAsked(false)
+  }, [error])
   if (me.value.readOnly) return null
   if (holder === 'you')
     return (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Failure, Session } from '../contract'
-import { holders } from '../live'
+import { failure, holders } from '../live'
 import { linkTo, type Route } from '../route'
 
 /** The title of a view. Receives the focus when the view opens, so that it is read out. */
@@ -25,10 +25,24 @@ export function Failed({ error, retry }: { error: Failure; retry?: () => void })
       <p>
         <strong>{error.message}</strong> {error.suggestion}
       </p>
-      <p class="muted">
-        <code>{error.code}</code>
-      </p>
+      {error.code && (
+        <p class="muted">
+          <code>{error.code}</code>
+        </p>
+      )}
       {retry && <button onClick={retry}>Try again</button>}
+    </div>
+  )
+}
+
+/** The last error that the server reported for a session (null: for no session). */
+export function ServerFailure({ session }: { session: string | null }) {
+  const { value } = failure
+  if (!value || value.id !== session) return null
+  return (
+    <div class="dismissible">
+      <Failed error={value.error} />
+      <button onClick={() => (failure.value = null)}>Dismiss</button>
     </div>
   )
 }

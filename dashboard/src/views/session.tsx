@@ -2,14 +2,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../api'
 import type { Call, Failure, FrameHeader, Session, Tab } from '../contract'
 import { counted, duration, moment } from '../format'
-import { failure, liveSessions, send, tabs } from '../live'
+import { liveSessions, send, tabs } from '../live'
 import { navigate } from '../route'
 import { failureOf, findSession, loadSessions, me, nameOf } from '../store'
 import { Details } from './calls'
 import { Control, ControlButton } from './control'
 import { Running } from './grid'
 import { LiveImage } from './image'
-import { Address, Failed, Link, Loading, StateBadge, Title } from './parts'
+import { Address, Failed, Link, Loading, ServerFailure, StateBadge, Title } from './parts'
 import { Timeline } from './timeline'
 
 export function SessionView({ id, call }: { id: string; call: string | null }) {
@@ -41,7 +41,7 @@ export function SessionView({ id, call }: { id: string; call: string | null }) {
           {isLive ? <ControlButton session={session} /> : <PastActions session={session} />}
         </div>
       </div>
-      <SessionFailure id={id} />
+      <ServerFailure session={id} />
       {isLive ? (
         <LivePanel session={session} pages={tabs.value[id] ?? loaded?.pages ?? []} />
       ) : (
@@ -85,18 +85,6 @@ function useSession(id: string, listed: Session | undefined) {
     return () => void (isCurrent = false)
   }, [id, change, isKnown])
   return { loaded, error }
-}
-
-/** The last error that the server reported for this session. */
-function SessionFailure({ id }: { id: string }) {
-  const { value } = failure
-  if (value?.id !== id) return null
-  return (
-    <div class="dismissible">
-      <Failed error={value.error} />
-      <button onClick={() => (failure.value = null)}>Dismiss</button>
-    </div>
-  )
 }
 
 function LivePanel({ session, pages }: { session: Session; pages: Tab[] }) {

@@ -1,6 +1,6 @@
 // The calls of one session: loaded in pages, newest first, and as they happen.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { api } from '../api'
+import { api, type Cursor } from '../api'
 import type { Call, Failure } from '../contract'
 import { counted } from '../format'
 import { listenToCalls, resumption } from '../live'
@@ -50,7 +50,7 @@ export function Timeline({ session, isLive }: { session: string; isLive: boolean
           ))}
         </ol>
       )}
-      {next && <button onClick={loadOlder}>Load older calls</button>}
+      {next !== null && <button onClick={loadOlder}>Load older calls</button>}
       <p class="hidden" role="status">
         {shown && counted(shown.length, 'call')}
       </p>
@@ -75,18 +75,20 @@ function NoCalls(props: { search: string; order: Order; isLive: boolean }) {
 /** Loads the calls of a session that contain a text. */
 function useCalls(session: string, search: string, isLive: boolean) {
   const [calls, setCalls] = useState<Call[] | null>(null)
-  const [next, setNext] = useState<string | null>(null)
+  const [next, setNext] = useState<Cursor | null>(null)
   const [error, setError] = useState<Failure | null>(null)
   /** Only the newest request may change the list. */
   const request = useRef(0)
 
   const load = useCallback(
-    async (before: string | null) => {
+    async (before: Cursor | null) => {
       const current = ++request.current
       try {
         const page = await api.calls(session, search, before)
         if (current !== request.current) return
-        setCalls((former) => (before ? merged([...(former ?? []), ...page.calls]) : page.calls))
+        setCalls((former) =>
+          before !== null ? merged([...(former ?? []), ...page.calls]) : page.calls
+        )
         setNext(page.next)
         setError(null)
       } catch (reason) {
