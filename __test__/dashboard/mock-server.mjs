@@ -20,7 +20,7 @@ export const notInstalled = existsSync(join(DASHBOARD, 'node_modules'))
 /** `require` with the packages of the dashboard. */
 export const requireOfDashboard = createRequire(join(DASHBOARD, 'package.json'))
 
-export const VIEWPORT = { width: 1280, height: 800 }
+export const VIEWPORT = { width: 1280, height: 720 }
 const COOKIE = 'troupe_dashboard=valid'
 const TYPES = {
   '.html': 'text/html; charset=utf-8',

@@ -224,9 +224,23 @@ describe(
         await row.getByText('Pressed F9').waitFor()
         await row.getByText('321 ms').waitFor()
         const json = '{ "success": true, "message": "Pressed \\"F9\\" twice", "cut": "'
-        server.report({ ...call, id: 'newest', status: 'ok', arguments: null, summary: json })
+        server.report({
+          ...call,
+          id: 'newest',
+          status: 'ok',
+          arguments: null,
+          summary: json,
+          result: '{"a":[1]}'
+        })
         await page.locator('.outcome').getByText('Pressed "F9" twice', { exact: true }).waitFor()
         assert.equal(await page.locator('.call').count(), 7)
+        const newest = page.locator('[data-call=newest]')
+        await newest.locator('summary').click()
+        const formatted = '{\n  "a": [\n    1\n  ]\n}'
+        await until(
+          async () => (await newest.locator('pre').allInnerTexts()).includes(formatted),
+          'the formatted result'
+        )
         await row.locator('summary').click()
         for (const text of ['"key": "F9"', 'Ordered for Ada', '[log] order sent', '201 180 ms'])
           await row.getByText(text).waitFor()
@@ -427,7 +441,7 @@ describe(
           ['start 1', 'end 0']
         )
         const [{ x, y }] = touches[0].points
-        assert.ok(Math.abs(x - 640) < 8 && Math.abs(y - 400) < 8, `${x} ${y}`)
+        assert.ok(Math.abs(x - 640) < 8 && Math.abs(y - 360) < 8, `${x} ${y}`)
         assert.equal(
           server.input.some(({ kind }) => kind === 'mouse'),
           false

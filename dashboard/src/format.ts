@@ -42,22 +42,39 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Formats the arguments of a call in one line: `url="…" timeout=500`. */
+/** Formats the arguments of a call in one line, without its session: `url="…" timeout=500`. */
 export function oneLine(values: Record<string, unknown> | null): string {
   return Object.entries(values ?? {})
+    .filter(([name]) => name !== 'sessionId')
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(' ')
 }
 
 /**
- * Returns what the beginning of a result says in one line: the `message` of a result in JSON, and
- * otherwise all of it.
+ * Returns what the beginning of a result says in one line: the `message` or the `title` of a result
+ * in JSON, and otherwise all of it.
  */
 export function headline(summary: string): string {
-  const message = /^\{.*?"message":\s*("(?:[^"\\]|\\.)*")/s.exec(summary)?.[1]
+  if (!summary.startsWith('{')) return summary
+  // The JSON may be cut, so it cannot be parsed.
+  for (const name of ['message', 'title']) {
+    const value = new RegExp(`"${name}":\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(summary)?.[1]
+    if (value) return String(parsed(value) ?? summary)
+  }
+  return summary
+}
+
+/** Formats a result for reading: JSON on several lines, and other text as it is. */
+export function readable(result: string): string {
+  const value = /^[{[]/.test(result) ? parsed(result) : undefined
+  return value === undefined ? result : JSON.stringify(value, null, 2)
+}
+
+/** Parses JSON. Returns undefined if it is not valid. */
+function parsed(json: string): unknown {
   try {
-    return message ? String(JSON.parse(message)) : summary
+    return JSON.parse(json) as unknown
   } catch {
-    return summary
+    return undefined
   }
 }

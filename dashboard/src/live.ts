@@ -82,7 +82,7 @@ function open(): void {
   opened.onopen = () => {
     retries = 0
     connection.value = { state: 'open' }
-    sendWatched()
+    if (watchers.size > 0) sendWatched()
     resumption.value++
   }
   opened.onmessage = ({ data }) => {

@@ -41,7 +41,12 @@ export function findSession(id: string): Session | undefined {
 
 /** Returns what a person calls the session. */
 export function nameOf(session: Session): string {
-  return session.name || session.title || session.id
+  return session.name || session.title || shortId(session.id)
+}
+
+/** Names a session that has neither a name nor a title. */
+export function shortId(id: string): string {
+  return `Session ${id.slice(0, 8)}`
 }
 
 export async function loadSessions(): Promise<void> {

@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, serverNow } from '../api'
 import type { Call, CallDetails, Failure } from '../contract'
-import { duration, headline, moment, oneLine, timeOfDay } from '../format'
-import { failureOf, findSession, nameOf, useNow } from '../store'
+import { duration, headline, moment, oneLine, readable, timeOfDay } from '../format'
+import { failureOf, findSession, nameOf, shortId, useNow } from '../store'
 import { Failed, Link, Loading } from './parts'
 
 const STATUS: Record<Call['status'], string> = {
@@ -57,7 +57,9 @@ function SessionOf({ call, session }: { call: string; session: string }) {
   return (
     <p class="of small muted">
       In the session{' '}
-      <Link to={{ view: 'session', id: session, call }}>{found ? nameOf(found) : session}</Link>
+      <Link to={{ view: 'session', id: session, call }}>
+        {found ? nameOf(found) : shortId(session)}
+      </Link>
     </p>
   )
 }
@@ -112,7 +114,7 @@ export function Details({ call }: { call: Call }) {
       )}
       {details?.result && (
         <Section title="Result">
-          <Text>{details.result}</Text>
+          <Text>{readable(details.result)}</Text>
         </Section>
       )}
       <Lines title="Console" lines={details?.console} />

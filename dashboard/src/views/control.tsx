@@ -65,7 +65,7 @@ export function Control(props: {
     })
     return () => input.stop()
   }, [isHeld, session.id])
-  // Leaving the view gives the session back: nobody else could.
+  // Leaving the view gives the session back: no other viewer can.
   const heldId = isHeld ? session.id : null
   const latestHeld = useRef(heldId)
   latestHeld.current = heldId

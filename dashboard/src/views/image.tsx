@@ -4,7 +4,7 @@ import { watch } from '../live'
 import { nameOf } from '../store'
 
 /** The shape of an image before its first frame. */
-const FIRST_RATIO = 16 / 10
+const FIRST_RATIO = 16 / 9
 
 /** The live image of a session. It is watched only while it is in the visible part of the page. */
 export function LiveImage(props: {
