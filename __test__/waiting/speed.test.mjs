@@ -90,7 +90,7 @@ test(
       'waitActionable',
       'Input.dispatchKeyEvent',
       'awaitTick',
-      'entered'
+      'differentFields'
     ])
     const click = () => server.ok('click', { selector: '#name' })
     assert.deepEqual(await sent(click), ['waitActionable', 'Input.dispatchMouseEvent', 'awaitTick'])
