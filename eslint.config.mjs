@@ -38,7 +38,7 @@ export default defineConfig(
     }
   },
   {
-    // tsc does not look into every test: a name that nobody has imported is found here.
+    // tsc does not check every test: a name that is not imported is reported here.
     files: ['**/*.mjs'],
     languageOptions: {
       globals: Object.fromEntries([...NODE, ...PAGE].map((name) => [name, 'readonly']))

@@ -33,7 +33,7 @@ const RECORDS = [0, 5000, 20_000]
  * The minimum throughput of actions with the most sessions, relative to ten sessions and to the
  * bare client.
  */
-const LEAST = { ofTen: 0.85, ofBare: 0.65 }
+const TARGETS = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
   const { values } = parseArgs({
@@ -197,7 +197,7 @@ async function bySessions(start, browser, url) {
   const callsOf = (/** @type {number} */ count) => throughput(acting(count)?.troupeRuns ?? [])[0]
   const most = SESSIONS.length - 1
   console.log(
-    `\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), LEAST.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.bareRuns ?? [])[0], LEAST.ofBare)}`
+    `\nacting, ${SESSIONS[most]} sessions: of 10 ${atLeast(callsOf(SESSIONS[most]) / callsOf(10), TARGETS.ofTen)}, of the bare client ${atLeast(callsOf(SESSIONS[most]) / throughput(acting(SESSIONS[most])?.bareRuns ?? [])[0], TARGETS.ofBare)}`
   )
   await Promise.all([client.close(), bare.close()])
 }

@@ -32,7 +32,7 @@ const [only, ...words] = positionals
 const TESTING = ['--features', 'testing']
 
 /** How many of the slowest files are listed. */
-const LONGEST = 10
+const SLOWEST_FILES = 10
 
 /** How many lines of each failure are repeated at the end. */
 const REASON_LINES = 12
@@ -326,7 +326,7 @@ async function nodeTestsIn(files) {
     took
   )
   await inGroups(alone, 1, took)
-  const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, LONGEST)
+  const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, SLOWEST_FILES)
   const durations = longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`)
   console.log(dim(`the slowest: ${durations.join(', ')}`))
 }

@@ -58,7 +58,7 @@ const running = new Set()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 /**
- * Starts a program, which ends with the test; `output` tells what it has written so far.
+ * Starts a program, which ends with the test; `output` returns its output so far.
  * @param {{ after: (end: () => unknown) => void }} t
  * @param {string} program
  * @param {string[]} args

@@ -18,7 +18,7 @@ describe('parameters', { timeout: 60_000 }, () => {
     })
     for (const violation of error.details.violations) {
       assert.equal(typeof violation.parameter, 'string')
-      assert.ok(error.message.includes(violation.problem), 'the message tells each violation')
+      assert.ok(error.message.includes(violation.problem), 'the message lists each violation')
     }
     return error
   }

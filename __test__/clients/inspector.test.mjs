@@ -131,7 +131,7 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
     assert.equal(JSON.parse(stdout).structuredContent.title, 'Form')
   })
 
-  test('lists the tools and plays the main job', { timeout: 60_000 }, async (t) => {
+  test('lists the tools and completes the main job', { timeout: 60_000 }, async (t) => {
     const site = await startSite(t)
     const mcpdo = mcpdoAtHome(t)
     await mcpdo('connect', 'troupe', '--era', 'modern')

@@ -83,7 +83,7 @@ function startClient(t, { environment, client }, server) {
 describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
   for (const { transports = ['stdio', 'http'], ...which } of CLIENTS) {
     for (const transport of transports) {
-      const title = `${which.name} plays the main job, resources, a prompt, progress, cancellation over ${transport} (${which.protocol})`
+      const title = `${which.name} completes the main job, resources, a prompt, progress, cancellation over ${transport} (${which.protocol})`
       const stateless = transport !== 'stdio' && which.protocol === '2026-07-28'
       test(title, { timeout: 90_000 }, async (t) => {
         const site = await startSite(t)

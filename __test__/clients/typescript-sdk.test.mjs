@@ -91,7 +91,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
   const ways = (client) => waysOf(client, callTool)
 
   describe(`the TypeScript ${name} over stdio`, { timeout: 60_000 }, () => {
-    test('lists the tools and plays the main job', async (t) => {
+    test('lists the tools and completes the main job', async (t) => {
       const site = await startSite(t)
       const transport = stdio()
       const client = await connect(transport)
@@ -119,7 +119,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
     })
   })
 
-  test(`the TypeScript ${name} plays it all over HTTP`, { timeout: 60_000 }, async (t) => {
+  test(`the TypeScript ${name} completes all of it over HTTP`, { timeout: 60_000 }, async (t) => {
     const site = await startSite(t)
     const server = await startHttpServer(t)
     const client = await connect(http(server))
@@ -129,15 +129,19 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
   })
 }
 
-test('the TypeScript SDK 1.32 plays it all over a WebSocket', { timeout: 60_000 }, async (t) => {
-  // Node 20 has no WebSocket.
-  globalThis.WebSocket ??= /** @type {any} */ (WebSocket)
-  const { connect, callTool } = CLIENTS['SDK 1.32']
-  const site = await startSite(t)
-  // This transport sends no headers, so it cannot send a token.
-  const server = await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })
-  const client = await connect(new WebSocketClientTransport(new URL(server.url)))
-  t.after(() => client.close())
-  await playMainJob(site, waysOf(client, callTool))
-  await playBesideTools(site, waysOf(client, callTool))
-})
+test(
+  'the TypeScript SDK 1.32 completes all of it over a WebSocket',
+  { timeout: 60_000 },
+  async (t) => {
+    // Node 20 has no WebSocket.
+    globalThis.WebSocket ??= /** @type {any} */ (WebSocket)
+    const { connect, callTool } = CLIENTS['SDK 1.32']
+    const site = await startSite(t)
+    // This transport sends no headers, so it cannot send a token.
+    const server = await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })
+    const client = await connect(new WebSocketClientTransport(new URL(server.url)))
+    t.after(() => client.close())
+    await playMainJob(site, waysOf(client, callTool))
+    await playBesideTools(site, waysOf(client, callTool))
+  }
+)

@@ -95,7 +95,7 @@ describe('the library', { timeout: 120_000 }, () => {
     }
   })) {
     test(
-      `${what} whose browser is killed right after its first call comes back at its URL`,
+      `${what} whose browser is killed right after its first call is resumed at its URL`,
       { skip: process.platform !== 'linux' },
       async (t) => {
         const site = await startSite(t, { '/first': '<title>First</title>' })

@@ -118,7 +118,10 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
 
 describe(
   'without memory',
-  { timeout: 30_000, skip: process.platform !== 'linux' && 'only Linux tells what is left' },
+  {
+    timeout: 30_000,
+    skip: process.platform !== 'linux' && 'the remaining processes are listed on Linux only'
+  },
   () => {
     const SHORT = ['--min-free-memory', '1000000GiB']
 

@@ -106,30 +106,30 @@ for (const kind of kinds) {
     return episodes
   }
   const ours = await run(onTroupe, troupe)
-  let theirs = await run(onPlaywright, fast)
+  let playwright = await run(onPlaywright, fast)
   // Some pages need its pauses.
-  if (theirs.some(({ solved, reason }) => !solved && !reason.includes(NO_COUNTERPART)))
-    theirs = await run(onPlaywright, patient)
-  rows.push({ kind, ours, theirs })
+  if (playwright.some(({ solved, reason }) => !solved && !reason.includes(NO_COUNTERPART)))
+    playwright = await run(onPlaywright, patient)
+  rows.push({ kind, ours, playwright })
   const mark = (episodes) => (episodes.every(({ solved }) => solved) ? 'solved' : 'not')
   const reason =
-    theirs
+    playwright
       .find(({ solved }) => !solved)
       ?.reason.split('\n')[0]
       .slice(0, 120) ?? ''
-  console.log(`${kind}: Troupe ${mark(ours)}, @playwright/mcp ${mark(theirs)} ${reason}`)
+  console.log(`${kind}: Troupe ${mark(ours)}, @playwright/mcp ${mark(playwright)} ${reason}`)
 }
 
 const isSolved = (episodes) => episodes.every(({ solved }) => solved)
-const both = rows.filter(({ ours, theirs }) => isSolved(ours) && isSolved(theirs))
+const both = rows.filter(({ ours, playwright }) => isSolved(ours) && isSolved(playwright))
 const count = (of) => rows.filter((row) => isSolved(row[of])).length
 const of = (side, what) => median(both.flatMap((row) => row[side].map((episode) => episode[what])))
 console.log(`
 | | Troupe | @playwright/mcp |
 |---|---|---|
-| kinds solved, of ${rows.length} with a policy | ${count('ours')} | ${count('theirs')} |
-| calls per episode, median of the ${both.length} kinds that both solve | ${of('ours', 'calls')} | ${of('theirs', 'calls')} |
-| bytes of results per episode, median of these | ${of('ours', 'bytes')} | ${of('theirs', 'bytes')} |`)
+| kinds solved, of ${rows.length} with a policy | ${count('ours')} | ${count('playwright')} |
+| calls per episode, median of the ${both.length} kinds that both solve | ${of('ours', 'calls')} | ${of('playwright', 'calls')} |
+| bytes of results per episode, median of these | ${of('ours', 'bytes')} | ${of('playwright', 'bytes')} |`)
 writeFileSync(join(tmpdir(), 'miniwob.json'), JSON.stringify(rows, null, 1))
 for (const end of ends.reverse()) await Promise.resolve(end()).catch(() => {})
 process.exit()

@@ -148,8 +148,8 @@ test('a snapshot with cached lines equals a snapshot without the cache', async (
       }
       const cached = await world.call('snapshot', { fold: 0 })
       // With a depth, the walk does not use the cache.
-      const anew = await world.call('snapshot', { fold: 0, depth: 1000 })
-      assert.equal(cached.text, anew.text, `after the changes ${seeds.join(' ')}`)
+      const uncached = await world.call('snapshot', { fold: 0, depth: 1000 })
+      assert.equal(cached.text, uncached.text, `after the changes ${seeds.join(' ')}`)
       lines += cached.text.split('\n').length
     }
   }

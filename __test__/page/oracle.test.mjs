@@ -75,7 +75,7 @@ const EXPLAINED = [
   [/ but for its end$/, 'Chromium ends a long name where it has followed enough nodes'],
   [
     /^name of generic/,
-    'ARIA 1.2 lets nothing name it, but the snapshot tells its `title`: often all that a button of an old app has'
+    'ARIA 1.2 lets nothing name it, but the snapshot shows its `title`: often all that a button of an old app has'
   ],
   [
     /Chromium: (code|emphasis|strong|superscript|subscript|mark|time|insertion|deletion)$/,

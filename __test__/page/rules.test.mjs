@@ -321,7 +321,7 @@ const RULES = {
       { interactive: true }
     ],
     [
-      '`cursors` tells the pointer of links and buttons too',
+      '`cursors` shows the pointer of links and buttons too',
       '<a href=/a style="cursor:pointer">l</a><button style="cursor:pointer">b</button>',
       '- link "l" [ref=e1] [cursor=pointer]:\n  - /url: /a\n- button "b" [ref=e2] [cursor=pointer]',
       { cursors: true }

@@ -9,7 +9,7 @@
  */
 
 /** At most this many are accepted. */
-export const MOST_ACCEPTED = 25
+export const MAX_ACCEPTED = 25
 
 /** @type {AcceptedDifference[]} */
 export const ACCEPTED = [

@@ -13,7 +13,7 @@ import { startTroupe } from './servers.mjs'
 import { startDifferentialSite } from './site.mjs'
 
 /** The least number of lines. */
-const LEAST = 300
+const MIN_LINES = 300
 
 /** Calls that change the page, and whose code does not do the same in @playwright/mcp either. */
 const WITHOUT_CODE = new Set([
@@ -38,7 +38,7 @@ const NOT_REPLAYED = {
 const WORKERS = 2
 
 /** The largest number of elements of a page on which the test acts. */
-const MOST_ELEMENTS = 6
+const MAX_ELEMENTS = 6
 
 /**
  * The action on an element, by the beginning of its line in the snapshot.
@@ -123,8 +123,8 @@ describe('generated code', { timeout: 300_000 }, () => {
     )
   })
 
-  test(`the effects of at least ${LEAST} lines were compared`, () => {
-    assert.ok(lines >= LEAST, `${lines} lines`)
+  test(`the effects of at least ${MIN_LINES} lines were compared`, () => {
+    assert.ok(lines >= MIN_LINES, `${lines} lines`)
   })
 })
 
@@ -140,7 +140,7 @@ async function actOn(replay, url) {
     const action = ACTIONS.find(([pattern]) => pattern.test(role))?.[1]
     return action ? [action(target, role)] : []
   })
-  for (const [tool, given] of actions.slice(0, MOST_ELEMENTS)) {
+  for (const [tool, given] of actions.slice(0, MAX_ELEMENTS)) {
     const { text } = await replay.call(tool, given)
     // A dialog or a file chooser blocks all further actions.
     if (/^### Modal state$/m.test(text)) return

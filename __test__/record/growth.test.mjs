@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 
-const SKIP = NO_SQLITE || (process.platform !== 'linux' && 'only Linux tells what memory is whose')
+const SKIP =
+  NO_SQLITE || (process.platform !== 'linux' && 'the memory of a process is read on Linux only')
 
 test(
   'memory does not grow with the number of recorded calls',

@@ -20,7 +20,7 @@ const go = (server, url) => server.ok('navigate', { url, waitUntil: 'domcontentl
  * Minimum number of attacks that reach an allowed host. With fewer, the page would not test what it
  * should.
  */
-const LEAST = BROWSER === 'firefox' ? 32 : 38
+const MIN_ATTACKS = BROWSER === 'firefox' ? 32 : 38
 
 describe('a malicious page', { timeout: 240_000 }, () => {
   const scope = shared()
@@ -73,8 +73,8 @@ describe('a malicious page', { timeout: 240_000 }, () => {
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'open.localhost'))
     const missing = () => NAMES.filter((way) => !came('open.localhost').includes(way))
     await until(
-      () => NAMES.length - missing().length >= LEAST,
-      () => `${LEAST} ways to an allowed host, without ${missing()}`,
+      () => NAMES.length - missing().length >= MIN_ATTACKS,
+      () => `${MIN_ATTACKS} ways to an allowed host, without ${missing()}`,
       30_000
     )
     working = came('open.localhost')

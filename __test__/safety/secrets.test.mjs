@@ -142,7 +142,7 @@ describe('a secret', { timeout: 120_000 }, () => {
       await server.ok('get_content', { resetCursor: true })
       assert.ok(
         site.requests.some(({ path }) => path.startsWith('/got?user=hunter2')),
-        'it has come to the site'
+        'the site has received it'
       )
       await server.end()
       assertNone(server.received.map((message) => JSON.stringify(message)).join('\n'), 'an answer')
@@ -155,7 +155,7 @@ describe('a secret', { timeout: 120_000 }, () => {
   )
 
   test(
-    'comes back with its session, from where it stands by its name',
+    'is in a resumed session again, whose saved state contains only its name',
     { skip: NO_SQLITE },
     async (t) => {
       const { file } = secretsFile(t)

@@ -291,7 +291,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       // No further call comes: the state is saved again automatically.
       await until(
         () => query(record, "SELECT 1 FROM session_snapshots WHERE state LIKE '%Late%'").length > 0,
-        'what it tells late',
+        'the state after the busy script',
         20_000
       )
       await kill(dying)
@@ -344,7 +344,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
             .length > 0,
         'the scroll position in the record'
       )
-      assert.deepEqual(origin(), first, 'nothing but the scroll position is written')
+      assert.deepEqual(origin(), first, 'only the scroll position is written')
       await evaluate(dying, put("'second'"))
       await until(
         () => origin().hash !== first.hash,

@@ -10,7 +10,7 @@
  *   includes the start of the browser
  * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on the
  *   binary
- * @property {string[]} [withoutTools] tools that answer with what to use in their place
+ * @property {string[]} [withoutTools] tools that fail and suggest an alternative
  * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
  *   test or a `describe`
  *   (`*`: all of the file): why it does not run
@@ -38,19 +38,19 @@ const NO_DIALOG_KIND = 'WebDriver does not report the type of a dialog'
 const POPUP_DIALOG =
   'the driver reports dialogs of its current window only, and cannot switch to a window with an open dialog'
 const SCROLLBAR = 'its screenshots show the fading scrollbar'
-const LATE =
+const AFTER_PAGE_SCRIPTS =
   'WebDriver cannot run a script before those of the page, whose listeners on the window run first'
 const KEYS = 'the driver presses Meta as Alt and Meta, and sends two events for a key with Control'
 
-const STANDS_STILL =
-  'without a display, frames come in pairs: a moving element looks stable between the two'
-const NOT_SHARED =
+const SEEMS_STABLE =
+  'without a display, two frames follow at once: a moving element seems stable between them'
+const BROWSER_PER_SESSION =
   'its driver needs a browser process for each session, and none runs before the first session'
-const UNASKED = 'WebDriver navigates without the `beforeunload` dialog'
+const NO_BEFOREUNLOAD = 'WebDriver navigates without the `beforeunload` dialog'
 const NO_PDF = 'WebKit’s driver cannot print'
-const RUNS_ON = 'WebDriver cannot terminate a script, nor navigate while one runs'
+const NOT_TERMINATED = 'WebDriver cannot terminate a script, nor navigate while one runs'
 const OTHER_BUTTONS = 'its driver does not release mouse buttons other than the left one'
-const NOT_HELD_BACK =
+const NO_PROXY =
   'WebKit’s connections do not go through the proxy: with network rules, it does not start'
 const WITHOUT_STATUS = 'WebDriver does not report the HTTP status'
 
@@ -144,21 +144,21 @@ export const BROWSERS = {
       },
       'life/deaths.test.mjs': {
         'that an action has opened, the action reports that, and its own page keeps working':
-          'in Firefox a page of the same site that a page opens runs in its process, and dies with it'
+          'in Firefox, a same-site page that a page opens shares its process, and crashes with it'
       },
       'navigation/navigation.test.mjs': {
         'go_back does not leave the history of a page for its initial empty document':
-          'in Firefox the empty tab is no entry of the history',
+          'in Firefox, the initial empty document is not a history entry',
         'each navigation reports the dialog of a popup that opens during the load, with its page':
-          'in Firefox a dialog holds up its own page alone'
+          'in Firefox, a dialog blocks only its own page'
       },
       'network/': {
         'offline mode applies to navigations and new pages; mocks still respond':
-          'offline, Firefox does not begin a navigation that a mock could answer',
+          'when offline, Firefox starts no navigations, so a mock cannot respond to them',
         'mock_response applies to out-of-process iframes':
           'BiDi does not report shared and service workers',
         'set_throttling limits latency, download and upload independently, also in new pages':
-          'Firefox’s own throttle lets through at once what fits into a second',
+          'Firefox’s throttling sends the data for a second at once',
         'includes WebSockets with their start, and no data: URLs': NO_SOCKETS,
         'websocket requests are logged with their type, and can be blocked': NO_SOCKETS,
         'block_resource websocket prevents WebSockets from opening': NO_SOCKETS,
@@ -180,9 +180,9 @@ export const BROWSERS = {
       'page/oracle.test.mjs': { '*': 'Chromium’s accessibility tree is the oracle' },
       'waiting/leaving.test.mjs': {
         'reports the dialog to go_back; dismissed it stays, accepted it leaves':
-          'in Firefox the empty tab is no entry of the history',
+          'in Firefox, the initial empty document is not a history entry',
         'blocks its opener, which reports the name of the popup':
-          'in Firefox the page that opened it goes on taking turns, and nothing tells what its script waits for'
+          'in Firefox, the opener keeps running tasks, and BiDi does not report what its script waits for'
       },
       'state/storage-state.test.mjs': {
         'contains the partitioned cookies of a cross-site frame':
@@ -212,8 +212,8 @@ export const BROWSERS = {
         '*': 'WebDriver does not report the type of a dialog, nor its default value'
       },
       'bad-input/elements.test.mjs': {
-        '#moving of /buttons is not clicked: moving': STANDS_STILL,
-        'that keeps moving is never considered stable, in any number of attempts': STANDS_STILL
+        '#moving of /buttons is not clicked: moving': SEEMS_STABLE,
+        'that keeps moving is never considered stable, in any number of attempts': SEEMS_STABLE
       },
       'bad-input/lines.test.mjs': {
         'a line': SERVER_ALONE,
@@ -222,11 +222,11 @@ export const BROWSERS = {
       'bad-input/navigation.test.mjs': {
         'to a missing page succeeds with the status 404': WITHOUT_STATUS,
         'to a page that opens a dialog returns immediately with the dialog': NO_DIALOG_KIND,
-        'away from a page with a beforeunload handler reports its dialog': UNASKED
+        'away from a page with a beforeunload handler reports its dialog': NO_BEFOREUNLOAD
       },
       'extraction/many.test.mjs': {
         'closed shadow roots are found beside 1,500 blank elements':
-          'WebDriver hands over no closed shadow roots'
+          'WebDriver does not return closed shadow roots'
       },
       'extraction/pictures.test.mjs': {
         'annotate of a full page includes elements below the viewport': SCROLLBAR,
@@ -238,7 +238,7 @@ export const BROWSERS = {
       },
       'extraction/text.test.mjs': {
         'read_page reads shadow roots and very deep pages':
-          'WebKit does not show what stands in more than 512 elements'
+          'WebKit does not render elements that are nested deeper than 512 levels'
       },
       'interaction/files.test.mjs': {
         'a chooser of the File System Access API is reported as unsupported': NO_FILE_SYSTEM_ACCESS,
@@ -253,7 +253,8 @@ export const BROWSERS = {
           'WebKit does not zoom the documents of frames, and reports boxes without zoom: https://bugs.webkit.org/show_bug.cgi?id=255955',
         'in a frame in a shadow root are clicked, hovered over, checked and filled':
           'WebDriver does not switch to frames in shadow roots',
-        'are not reported as clicked if the page covers their frame when the pointer arrives': LATE
+        'are not reported as clicked if the page covers their frame when the pointer arrives':
+          AFTER_PAGE_SCRIPTS
       },
       'interaction/keys.test.mjs': {
         'press dispatches the events of each key': KEYS,
@@ -278,7 +279,7 @@ export const BROWSERS = {
       },
       'protocol/start.test.mjs': {
         ...ABOUT_CHROMIUM['protocol/start.test.mjs'],
-        'the browser starts before the first call': NOT_SHARED
+        'the browser starts before the first call': BROWSER_PER_SESSION
       },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
@@ -293,31 +294,31 @@ export const BROWSERS = {
         'contains what a part of the program shows after it was loaded': NO_REQUESTS
       },
       'interaction/forms.test.mjs': {
-        'all of them work in closed shadow roots': 'WebDriver hands over no closed shadow roots'
+        'all of them work in closed shadow roots': 'WebDriver does not return closed shadow roots'
       },
       'interaction/pointer.test.mjs': {
         'drag_and_drop works with drag events and with pointer events, in frames too':
-          'WebDriver has no drags of the browser’s own',
-        'a ref never clicks the element that has replaced its element': LATE,
+          'WebDriver does not start native drags',
+        'a ref never clicks the element that has replaced its element': AFTER_PAGE_SCRIPTS,
         'an element that covers the target after the check does not receive the click, and is awaited':
-          LATE,
-        'a covering element is reported, and was not clicked': LATE,
+          AFTER_PAGE_SCRIPTS,
+        'a covering element is reported, and was not clicked': AFTER_PAGE_SCRIPTS,
         'a link opened in a new tab by a modifier or the middle button is a new page, without a wait':
-          'MiniBrowser opens no window for a link that is clicked with a held key'
+          'MiniBrowser opens no window for a link that is clicked with a modifier'
       },
       'life/pool.test.mjs': {
         'are started up to the maximum, each session in the one with the fewest, and closed again down to the minimum':
-          NOT_SHARED,
-        'crash independently: sessions in the others are not affected': NOT_SHARED,
+          BROWSER_PER_SESSION,
+        'crash independently: sessions in the others are not affected': BROWSER_PER_SESSION,
         'are used by new sessions: with an empty page, and without data of other sessions':
-          NOT_SHARED,
-        'are not used by sessions with options, and end with their browser': NOT_SHARED
+          BROWSER_PER_SESSION,
+        'are not used by sessions with options, and end with their browser': BROWSER_PER_SESSION
       },
       'life/deaths.test.mjs': {
         'between two calls, the next one has the log-in, the form and the refs':
           'the test mocks its site, and WebDriver cannot mock',
         'when a page crashes':
-          'a renderer that dies takes its session with the driver along: the session is resumed',
+          'when a renderer crashes, its WebDriver session ends, and the session is resumed',
         'while the browser starts, the browser ends too':
           'the browser that starts slowly is a Chromium'
       },
@@ -330,7 +331,7 @@ export const BROWSERS = {
         'each navigation reports the dialog of a popup that opens during the load, with its page':
           POPUP_DIALOG,
         'each navigation reports a dialog of the new or the previous page': NO_DIALOG_KIND,
-        'handle_dialog returns the new page after an accepted beforeunload dialog': UNASKED,
+        'handle_dialog returns the new page after an accepted beforeunload dialog': NO_BEFOREUNLOAD,
         'wait_for_load waits for each stage, and returns at once if it is reached': WITHOUT_STATUS,
         'go_back and go_forward move through the history, and report its ends': WITHOUT_STATUS,
         'reload uses the cache, unless `ignoreCache` is set': WITHOUT_STATUS,
@@ -338,7 +339,7 @@ export const BROWSERS = {
           WITHOUT_STATUS
       },
       'network/': { '*': 'WebDriver does not support network interception' },
-      'page/closed-roots.test.mjs': { '*': 'WebDriver hands over no closed shadow roots' },
+      'page/closed-roots.test.mjs': { '*': 'WebDriver does not return closed shadow roots' },
       'page/frames.test.mjs': {
         'of another site run init scripts too': 'WebDriver runs no script before the page’s own'
       },
@@ -350,22 +351,20 @@ export const BROWSERS = {
         'cookies and Authorization are not written': NO_REQUESTS,
         'cookies and Authorization are written with --record-headers': NO_REQUESTS
       },
-      'safety/attacks.test.mjs': { '*': NOT_HELD_BACK },
-      'safety/gateways.test.mjs': { '*': NOT_HELD_BACK },
-      'safety/proxy.test.mjs': { '*': 'WebKit’s driver takes no credentials of a proxy' },
+      'safety/attacks.test.mjs': { '*': NO_PROXY },
+      'safety/gateways.test.mjs': { '*': NO_PROXY },
+      'safety/proxy.test.mjs': { '*': 'WebKit’s driver does not support proxy credentials' },
       'safety/rules.test.mjs': {
-        'reports the rule, the URL and a suggestion, however it was triggered': NOT_HELD_BACK,
-        'reports the rule if its host name resolves to a blocked address': NOT_HELD_BACK,
+        'reports the rule, the URL and a suggestion, however it was triggered': NO_PROXY,
+        'reports the rule if its host name resolves to a blocked address': NO_PROXY,
         'from a public page to a private one says that the client can navigate there itself':
-          NOT_HELD_BACK,
-        'from a public page to a private one stays blocked after the client went back':
-          NOT_HELD_BACK,
+          NO_PROXY,
+        'from a public page to a private one stays blocked after the client went back': NO_PROXY,
         'stays blocked in a resumed session, and hosts that the client has navigated to stay allowed':
-          NOT_HELD_BACK,
-        'is blocked in every notation of its address, compared with another URL parser':
-          NOT_HELD_BACK,
+          NO_PROXY,
+        'is blocked in every notation of its address, compared with another URL parser': NO_PROXY,
         'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port':
-          NOT_HELD_BACK
+          NO_PROXY
       },
       'safety/secrets.test.mjs': {
         'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
@@ -376,26 +375,27 @@ export const BROWSERS = {
       },
       'seed-001/requirement-4.test.mjs': {
         '4.3 a missing element is reported as ELEMENT_NOT_FOUND, one that cannot be clicked as ELEMENT_NOT_CLICKABLE':
-          STANDS_STILL,
+          SEEMS_STABLE,
         '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
       'seed-001/requirement-6.test.mjs': {
         ...ABOUT_CHROMIUM['seed-001/requirement-6.test.mjs'],
-        '6.3 without --headless the browser has a window': NOT_SHARED,
-        '6.3 without a display the browser runs headless, and one line reports that': NOT_SHARED,
-        '6.4 --headless determines whether the browser has a window': NOT_SHARED
+        '6.3 without --headless the browser has a window': BROWSER_PER_SESSION,
+        '6.3 without a display the browser runs headless, and one line reports that':
+          BROWSER_PER_SESSION,
+        '6.4 --headless determines whether the browser has a window': BROWSER_PER_SESSION
       },
       'seed-001/requirement-7.test.mjs': {
-        '7.1 the server starts one browser automatically': NOT_SHARED,
-        '7.2 each new session is created in that browser': NOT_SHARED,
-        '7.3 the browser keeps running when all sessions are closed': NOT_SHARED
+        '7.1 the server starts one browser automatically': BROWSER_PER_SESSION,
+        '7.2 each new session is created in that browser': BROWSER_PER_SESSION,
+        '7.3 the browser keeps running when all sessions are closed': BROWSER_PER_SESSION
       },
       'seed-000/browser.test.mjs': {
         'Property 8: Headless Mode Configuration':
           'it always has a window, on a virtual display if it is headless'
       },
       'seed-000/isolation.test.mjs': {
-        'Property 11: Shared Browser Instance': NOT_SHARED
+        'Property 11: Shared Browser Instance': BROWSER_PER_SESSION
       },
       'seed-000/operations.test.mjs': {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
@@ -408,17 +408,17 @@ export const BROWSERS = {
         'a response of unknown length is awaited while data arrives, and reported as open':
           NO_REQUESTS,
         'a drag without effect is reported':
-          'WebDriver has no drags of the browser’s own: that of what is selected',
+          'WebDriver does not start native drags, such as that of a selection',
         'other mouse buttons, and modifiers': OTHER_BUTTONS
       },
       'waiting/busy.test.mjs': {
-        'a call with a timeout ends in time, and the page can navigate': RUNS_ON
+        'a call with a timeout ends in time, and the page can navigate': NOT_TERMINATED
       },
       'waiting/leaving.test.mjs': {
-        'reports the dialog to click; dismissed it stays, accepted it leaves': UNASKED,
-        'reports the dialog to navigate; dismissed it stays, accepted it leaves': UNASKED,
-        'reports the dialog to reload; dismissed it stays, accepted it leaves': UNASKED,
-        'reports the dialog to go_back; dismissed it stays, accepted it leaves': UNASKED,
+        'reports the dialog to click; dismissed it stays, accepted it leaves': NO_BEFOREUNLOAD,
+        'reports the dialog to navigate; dismissed it stays, accepted it leaves': NO_BEFOREUNLOAD,
+        'reports the dialog to reload; dismissed it stays, accepted it leaves': NO_BEFOREUNLOAD,
+        'reports the dialog to go_back; dismissed it stays, accepted it leaves': NO_BEFOREUNLOAD,
         'blocks its opener, which reports the name of the popup': POPUP_DIALOG
       },
       'waiting/speed.test.mjs': { '*': 'the limits are for Chromium' }

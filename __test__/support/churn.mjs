@@ -11,7 +11,7 @@ import { until } from './wait.mjs'
 /** Calls in each session, besides those that create and close it. */
 const LIFE = 20
 /** A browser takes long to open many pages at once on a small machine. */
-const LONGEST = 120_000
+const TIMEOUT = 120_000
 
 /**
  * @param {import('node:test').TestContext} t
@@ -21,7 +21,7 @@ const LONGEST = 120_000
  */
 export async function churn(t, { calls, sessions, growth }) {
   const site = await startSite(t)
-  const timeouts = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
+  const timeouts = ['--timeout-action', '60000', '--timeout-navigation', String(TIMEOUT)]
   const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   const server = await startHttpServer(
@@ -30,7 +30,7 @@ export async function churn(t, { calls, sessions, growth }) {
     { env: { TMPDIR: folder } }
   )
   const pid = server.child.pid ?? 0
-  const connect = async () => Object.assign(await server.connect(), { requestTimeout: LONGEST })
+  const connect = async () => Object.assign(await server.connect(), { requestTimeout: TIMEOUT })
   const client = await connect()
   let made = 0
   /** Uses a session, then ends it: alternately by close_session and with its client. */

@@ -7,8 +7,8 @@ import { allEnded, descendants } from './processes.mjs'
 import { startSite } from './site.mjs'
 
 /** Browsers take long to open a hundred pages at once on a small machine. */
-const LONGEST = 120_000
-const TIMEOUT_OPTIONS = ['--timeout-action', '60000', '--timeout-navigation', String(LONGEST)]
+const TIMEOUT = 120_000
+const TIMEOUT_OPTIONS = ['--timeout-action', '60000', '--timeout-navigation', String(TIMEOUT)]
 
 /** Proportional set size of a process in MiB. @param {number} pid */
 const memory = (pid) =>
@@ -26,7 +26,7 @@ export async function conversations(t, count, limit) {
   const clients = await Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const client = await server.connect()
-      client.requestTimeout = LONGEST
+      client.requestTimeout = TIMEOUT
       await client.ok('navigate', { url: site.url(`/set-cookie?whose=${number}`) })
       await client.ok('navigate', { url: site.url('/form') })
       await client.ok('type', { selector: '#name', text: `Number ${number}` })

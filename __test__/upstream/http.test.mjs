@@ -82,7 +82,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
   test('T-2: the server of an idle conversation ends after the timeout, the other keeps running', async (t) => {
     const { server } = await startFront(t, ['--idle-timeout', '600'])
     const [one, two] = await Promise.all([server.connect(), server.connect()])
-    // The one says nothing any more; the other holds its stream open.
+    // The first client sends nothing more. The second keeps its stream open.
     const { pid } = await who(one)
     const process = readProcess(pid)
     const stop = new AbortController()

@@ -153,7 +153,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
 
   test('is listed again when the server notifies of a change', async () => {
     const count = () => up.server.notifications('notifications/tools/list_changed').length
-    // The start of the server may have been told already.
+    // The start of the server may have been reported already.
     const before = count()
     await up.server.ok('more_tools')
     await until(() => count() > before, 'the notification')

@@ -92,7 +92,7 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
 
 describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
   test(
-    'comes back with its pages and cookies after the death of Troupe, and says what does not',
+    'is restored with its pages and cookies after the death of Troupe, and reports what is lost',
     { skip: NO_SQLITE },
     async (t) => {
       const site = await memberSite(t)

@@ -45,7 +45,7 @@ let lines = 0
 const RAW = Symbol('JSON that is sent as it is')
 const ODD = `{ "content": [{"type":"text", "text":"\\u00fc\\/ 1"},  {"type": "image", "annotations": {"priority": 1.0}, "data":"${PIXEL}", "mimeType":"image/png"}], "structuredContent":{"big":12345678901234567890123,"e":1.50E+2} }`
 
-/** The page as @playwright/mcp tells it: links to files in its folder. */
+/** The page as @playwright/mcp describes it: links to files in its folder. */
 function page(content) {
   const file = join(folder, `page-${++lines}.yml`)
   writeFileSync(file, content)

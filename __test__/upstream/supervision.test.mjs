@@ -27,7 +27,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
       }
       await until(async () => ![before, undefined].includes(await pidOf(server)), 'another server')
       assert.equal(noted('start').length, 2)
-      assert.equal(readProcess(before), null, 'nothing is left of it, not even a zombie')
+      assert.equal(readProcess(before), null, 'it is gone, and not a zombie')
     })
   }
 
@@ -59,7 +59,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.match(json.message, /`wait` gave no answer and no progress for 300 ms/)
     assert.match(json.suggestion, /--upstream-call-timeout/)
     await until(() => noted('notifications/cancelled').length === 1, 'the cancellation')
-    // A call that reports progress may take longer, and the server goes on.
+    // A call that reports progress may take longer, and the server keeps running.
     assert.equal((await server.call('steady', { of: 8, pause: 100 })).text, 'stepped')
     assert.equal(await pidOf(server), pid)
   })

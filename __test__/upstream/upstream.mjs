@@ -1,4 +1,4 @@
-// A server whose sessions are served by upstream servers, and what their journal tells.
+// A server whose sessions are served by upstream servers, and the entries of their journals.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -7,7 +7,7 @@ import { startSite } from '../support/site.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /** The number of waits in a session that can run concurrently with other calls. */
-const MOST_WAITS = 64
+const MAX_WAITS = 64
 
 const ROUTES = {
   '/later': `<title>Later</title><button id="go" onclick="document.body.insertAdjacentHTML('beforeend', '<p id=late>Here</p>')">Go</button>
@@ -174,7 +174,7 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
 
   test('later calls wait if a session has too many concurrent waits', async () => {
     const sessionId = await sessionAt()
-    const waits = Array.from({ length: MOST_WAITS + 1 }, (_, number) =>
+    const waits = Array.from({ length: MAX_WAITS + 1 }, (_, number) =>
       server.call('wait_for', { sessionId, time: 600_000 }, { id: `wait ${number}` })
     )
     for (const wait of waits) wait.catch(() => null)

@@ -36,7 +36,7 @@ Measured on ${date}: ${rounds} rounds, ${machine.cores} × ${machine.cpu}, ${mac
 ## Method
 
 - \`npm run bench -- --all --floor\` starts every server with the same browser binary and the same pages on 127.0.0.1. The servers
-  take turns in each round, and the first one differs from round to round. The first round is not counted.
+  alternate in each round, and the first one differs from round to round. The first round is not counted.
 - A time is that of one call from a client on stdio: from writing the request to reading the response.
 - Cells show the median and, in brackets, the 95 % confidence interval of the median (bootstrap with 1,000 resamples). The ratio is
   Troupe's median divided by the other one; below 1, Troupe is faster. The last column counts Troupe's values.
