@@ -91,7 +91,7 @@ mod system {
             OwnedHandle::from_raw_handle(token)
         };
         let mut size = 0;
-        // SAFETY: without a buffer the call only tells the size that it needs.
+        // SAFETY: without a buffer, the call only returns the size that it needs.
         unsafe {
             GetTokenInformation(token.as_raw_handle(), TokenUser, ptr::null_mut(), 0, &raw mut size)
         };

@@ -147,8 +147,8 @@ fn bounded(text: &str, ref_id: &str) -> String {
     }
     // Puts Troupe's own note about a truncated text outside of the marks. The note contains the
     // call's id.
-    let ours = text.rfind(CUT).filter(|at| text[*at..].contains(ref_id));
-    let (page, notice) = ours.map_or((text, ""), |at| text.split_at(at));
+    let notice_start = text.rfind(CUT).filter(|at| text[*at..].contains(ref_id));
+    let (page, notice) = notice_start.map_or((text, ""), |at| text.split_at(at));
     format!("<page {nonce}>\n{page}\n</page {nonce}>{notice}")
 }
 

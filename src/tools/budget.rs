@@ -22,8 +22,8 @@ const CONTEXT_LENGTH: usize = 80;
 fn over(value: &Value, budget: usize) -> Option<String> {
     // The maximum number of JSON characters per byte of `json_size`: a control character takes six,
     // a number fewer than 32.
-    const LONGEST: usize = 8;
-    if (2 + json_size(value)).saturating_mul(LONGEST) <= budget {
+    const MAX_GROWTH: usize = 8;
+    if (2 + json_size(value)).saturating_mul(MAX_GROWTH) <= budget {
         return None;
     }
     Some(value.to_string()).filter(|text| text.chars().count() > budget)

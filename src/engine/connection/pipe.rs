@@ -30,10 +30,10 @@ pub struct PipeEnds {
 impl PipeEnds {
     /// Creates two pipes. The parent's ends are non-blocking, the child's ends are blocking.
     pub fn new() -> io::Result<Self> {
-        let (child_reads, ours) = io::pipe()?;
-        let write = pipe::Sender::from_owned_fd(nonblocking(ours.into())?)?;
-        let (ours, child_writes) = io::pipe()?;
-        let read = pipe::Receiver::from_owned_fd(nonblocking(ours.into())?)?;
+        let (child_reads, own_end) = io::pipe()?;
+        let write = pipe::Sender::from_owned_fd(nonblocking(own_end.into())?)?;
+        let (own_end, child_writes) = io::pipe()?;
+        let read = pipe::Receiver::from_owned_fd(nonblocking(own_end.into())?)?;
         Ok(Self { child_reads: child_reads.into(), child_writes: child_writes.into(), write, read })
     }
 

@@ -49,7 +49,7 @@ const EVENTS: &[&str] = &[
 /// same-document navigations that BiDi does not report (back from `#hash`).
 const LOCATION_SCRIPT: &str = "
   if (window === top) window.focus();
-  for (const event of ['hashchange', 'popstate']) addEventListener(event, () => tell(location.href), true);
+  for (const event of ['hashchange', 'popstate']) addEventListener(event, () => report(location.href), true);
 ";
 
 /// Passes Troupe's script to `input_actor.js`, which runs outside of the document. Pages cannot
@@ -182,9 +182,9 @@ impl Browser for FirefoxBrowser {
             "userContexts": [id],
         });
         let downloads = bidi.post("browser.setDownloadBehavior", downloads)?;
-        let handing_over = if shared.privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
+        let registration = if shared.privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
         let prelude = json!({
-            "functionDeclaration": format!("(tell) => {{ {LOCATION_SCRIPT}{}{handing_over} }}", options.prelude),
+            "functionDeclaration": format!("(report) => {{ {LOCATION_SCRIPT}{}{registration} }}", options.prelude),
             "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
             "sandbox": SANDBOX,
             "userContexts": [id],

@@ -150,19 +150,19 @@ impl FirefoxNetwork {
         has_rules && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Decides on an intercepted request. `tell` receives data for the log. `find_initiator`
+    /// Decides on an intercepted request. `report` receives data for the log. `find_initiator`
     /// returns its initiator.
     pub fn decide(
         &self,
         bidi: &Bidi,
         step: &NetworkEvent,
         find_initiator: impl FnOnce() -> RequestInitiator,
-        tell: impl Fn(RequestEvent),
+        report: impl Fn(RequestEvent),
     ) {
         let request = &step.request;
         let route = lock(&self.rules).route_for(&request.url).cloned();
         let answer = if let Some(Route::Fulfill(mock)) = &route {
-            tell(RequestEvent::Mocked { id: request.request.clone() });
+            report(RequestEvent::Mocked { id: request.request.clone() });
             offload::in_place(mock.body.len(), || {
                 bidi.post("network.provideResponse", mock_response(step, mock))
             })

@@ -109,9 +109,9 @@ impl FirefoxState {
         targets.window_urls.remove(at).map(|(_, url)| url)
     }
 
-    fn with_page(&self, frame: &str, tell: impl FnOnce(&FirefoxPage)) {
+    fn with_page(&self, frame: &str, work: impl FnOnce(&FirefoxPage)) {
         if let Some(page) = self.page_of(frame) {
-            tell(&page);
+            work(&page);
         }
     }
 

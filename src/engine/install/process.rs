@@ -63,10 +63,10 @@ pub(super) async fn run(
     let mut child =
         command.spawn().map_err(|error| format!("`{name}` cannot be started ({error})"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let last_words = Mutex::new(Vec::new());
+    let last_lines = Mutex::new(Vec::new());
     let keep = |text: &str| {
         if !text.trim().is_empty() {
-            last_words.lock().push(text.trim().to_owned());
+            last_lines.lock().push(text.trim().to_owned());
         }
     };
     let (_, _, status) =
@@ -75,8 +75,8 @@ pub(super) async fn run(
     if status.success() {
         return Ok(());
     }
-    let words = last_words.into_inner();
-    let tail = words[words.len().saturating_sub(3)..].join(" / ");
+    let last_lines = last_lines.into_inner();
+    let tail = last_lines[last_lines.len().saturating_sub(3)..].join(" / ");
     Err(if tail.is_empty() { format!("`{name}`: {status}") } else { format!("`{name}`: {tail}") })
 }
 

@@ -573,12 +573,12 @@ mod tests {
     async fn a_click_on_a_link_is_a_pending_navigation_until_it_ends_or_times_out() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        let at_rest = seen("a", "http://a/", ReadyState::Complete, &[]);
+        let idle = seen("a", "http://a/", ReadyState::Complete, &[]);
         let clicked = |number, navigates| DocumentReport {
             link: Some(ClickedLink { number, url: "http://a/file".into(), navigates }),
-            ..at_rest.clone()
+            ..idle.clone()
         };
-        frames.apply(&main, &at_rest);
+        frames.apply(&main, &idle);
         assert!(
             frames.apply(&main, &clicked(1, false)).is_empty(),
             "the page prevented the default action"
@@ -614,16 +614,16 @@ mod tests {
     fn requests_of_scripts_begin_and_end() {
         let main: FrameId = "m".into();
         let mut frames = Frames::new(main.clone());
-        let at_rest = seen("a", "http://a/", ReadyState::Complete, &[]);
-        let awaiting_response = DocumentReport { requests: BTreeSet::from([3]), ..at_rest.clone() };
-        frames.apply(&main, &at_rest);
+        let idle = seen("a", "http://a/", ReadyState::Complete, &[]);
+        let awaiting_response = DocumentReport { requests: BTreeSet::from([3]), ..idle.clone() };
+        frames.apply(&main, &idle);
         assert!(matches!(
             frames.apply(&main, &awaiting_response)[..],
             [PageEvent::RequestStarted { .. }]
         ));
         assert!(frames.is_busy());
         assert!(frames.apply(&main, &awaiting_response).is_empty());
-        assert!(matches!(frames.apply(&main, &at_rest)[..], [PageEvent::RequestEnded { .. }]));
+        assert!(matches!(frames.apply(&main, &idle)[..], [PageEvent::RequestEnded { .. }]));
         assert!(!frames.is_busy());
     }
 

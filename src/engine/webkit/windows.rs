@@ -370,8 +370,8 @@ impl SessionWindows {
         loop {
             let rect = OptionRect::new().with_size(asked.0, asked.1);
             into_engine_result(commands.send(Command::SetWindowRect(rect)).await)?;
-            let body = "return new Promise((resolve) => { const tell = () => resolve([innerWidth, innerHeight]); \
-                        requestAnimationFrame(tell); setTimeout(tell, 50); });";
+            let body = "return new Promise((resolve) => { const measure = () => resolve([innerWidth, innerHeight]); \
+                        requestAnimationFrame(measure); setTimeout(measure, 50); });";
             let shown = into_engine_result(commands.script(body.to_owned()).await)?;
             let (Some(width), Some(height)) = (shown[0].as_i64(), shown[1].as_i64()) else {
                 return Ok(());

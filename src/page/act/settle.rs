@@ -248,7 +248,7 @@ impl Page {
             });
             let is_over = match at {
                 None => changed.await,
-                // Responses that nobody reads count as finished after a while.
+                // Responses that the page does not read count as finished after a while.
                 Some(at) => tokio::time::timeout_at(at, changed).await.unwrap_or(false),
             };
             if is_over || self.state.read(|facts| ActionEffects::at(facts, mark).is_over()) {

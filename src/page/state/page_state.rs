@@ -350,9 +350,9 @@ mod tests {
         let state = page();
         state.event(started("1", ResourceKind::Fetch));
         state.event(PageEvent::ResponseStarted { id: "1".into(), length: Some(30) });
-        let looks = AtomicUsize::new(0);
+        let calls = AtomicUsize::new(0);
         let waiting = state.until(|facts| {
-            looks.fetch_add(1, Ordering::Relaxed);
+            calls.fetch_add(1, Ordering::Relaxed);
             facts.quiet_since()
         });
         tokio::pin!(waiting);
@@ -361,7 +361,7 @@ mod tests {
             state.event(PageEvent::ResponseData { id: "1".into(), bytes: 10 });
             assert_eq!(waiting.as_mut().now_or_never().is_some(), received == 3);
         }
-        assert_eq!(looks.load(Ordering::Relaxed), 2);
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
     }
 
     #[test]

@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn events_are_not_created_without_a_listener() {
         let events = Events::default();
-        events.publish(|| panic!("nobody listens"));
+        events.publish(|| panic!("there is no listener"));
         drop(events.subscribe());
-        events.publish(|| panic!("nobody listens any more"));
+        events.publish(|| panic!("the listener is gone"));
     }
 
     #[tokio::test]

@@ -249,22 +249,22 @@ impl Connection {
         // The first poll of a turn enters the queue.
         poll_fn(|context| {
             let _admission = lock(&manager.admission);
-            for place in &mut turns {
-                let _ = place.as_mut().poll(context);
+            for turn in &mut turns {
+                let _ = turn.as_mut().poll(context);
             }
             Poll::Ready(())
         })
         .await;
         drop(turn);
         let mut admitted = Vec::with_capacity(sessions.len());
-        for (session, mut place) in sessions.into_iter().zip(turns) {
+        for (session, mut turn) in sessions.into_iter().zip(turns) {
             tokio::select! {
                 biased;
-                () = &mut place => {}
+                () = &mut turn => {}
                 () = session.ended.cancelled() => {}
             }
-            match place.as_mut().take_output() {
-                Some(place) => admitted.push(AdmittedSession { session, _turn: place }),
+            match turn.as_mut().take_output() {
+                Some(turn) => admitted.push(AdmittedSession { session, _turn: turn }),
                 None if admitted.is_empty() => return Err(session.ended_during_call()),
                 None => {}
             }
@@ -281,7 +281,7 @@ impl Connection {
     ) -> Result<AdmittedSession> {
         let session = self.session(manager, id).await?;
         match futures_util::FutureExt::now_or_never(session.turn()) {
-            Some(place) => Ok(AdmittedSession { session, _turn: place }),
+            Some(turn) => Ok(AdmittedSession { session, _turn: turn }),
             None => Err(TroupeError::new(
                 ErrorCode::ResourceExhausted,
                 format!(
@@ -536,7 +536,7 @@ impl Connection {
             },
             None => None,
         };
-        let place = match &resumed {
+        let slot = match &resumed {
             Some(_) => None,
             None => Some(manager.acquire_slot().await?),
         };
@@ -545,7 +545,7 @@ impl Connection {
             if !known.ended {
                 known.suspended = None;
                 known.own =
-                    resumed.clone().or_else(|| place.map(|place| manager.create_implicit(place)));
+                    resumed.clone().or_else(|| slot.map(|slot| manager.create_implicit(slot)));
                 if let Some(own) = &known.own {
                     manager.owners.claim(&own.id, &self.id);
                 }

@@ -22,7 +22,7 @@ use crate::{
 const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum time of `browser_wait_for` in seconds.
-const LONGEST_WAIT: f64 = 30.0;
+const MAX_WAIT: f64 = 30.0;
 
 #[derive(Deserialize)]
 pub(super) struct Navigate {
@@ -157,7 +157,7 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
         Some(id) => call.session.page(Some(id)).await,
         None => call.session.current_page().ok_or_else(|| error("No open pages available.")),
     };
-    let time = requested.map(|time| time.min(LONGEST_WAIT));
+    let time = requested.map(|time| time.min(MAX_WAIT));
     if let Some(time) = time {
         response.add_code(format!("await new Promise(f => setTimeout(f, {time} * 1000));"));
         let wait = Duration::from_secs_f64(time.max(0.0));
@@ -195,7 +195,7 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
     let waited = match (text.or(text_gone), time, requested) {
         (Some(text), ..) => format!("Waited for {text}"),
         (None, Some(time), Some(requested)) if requested > time => {
-            format!("Waited for {time} seconds (requested {requested}, maximum is {LONGEST_WAIT})")
+            format!("Waited for {time} seconds (requested {requested}, maximum is {MAX_WAIT})")
         }
         (None, time, _) => format!("Waited for {} seconds", time.unwrap_or_default()),
     };

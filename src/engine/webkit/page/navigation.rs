@@ -13,7 +13,7 @@ use crate::engine::{
 
 /// Polling interval while a navigation is pending.
 const PAUSE: Duration = Duration::from_millis(5);
-/// A step in the history that navigates nowhere is detected by the absence of changes within this
+/// A step in the history that navigates empty_since is detected by the absence of changes within this
 /// time.
 const STEP_TIMEOUT: Duration = Duration::from_millis(400);
 /// A download appears as a file within this time after the navigation ends.
@@ -26,7 +26,7 @@ struct CurrentDocument {
     document: DocumentId,
     url: String,
     /// Whether no navigation is pending.
-    at_rest: bool,
+    is_idle: bool,
     /// Why the document failed to load.
     failure: Option<String>,
 }
@@ -61,7 +61,7 @@ impl WebkitPage {
             before
         };
         let files = shared.report_downloads();
-        let mut nowhere = None;
+        let mut empty_since = None;
         loop {
             {
                 let mut commands = shared.driver.commands().await;
@@ -77,7 +77,7 @@ impl WebkitPage {
                             None => NavigationStart::Document(current.document),
                         });
                     }
-                    Some(current) if current.at_rest => {
+                    Some(current) if current.is_idle => {
                         let moved = before.as_ref().is_some_and(|before| before.url != current.url);
                         if moved || current.url == url && url.contains('#') {
                             return Ok(NavigationStart::SameDocument);
@@ -88,7 +88,7 @@ impl WebkitPage {
                             if shared.report_downloads() > files {
                                 return Ok(NavigationStart::Download);
                             }
-                            let since = *nowhere.get_or_insert_with(Instant::now);
+                            let since = *empty_since.get_or_insert_with(Instant::now);
                             if since.elapsed() > DOWNLOAD {
                                 return Ok(NavigationStart::Failed {
                                     reason: "net::ERR_ABORTED".to_owned(),
@@ -111,11 +111,11 @@ impl WebkitPage {
         match self.ask(commands, &self.handle, REPORT_STATE).await {
             Ok(ScriptOutcome::Returned(_)) => {
                 let frames = lock(&self.frames);
-                let (at_rest, failure) = (!frames.is_navigating(), frames.failure());
+                let (is_idle, failure) = (!frames.is_navigating(), frames.failure());
                 Ok(frames.document().map(|(document, url)| CurrentDocument {
                     document,
                     url,
-                    at_rest,
+                    is_idle,
                     failure,
                 }))
             }
@@ -170,7 +170,7 @@ impl WebkitPage {
             // A pending navigation may take any time.
             let gone = match (&before, &current) {
                 (Some(before), Some(current)) => {
-                    !current.at_rest
+                    !current.is_idle
                         || before.document != current.document
                         || before.url != current.url
                 }

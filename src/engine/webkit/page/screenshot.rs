@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The maximum size of a window.
-const LARGEST: f64 = 4000.0;
+const MAX_SIZE: f64 = 4000.0;
 const JPEG_QUALITY: u8 = 80;
 /// Reads the scroll position and the size of the document.
 const MEASURE: &str = "const root = document.scrollingElement ?? document.documentElement; \
@@ -46,8 +46,8 @@ impl WebkitPage {
             return encode(cut(taken(&mut commands).await?, area, (left, top)), &shot);
         }
         let size = (
-            width.max(view_width).min(LARGEST) as i64,
-            height.max(view_height).min(LARGEST) as i64,
+            width.max(view_width).min(MAX_SIZE) as i64,
+            height.max(view_height).min(MAX_SIZE) as i64,
         );
         shared.resize(&mut commands, size).await?;
         let picture = async {

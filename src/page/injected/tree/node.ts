@@ -2,7 +2,7 @@
 import { normalize } from '../dom/composed-tree'
 import { widgetRoles } from '../roles/roles'
 
-/** Omitted siblings. A line tells their number. */
+/** Omitted siblings. A line shows their number. */
 export interface Fold {
   fold: true
   role: string
