@@ -1,10 +1,11 @@
-//! Bundles the script that runs inside pages (`src/page/injected`) into strings, and prepares the
-//! addon.
+//! Bundles the script that runs inside pages (`src/page/injected`) into strings, embeds the page of
+//! the dashboard (`lib/dashboard`), and prepares the addon.
 
 use std::{env, error::Error, fs, path::Path, process::Command};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/page/injected");
+    println!("cargo::rerun-if-changed=lib/dashboard");
     println!("cargo::rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR")?;
     if !Path::new("node_modules/esbuild").exists() {
@@ -24,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("src/page/injected could not be bundled".into());
     }
     join(&Path::new(&out).join("injected"))?;
+    embed(Path::new("lib/dashboard"), &Path::new(&out).join("dashboard_files.rs"))?;
     #[cfg(feature = "node")]
     napi_build::setup();
     Ok(())
@@ -57,4 +59,24 @@ fn join(folder: &Path) -> std::io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Writes an expression with the path and the content of each file in `folder`.
+fn embed(folder: &Path, output: &Path) -> std::io::Result<()> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next)? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    let mut rows = String::new();
+    for file in files {
+        let name = file.strip_prefix(folder).unwrap_or(&file);
+        let name = name.to_string_lossy().replace('\\', "/");
+        rows.push_str(&format!("({name:?}, include_bytes!({:?})),\n", fs::canonicalize(&file)?));
+    }
+    fs::write(output, format!("&[\n{rows}]\n"))
 }

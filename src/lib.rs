@@ -15,10 +15,12 @@
 //! - [`session`]: isolated contexts, their lifetimes and the order of their calls.
 //! - [`tools`]: the registry of tools; each is a row of data and a function.
 //! - [`server`]: MCP for the tools.
+//! - [`dashboard`]: what the dashboard shows, as JSON.
 //! - [`transport`]: stdio, HTTP, WebSocket and `--connect`.
 //! - [`cli`] and `node`: the command line and the Node addon.
 
 pub mod config;
+pub mod dashboard;
 pub mod engine;
 pub mod error;
 pub mod offload;

@@ -33,9 +33,20 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("server", &["tools", "session", "upstream", "page", "config", "error", "offload"]),
+    ("dashboard", &["tools", "session", "store", "page", "engine", "config", "error", "offload"]),
     (
         "transport",
-        &["private", "server", "tools", "session", "upstream", "config", "error", "offload"],
+        &[
+            "private",
+            "dashboard",
+            "server",
+            "tools",
+            "session",
+            "upstream",
+            "config",
+            "error",
+            "offload",
+        ],
     ),
     (
         "cli",

@@ -1,6 +1,8 @@
 // A browser that another program has started.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HEADLESS_SHELL } from './delayed-browser.mjs'
@@ -49,4 +51,63 @@ export async function startBrowser(t) {
     ws: `ws://127.0.0.1:${port}${path}`,
     process: readProcess(/** @type {number} */ (child.pid))
   }
+}
+
+/**
+ * Records the commands that a server sends to a browser, on a port between the two.
+ * @param {{ after: (end: () => unknown) => void }} t @param {{ ws: string }} browser
+ */
+export async function recordCommands(t, browser) {
+  /** @type {string[]} */
+  const methods = []
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set()
+  const between = createServer((near) => {
+    const far = connect(Number(new URL(browser.ws).port), '127.0.0.1')
+    near.pipe(far).pipe(near)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+    let bytes = Buffer.alloc(0)
+    near.on('data', (data) => (bytes = takeFrames(Buffer.concat([bytes, data]), methods)))
+  })
+  between.listen(0, '127.0.0.1')
+  await once(between, 'listening')
+  t.after(() => {
+    between.close()
+    sockets.forEach((socket) => socket.destroy())
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (between.address())
+  return { methods: () => methods, ws: browser.ws.replace(/:\d+\//, `:${port}/`) }
+}
+
+/**
+ * Adds the methods in complete masked frames to `methods`, and returns the rest.
+ * @param {Buffer} bytes @param {string[]} methods
+ */
+function takeFrames(bytes, methods) {
+  // The request for the upgrade.
+  if (bytes.subarray(0, 4).toString() === 'GET ') {
+    const end = bytes.indexOf('\r\n\r\n')
+    if (end < 0) return bytes
+    bytes = bytes.subarray(end + 4)
+  }
+  while (bytes.length >= 14) {
+    const short = bytes[1] & 0x7f
+    const begin = short < 126 ? 2 : short === 126 ? 4 : 10
+    const length =
+      short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+    if (bytes.length < begin + 4 + length) return bytes
+    const mask = bytes.subarray(begin, begin + 4)
+    const payload = bytes
+      .subarray(begin + 4, begin + 4 + length)
+      .map((byte, at) => byte ^ mask[at % 4])
+    for (const [, method] of Buffer.from(payload)
+      .toString()
+      .matchAll(/"method":"(\w+\.\w+)"/g))
+      methods.push(method)
+    bytes = bytes.subarray(begin + 4 + length)
+  }
+  return bytes
 }

@@ -8,14 +8,21 @@ import { within } from './wait.mjs'
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const TEXT = 1
+const BINARY = 2
 const CLOSE = 8
 const PING = 9
 
 /**
  * Opens one; refuses where the server does, with its `status`.
+ * @template {WebSocketClient} [T=WebSocketClient]
  * @param {string} url `ws://…` @param {Record<string, string>} [headers]
+ * @param {new (...given: ConstructorParameters<typeof WebSocketClient>) => T} [Client]
  */
-export async function openWebSocket(url, headers = {}) {
+export async function openWebSocket(
+  url,
+  headers = {},
+  Client = /** @type {any} */ (WebSocketClient)
+) {
   const key = randomBytes(16).toString('base64')
   const asked = request(url.replace(/^ws/, 'http'), {
     agent: false,
@@ -45,7 +52,7 @@ export async function openWebSocket(url, headers = {}) {
     .digest('base64')
   if (response.headers['sec-websocket-accept'] !== accept)
     throw new Error('another WebSocket was accepted')
-  return new WebSocketClient(socket, head, response.headers)
+  return new Client(socket, head, response.headers)
 }
 
 export class WebSocketClient extends RpcClient {
@@ -68,8 +75,9 @@ export class WebSocketClient extends RpcClient {
       this.disconnected('the WebSocket is closed')
     )
     socket.on('error', () => {})
+    // Read with the later data, when the fields of a derived class exist.
+    socket.unshift(head)
     socket.on('data', (data) => this.#take(data))
-    this.#take(head)
   }
 
   /** @param {object} message */
@@ -123,6 +131,9 @@ export class WebSocketClient extends RpcClient {
     }
   }
 
+  /** Takes a binary message. @param {Buffer} _payload */
+  receiveBytes(_payload) {}
+
   /** @param {number} opcode @param {Buffer} payload */
   #frame(opcode, payload) {
     if (opcode === PING) {
@@ -134,5 +145,6 @@ export class WebSocketClient extends RpcClient {
       this.socket.end()
     }
     if (opcode === TEXT) this.receive(payload.toString())
+    if (opcode === BINARY) this.receiveBytes(payload)
   }
 }

@@ -37,6 +37,7 @@ export default defineConfig({
         items: [
           page('Sessions and resume', '/sessions'),
           page('The record', '/record'),
+          page('The dashboard', '/dashboard'),
           page('Network rules', '/network'),
           page('Secrets', '/secrets'),
           page('Resources and prompts', '/resources-and-prompts'),

@@ -33,6 +33,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
@@ -385,6 +386,17 @@ pub struct ScreenshotOptions {
     pub clip: Option<Area>,
 }
 
+/// An image of a screencast.
+#[derive(Debug, Clone)]
+pub struct ScreencastFrame {
+    /// For the acknowledgment.
+    pub number: i64,
+    pub jpeg: Vec<u8>,
+    /// The size of the viewport in CSS pixels.
+    pub width: f64,
+    pub height: f64,
+}
+
 /// A part of a document, in CSS pixels from its top left corner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Area {
@@ -606,6 +618,20 @@ pub trait EnginePage: Send + Sync {
     /// Moves by the given number of entries in the page's history. Returns false if there is no
     /// such entry.
     async fn traverse_history(&self, entries: i64) -> EngineResult<bool>;
+    /// Starts to send images of the page to `frames` whenever it is painted, at most `size` large.
+    /// The browser sends a further one when one is acknowledged.
+    async fn start_screencast(
+        &self,
+        _size: Viewport,
+        _quality: u8,
+        _frames: mpsc::Sender<ScreencastFrame>,
+    ) -> EngineResult<()> {
+        Err(EngineError::Unsupported { what: "a screencast", instead: "take screenshots" })
+    }
+    /// Acknowledges an image of the screencast.
+    fn acknowledge_frame(&self, _number: i64) {}
+    /// Stops the screencast, if there is one.
+    fn stop_screencast(&self) {}
     /// Takes a screenshot. Returns the image in base64.
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String>;
     /// Prints the page. Returns a PDF in base64.

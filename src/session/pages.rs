@@ -52,7 +52,8 @@ fn closed_as_it_opened() -> TroupeError {
 }
 
 impl Pages {
-    /// Creates the pages of a context. `change_counter` counts each page that opens or changes.
+    /// Creates the pages of a context. `change_counter` counts each page that opens, changes or
+    /// is selected.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, change_counter: ChangeCounter) -> Self {
         let events = Events::default();
         let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
@@ -174,7 +175,10 @@ impl Pages {
 
     /// Selects `id` as the page for calls without a page id.
     pub fn select(&self, id: &str) {
-        self.list().current = Some(id.to_owned());
+        let former = self.list().current.replace(id.to_owned());
+        if former.as_deref() != Some(id) {
+            self.shared.change_counter.increment();
+        }
     }
 
     /// Returns the page `id`, or the current one. `None` if no page is open.

@@ -4,10 +4,11 @@
 //! One thread (`writer`) runs the writes, and batches concurrent ones. Readers have their own
 //! connection, so that no call waits for another's. `log` checkpoints in the background. `schema`
 //! opens a file and rejects files that are not Troupe's. `servers` tracks which servers share a
-//! file and which of them are alive. `sessions`, `records` and `cursors` have the queries.
-//! `retention` deletes the oldest data. If a write fails, the server logs a warning and calls go
-//! on.
+//! file and which of them are alive. `sessions`, `records`, `calls` and `cursors` have the
+//! queries. `retention` deletes the oldest data. If a write fails, the server logs a warning and
+//! calls go on.
 
+mod calls;
 mod cursors;
 mod delta;
 mod ledger;
@@ -33,7 +34,9 @@ use std::{
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
+use self::{calls::CallFeed, ledger::Ledger, servers::ServerRegistration, writer::Writer};
 pub use self::{
+    calls::{CallEnd, CallFilter, RecordedCall},
     cursors::{CursorOf, Reading},
     delta::delta,
     place::RecordLocation,
@@ -49,7 +52,6 @@ pub use self::{
     },
     time::{iso8601, now},
 };
-use self::{ledger::Ledger, servers::ServerRegistration, writer::Writer};
 use crate::{
     config::{Config, Retention},
     error::{ErrorCode, Result, TroupeError},
@@ -73,6 +75,7 @@ struct Inner {
     reader: Option<Arc<Mutex<Connection>>>,
     server: ServerRegistration,
     ledger: Ledger,
+    calls: CallFeed,
 }
 
 impl Store {
@@ -102,7 +105,8 @@ impl Store {
         let server = ServerRegistration::alone();
         let bytes = config.retention.bytes.min(MOST_IN_MEMORY);
         let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
-        let inner = Inner { place, writer, reader: None, server, ledger: Ledger::default() };
+        let (ledger, calls) = Default::default();
+        let inner = Inner { place, writer, reader: None, server, ledger, calls };
         Ok(Self(Arc::new(inner)).entered())
     }
 
@@ -127,6 +131,7 @@ impl Store {
             reader: Some(Arc::new(Mutex::new(reader))),
             server,
             ledger: Ledger::default(),
+            calls: CallFeed::default(),
         }));
         Ok(store.entered())
     }
@@ -138,6 +143,11 @@ impl Store {
             .writer
             .queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
         self
+    }
+
+    /// Returns the id of this server in the record.
+    pub fn server_id(&self) -> &str {
+        &self.0.server.id
     }
 
     /// Returns whether calls are recorded.

@@ -201,6 +201,7 @@ impl Store {
     /// Writes a call. The future is ready when it is on disk.
     pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
         self.retry_sessions();
+        self.0.calls.begun(&request);
         let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
         self.0.writer.write(request.params.len(), move |connection| {
             write_request(connection, &request, session.as_deref(), &server)
@@ -225,6 +226,7 @@ impl Store {
             + answer.content.as_ref().map_or(0, |text| text.len())
             + answer.pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
         let at = now();
+        self.0.calls.ended(&request, &answer, at);
         self.0.writer.write(bytes, move |connection| {
             write_request(connection, &request, session.as_deref(), &server)?;
             write_answer(connection, &request, &answer, at)

@@ -7,6 +7,7 @@ mod finding;
 mod markdown;
 pub mod pictures;
 mod reading;
+mod screencast;
 mod snapshot;
 mod text_diff;
 
@@ -16,6 +17,7 @@ pub use markdown::markdown;
 pub use reading::{
     ElementDescription, Elements, FieldValue, HtmlDocument, Links, ListedElement, Metadata, Table,
 };
+pub use screencast::Screencast;
 pub use snapshot::SnapshotOptions;
 
 pub(super) use changes::{Changes, SnapshotBefore};

@@ -177,6 +177,10 @@ pub struct Session {
     /// Calls lock it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
+    /// The number of calls so far.
+    calls: AtomicU64,
+    /// When the last call began or ended, in milliseconds since 1970.
+    last_used_at: AtomicU64,
     /// Limits the waits that run concurrently with other calls.
     pub(super) waits: Arc<Semaphore>,
     end: Mutex<Option<EndReason>>,
@@ -244,6 +248,8 @@ impl Session {
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
+            calls: AtomicU64::new(0),
+            last_used_at: AtomicU64::new(clock.now()),
             waits: Arc::new(Semaphore::new(MAX_WAITS)),
             end: Mutex::new(None),
             ended: CancellationToken::new(),
@@ -373,6 +379,11 @@ impl Session {
         self.end_reason().unwrap_or(EndReason::Closed).during_call(&self.id)
     }
 
+    /// Waits until it begins to end.
+    pub async fn wait_ended(&self) {
+        self.ended.cancelled().await;
+    }
+
     /// Waits until its creation fails.
     pub(super) async fn wait_failed(&self) {
         let mut readiness = self.readiness.subscribe();
@@ -425,8 +436,22 @@ impl Session {
         ActiveCall::new(self)
     }
 
+    /// Returns the number of calls since it was opened here.
+    pub fn call_count(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Returns when its last call began or ended, in milliseconds since 1970.
+    pub fn last_used_at(&self) -> Millis {
+        self.last_used_at.load(Ordering::Acquire)
+    }
+
+    fn mark_used(&self) {
+        self.last_used_at.store(self.clock.now(), Ordering::Release);
+    }
+
     /// Returns whether a call runs in it.
-    pub(super) fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire) > 0
     }
 
@@ -592,6 +617,8 @@ pub struct ActiveCall<'a>(&'a Session);
 impl<'a> ActiveCall<'a> {
     fn new(session: &'a Session) -> Self {
         session.running.fetch_add(1, Ordering::AcqRel);
+        session.calls.fetch_add(1, Ordering::AcqRel);
+        session.mark_used();
         Self(session)
     }
 }
@@ -599,6 +626,7 @@ impl<'a> ActiveCall<'a> {
 impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.mark_used();
         self.0.renew();
         self.0.cache.record_call();
     }

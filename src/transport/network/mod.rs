@@ -1,5 +1,5 @@
-//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`,
-//! and the endpoints for monitoring, all behind one guard.
+//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, the
+//! dashboard at `/dashboard/`, and the endpoints for monitoring, all behind one guard.
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
 //! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP
@@ -8,6 +8,7 @@
 mod api;
 mod batch;
 mod clients;
+mod dashboard;
 mod events;
 mod forwarded;
 mod guard;
@@ -38,6 +39,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(super) use self::websocket::{MESSAGES_READ, OWN_SESSION};
 use self::{
     clients::Clients,
+    dashboard::AccessGrants,
     events::EventBuffers,
     guard::{ForeignHost, Guard},
     listen::{ServerListener, StopSignals},
@@ -48,6 +50,7 @@ use self::{
 use super::{LifetimeLog, Token, local};
 use crate::{
     config::{Config, Transport},
+    dashboard::Dashboard,
     error::{ErrorCode, Result, TroupeError},
     server::Server,
     upstream::UpstreamHealth,
@@ -73,6 +76,10 @@ struct ServerState {
     request_timeout: Duration,
     /// Whether the server listens on a socket that only its owner can use.
     is_private: bool,
+    /// 0 on a socket.
+    port: u16,
+    dashboard: Arc<Dashboard>,
+    grants: Arc<AccessGrants>,
 }
 
 /// Where the server listens.
@@ -107,7 +114,14 @@ impl NetworkServer {
         let stop = CancellationToken::new();
         let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
         let events = Arc::<EventBuffers>::default();
+        let port = match &address {
+            ServerAddress::Port(address) => address.port(),
+            ServerAddress::Socket(_) => 0,
+        };
         let state = ServerState {
+            dashboard: Arc::new(Dashboard::new(server.registry().manager().clone())),
+            grants: Arc::default(),
+            port,
             metrics: Arc::new(Metrics::new(&server, &clients)),
             server,
             clients,
@@ -203,10 +217,11 @@ async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
 
 fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
-    let mut api = Router::new();
+    let (mut api, mut public) = (Router::new(), Router::new());
     if config.transport == Transport::Http {
         routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
-        api = api::routes(&state);
+        api = api::routes(&state).merge(dashboard::link_routes());
+        public = dashboard::routes(&state);
     }
     let cors = guard.cors();
     let routes = routes
@@ -214,6 +229,8 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         .merge(
             api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)),
         )
+        // People who open the dashboard have a cookie instead of the token.
+        .merge(public)
         // Load balancers need no token.
         .route("/health", get(health));
     let routes = if config.base_path.is_empty() {

@@ -117,6 +117,7 @@ impl Listener for PageListener {
                     page.drag.intercepted(drag);
                 }
             }
+            "Page.screencastFrame" => page.screencast.received(&page.cdp, method, params),
             "Runtime.executionContextCreated" => {
                 if let Some(ContextCreated { context }) = parse_event(method, params)
                     && let Some(AuxData { is_default, frame_id: Some(frame) }) = context.aux_data

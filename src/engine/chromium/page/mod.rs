@@ -1,12 +1,14 @@
 //! Implements the [`EnginePage`] trait. `listener` handles events, `frames` maps frames to CDP
 //! sessions, `script` evaluates, `closed_roots` reads closed shadow roots, `drag` has the data of
-//! an intercepted drag, and `popups` has the sizes of requested windows.
+//! an intercepted drag, `screencast` receives live images, and `popups` has the sizes of requested
+//! windows.
 
 mod closed_roots;
 mod drag;
 mod frames;
 mod listener;
 mod popups;
+mod screencast;
 mod script;
 
 use std::{
@@ -37,9 +39,12 @@ use chromiumoxide::cdp::{
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-use self::{drag::InterceptedDrag, frames::CdpFrames, listener::PageListener, popups::Popups};
+use self::{
+    drag::InterceptedDrag, frames::CdpFrames, listener::PageListener, popups::Popups,
+    screencast::CdpScreencast,
+};
 use super::{
     CAPABILITIES,
     emulation::{self, WindowMode},
@@ -52,7 +57,7 @@ use crate::{
     engine::{
         Area, Capabilities, ContextOptions, EmulatedMedia, EngineError, EnginePage, EngineResult,
         FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart,
-        PageEvent, PageObserver, ScreenshotOptions, World,
+        PageEvent, PageObserver, ScreencastFrame, ScreenshotOptions, World,
         connection::PendingCall,
         network_policy::{ClientNavigation, RequestInitiator},
     },
@@ -96,6 +101,7 @@ pub(super) struct ChromiumPage {
     /// The emulated media of the page and its out-of-process iframes.
     media: Mutex<EmulatedMedia>,
     popups: Popups,
+    screencast: CdpScreencast,
     /// Held while the events of one CDP message are reported.
     reporting: Mutex<()>,
     network: Arc<CdpContextNetwork>,
@@ -122,6 +128,7 @@ impl ChromiumPage {
             drag: Arc::default(),
             media: Mutex::default(),
             popups: Popups::default(),
+            screencast: CdpScreencast::default(),
             reporting: Mutex::default(),
             network: setup.network,
             navigation: Mutex::default(),
@@ -568,6 +575,23 @@ impl EnginePage for ChromiumPage {
         self.navigation.lock().request(&entry.url);
         self.cdp.run(NavigateToHistoryEntryParams::new(entry.id)).await?;
         Ok(true)
+    }
+
+    async fn start_screencast(
+        &self,
+        size: Viewport,
+        quality: u8,
+        frames: mpsc::Sender<ScreencastFrame>,
+    ) -> EngineResult<()> {
+        self.screencast.start(&self.cdp, size, quality, frames).await
+    }
+
+    fn acknowledge_frame(&self, number: i64) {
+        self.screencast.acknowledge(&self.cdp, number);
+    }
+
+    fn stop_screencast(&self) {
+        self.screencast.stop(&self.cdp);
     }
 
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {

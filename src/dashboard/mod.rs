@@ -1,0 +1,87 @@
+//! The contents of the dashboard, as JSON: the sessions of the server, and the calls in its record.
+//! Independent of HTTP.
+//!
+//! `sessions` and `calls` are the lists, `live_list` follows the list of live sessions, and `images`
+//! has their live images.
+
+mod calls;
+mod images;
+mod live_list;
+mod sessions;
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+pub use self::{
+    calls::{CallDetails, CallPage, CallView},
+    images::{LiveImage, SessionViewer},
+    live_list::LiveList,
+    sessions::{SessionDetails, SessionView},
+};
+use self::{images::WatchedSessions, live_list::LiveListTask};
+pub use crate::store::{CallFilter, RecordedCall};
+use crate::{
+    config::Viewport,
+    error::Result,
+    session::SessionManager,
+    store::{Picture, SessionFilter, Store},
+};
+
+/// The dashboard of a server.
+pub struct Dashboard {
+    manager: Arc<SessionManager>,
+    watched: WatchedSessions,
+    live_list: Mutex<Weak<LiveListTask>>,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Deleted {
+    pub sessions: usize,
+    pub calls: usize,
+}
+
+impl Dashboard {
+    pub fn new(manager: Arc<SessionManager>) -> Self {
+        Self { manager, watched: WatchedSessions::default(), live_list: Mutex::default() }
+    }
+
+    fn store(&self) -> &Store {
+        self.manager.store()
+    }
+
+    /// Returns an image of the result of a call. The first has the number 1.
+    pub async fn picture(&self, ref_id: &str, number: usize) -> Result<Option<Picture>> {
+        let pictures = self.store().pictures(ref_id).await?;
+        Ok(number.checked_sub(1).and_then(|at| pictures.into_iter().nth(at)))
+    }
+
+    /// Returns the session of a call, if the call is recorded.
+    pub async fn session_of(&self, ref_id: &str) -> Result<Option<Option<String>>> {
+        Ok(self.store().record(ref_id).await?.map(|record| record.session_id))
+    }
+
+    /// Begins to watch the session `id`. `None` if it is not open.
+    pub fn watch(&self, id: &str, size: Viewport) -> Option<SessionViewer> {
+        let session = self.manager.find(id)?;
+        Some(self.watched.watch(&session, size))
+    }
+
+    /// Returns a receiver of all calls from now on: each when it begins, and again when it ends.
+    pub fn call_news(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
+        self.store().call_news()
+    }
+
+    /// Deletes the record of a session that no server uses. Returns `None` if there is none.
+    pub async fn delete(&self, session: &str) -> Result<Option<Deleted>> {
+        let filter = SessionFilter { id: Some(session.to_owned()), ..SessionFilter::default() };
+        if self.store().sessions(filter).await?.is_empty() {
+            return Ok(None);
+        }
+        let purged = self.store().purge(Some(session)).await?;
+        Ok(Some(Deleted { sessions: purged.sessions, calls: purged.calls }))
+    }
+}

@@ -1,0 +1,180 @@
+//! The list of sessions.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use super::{Dashboard, calls::cut};
+use crate::{
+    error::Result,
+    page::Page,
+    session::Session,
+    store::{NewRequest, SessionFilter, SessionRow, SessionState, iso8601},
+};
+
+/// Maximum number of ended sessions in the list.
+const MOST_ENDED: usize = 200;
+/// How long the title of a page may take.
+const TITLE_TIMEOUT: Duration = Duration::from_millis(300);
+/// Maximum number of characters of a title or URL.
+const MOST_CHARACTERS: usize = 2000;
+
+/// A session in the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    /// The id of the server process.
+    pub server: String,
+    pub id: String,
+    pub name: Option<String>,
+    pub state: ShownState,
+    pub browser: String,
+    /// Of the current page. `None` for a session that has ended.
+    pub url: Option<String>,
+    pub title: Option<String>,
+    /// ISO 8601, like all times here.
+    pub created_at: String,
+    pub last_used_at: String,
+    pub calls: u64,
+    pub running: Option<RunningView>,
+    pub held_by: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShownState {
+    Active,
+    /// It has ended, and can be resumed.
+    Recoverable,
+    Ended,
+}
+
+/// A running call in the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningView {
+    pub call: String,
+    pub tool: String,
+    pub started_at: String,
+}
+
+/// A session with its pages.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionDetails {
+    #[serde(flatten)]
+    pub session: SessionView,
+    pub pages: Vec<PageView>,
+}
+
+/// A page of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PageView {
+    pub id: String,
+    pub url: String,
+    pub title: String,
+    pub active: bool,
+}
+
+impl Dashboard {
+    /// Returns the live sessions, newest first, and then the newest of those that have ended.
+    pub async fn sessions(&self) -> Result<Vec<SessionView>> {
+        let mut sessions = self.live_sessions().await;
+        let rows = self.store().sessions(SessionFilter::default()).await?;
+        let is_live = |row: &SessionRow| sessions.iter().any(|live| live.id == row.id);
+        let ended: Vec<SessionView> = rows
+            .iter()
+            // A session of another server is shown by that server.
+            .filter(|row| row.used_by.is_none() && !is_live(row))
+            .take(MOST_ENDED)
+            .map(|row| self.ended_view(row))
+            .collect();
+        sessions.extend(ended);
+        Ok(sessions)
+    }
+
+    /// Returns the live sessions, newest first.
+    pub async fn live_sessions(&self) -> Vec<SessionView> {
+        let running = self.store().running_calls();
+        let live = self.manager.list();
+        let views = live.iter().rev().map(|session| self.view(session, running.get(&session.id)));
+        join_all(views).await
+    }
+
+    /// Returns the session `id` with its pages. `None` if neither the server nor its record has it.
+    pub async fn session(&self, id: &str) -> Result<Option<SessionDetails>> {
+        if let Some(session) = self.manager.find(id) {
+            let running = self.store().running_calls();
+            let view = self.view(&session, running.get(&session.id)).await;
+            return Ok(Some(SessionDetails { session: view, pages: pages(&session).await }));
+        }
+        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+        let row = self.store().sessions(filter).await?.pop();
+        Ok(row.map(|row| SessionDetails { session: self.ended_view(&row), pages: Vec::new() }))
+    }
+
+    async fn view(&self, session: &Session, running: Option<&Arc<NewRequest>>) -> SessionView {
+        let page = session.current_page();
+        let title = match &page {
+            Some(page) => Some(title(page).await),
+            None => None,
+        };
+        SessionView {
+            server: self.store().server_id().to_owned(),
+            id: session.id.to_string(),
+            name: None,
+            state: ShownState::Active,
+            browser: self.manager.config().browser.to_string(),
+            url: page.map(|page| cut(&page.url(), MOST_CHARACTERS)),
+            title,
+            created_at: iso8601(session.created_at),
+            last_used_at: iso8601(session.last_used_at()),
+            calls: session.call_count(),
+            running: running.map(|request| RunningView {
+                call: request.ref_id.to_string(),
+                tool: request.tool.clone().into_owned(),
+                started_at: iso8601(request.at),
+            }),
+            held_by: None,
+        }
+    }
+
+    fn ended_view(&self, row: &SessionRow) -> SessionView {
+        let browser = row.metadata["browser"].as_str();
+        SessionView {
+            server: self.store().server_id().to_owned(),
+            id: row.id.clone(),
+            name: None,
+            state: match row.state {
+                SessionState::Recoverable | SessionState::Stale => ShownState::Recoverable,
+                _ => ShownState::Ended,
+            },
+            browser: browser.unwrap_or_default().to_owned(),
+            url: None,
+            title: None,
+            created_at: iso8601(row.created_at),
+            last_used_at: iso8601(row.last_activity),
+            calls: row.requests,
+            running: None,
+            held_by: None,
+        }
+    }
+}
+
+async fn pages(session: &Session) -> Vec<PageView> {
+    let current = session.current_page();
+    let current = current.as_ref().map(|page| page.id.as_str());
+    let views = session.open_pages().into_iter().map(async |page: Arc<Page>| PageView {
+        active: Some(page.id.as_str()) == current,
+        id: page.id.clone(),
+        url: cut(&page.url(), MOST_CHARACTERS),
+        title: title(&page).await,
+    });
+    join_all(views).await
+}
+
+/// Returns the title of a page, or an empty one if the page does not respond.
+async fn title(page: &Page) -> String {
+    let title = tokio::time::timeout(TITLE_TIMEOUT, page.title()).await;
+    cut(&title.ok().and_then(Result::ok).unwrap_or_default(), MOST_CHARACTERS)
+}

@@ -1,0 +1,187 @@
+//! The recorded calls in pages, for people: newest first, with a search. Also reports calls as they
+//! are recorded.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use rusqlite::{Row, params_from_iter, types::Value};
+use tokio::sync::broadcast;
+
+use super::{NewAnswer, NewRequest, Store};
+use crate::error::Result;
+
+/// Maximum number of characters of a result in a list.
+const RESULT: usize = 64 * 1024;
+/// The number of newest calls that a search reads, which limits how long it takes.
+const SEARCHED: u64 = 20_000;
+/// Maximum number of calls that are queued for a receiver. A slower one loses the oldest.
+const NEWS: usize = 256;
+
+/// A call in a page of the record.
+#[derive(Debug, Clone)]
+pub struct RecordedCall {
+    /// Its number in the order of the calls, for the next page. 0 for a call that is being recorded.
+    pub number: u64,
+    pub ref_id: String,
+    pub session_id: Option<String>,
+    pub tool: String,
+    /// JSON.
+    pub params: String,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// `None` while it runs.
+    pub end: Option<CallEnd>,
+}
+
+/// The end of a call in a page of the record.
+#[derive(Debug, Clone)]
+pub struct CallEnd {
+    pub success: bool,
+    /// The beginning of the result, JSON. `None` if the server of the call died.
+    pub result: Option<String>,
+    pub error_message: Option<String>,
+    /// The number of images in the result.
+    pub pictures: usize,
+    /// Milliseconds since 1970.
+    pub at: u64,
+}
+
+/// Selects a page of calls.
+#[derive(Debug, Clone, Default)]
+pub struct CallFilter {
+    /// `None`: the calls of all sessions.
+    pub session: Option<String>,
+    /// Only calls that contain this text, in any case of ASCII letters.
+    pub text: Option<String>,
+    /// Only calls before the one with this number.
+    pub before: Option<u64>,
+    pub limit: usize,
+}
+
+/// The running calls, and the receivers of their ends.
+pub(super) struct CallFeed {
+    running: Mutex<HashMap<Arc<str>, Arc<NewRequest>>>,
+    news: broadcast::Sender<Arc<RecordedCall>>,
+}
+
+impl Default for CallFeed {
+    fn default() -> Self {
+        Self { running: Mutex::default(), news: broadcast::Sender::new(NEWS) }
+    }
+}
+
+impl CallFeed {
+    pub fn begun(&self, request: &Arc<NewRequest>) {
+        self.running.lock().insert(request.ref_id.clone(), request.clone());
+        self.report(request, || None);
+    }
+
+    pub fn ended(&self, request: &NewRequest, answer: &NewAnswer, at: u64) {
+        self.running.lock().remove(&request.ref_id);
+        self.report(request, || {
+            Some(CallEnd {
+                success: answer.error_message.is_none(),
+                result: Some(answer.result.chars().take(RESULT).collect()),
+                error_message: answer.error_message.clone(),
+                pictures: answer.pictures.len(),
+                at,
+            })
+        });
+    }
+
+    /// Copies the call for the receivers, if there are any.
+    fn report(&self, request: &NewRequest, end: impl FnOnce() -> Option<CallEnd>) {
+        if self.news.receiver_count() == 0 {
+            return;
+        }
+        // Fails if the last receiver has gone in the meantime.
+        let _ = self.news.send(Arc::new(RecordedCall {
+            number: 0,
+            ref_id: request.ref_id.to_string(),
+            session_id: request.session_id.as_deref().map(str::to_owned),
+            tool: request.tool.clone().into_owned(),
+            params: request.params.clone(),
+            at: request.at,
+            end: end(),
+        }));
+    }
+}
+
+impl Store {
+    /// Returns a receiver of all calls from now on: each when it begins, and again when it ends.
+    pub fn call_news(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
+        self.0.calls.news.subscribe()
+    }
+
+    /// Returns the latest running call of each session.
+    pub fn running_calls(&self) -> HashMap<Arc<str>, Arc<NewRequest>> {
+        let mut latest: HashMap<Arc<str>, Arc<NewRequest>> = HashMap::new();
+        for request in self.0.calls.running.lock().values() {
+            let Some(session) = &request.session_id else { continue };
+            let known = latest.entry(session.clone()).or_insert_with(|| request.clone());
+            if known.at < request.at {
+                *known = request.clone();
+            }
+        }
+        latest
+    }
+
+    /// Returns the calls that `filter` selects, newest first.
+    pub async fn calls(&self, filter: CallFilter) -> Result<Vec<RecordedCall>> {
+        let (mut conditions, mut values) = (vec!["TRUE".to_owned()], Vec::<Value>::new());
+        // A condition for all sessions would keep SQLite from using the index.
+        if let Some(session) = filter.session {
+            values.push(session.into());
+            conditions.push(format!("session_id = ?{}", values.len()));
+        }
+        if let Some(before) = filter.before {
+            values.push(i64::try_from(before).unwrap_or(i64::MAX).into());
+            conditions.push(format!("requests.rowid < ?{}", values.len()));
+        }
+        if let Some(text) = filter.text {
+            values.push(text.to_ascii_lowercase().into());
+            let at = values.len();
+            let contains = |column: &str| format!("instr(lower({column}), ?{at}) > 0");
+            let columns = ["tool_name", "params", "result", "error_message"].map(contains);
+            conditions.push(format!("({})", columns.join(" OR ")));
+            conditions
+                .push(format!("requests.rowid > (SELECT max(rowid) FROM requests) - {SEARCHED}"));
+        }
+        let sql = format!(
+            "SELECT requests.rowid, ref_id, session_id, tool_name, params, requests.timestamp, status,
+                    substr(result, 1, {RESULT}), error_message, responses.timestamp,
+                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id)
+             FROM requests LEFT JOIN responses USING (ref_id)
+             WHERE {} ORDER BY requests.rowid DESC LIMIT {}",
+            conditions.join(" AND "),
+            filter.limit
+        );
+        self.read(move |connection| {
+            connection.prepare_cached(&sql)?.query_map(params_from_iter(values), call)?.collect()
+        })
+        .await
+    }
+}
+
+fn call(row: &Row<'_>) -> rusqlite::Result<RecordedCall> {
+    let status: Option<String> = row.get(6)?;
+    let end = match status {
+        None => None,
+        Some(status) => Some(CallEnd {
+            success: status == "success",
+            result: row.get(7)?,
+            error_message: row.get(8)?,
+            at: row.get(9)?,
+            pictures: row.get(10)?,
+        }),
+    };
+    Ok(RecordedCall {
+        number: row.get(0)?,
+        ref_id: row.get(1)?,
+        session_id: row.get(2)?,
+        tool: row.get(3)?,
+        params: row.get(4)?,
+        at: row.get(5)?,
+        end,
+    })
+}

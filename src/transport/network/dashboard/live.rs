@@ -1,0 +1,303 @@
+//! The WebSocket of the dashboard: live images, the list of live sessions, and calls as they happen.
+//!
+//! One task reads and writes for each viewer, and one more for each session that the viewer
+//! watches. An image is sent when the viewer has shown the one before it, so that only the newest
+//! image waits for a slow viewer.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::{
+    Extension,
+    body::Bytes,
+    extract::{
+        State, WebSocketUpgrade,
+        ws::{Message, WebSocket},
+    },
+    response::Response,
+};
+use futures_util::{SinkExt, StreamExt, stream::SplitSink, stream::SplitStream};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, broadcast::error::RecvError, mpsc, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{super::ServerState, links::Access};
+use crate::{
+    config::Viewport,
+    dashboard::{CallView, LiveImage, SessionViewer},
+};
+
+/// Maximum number of messages that wait for a slow viewer.
+const UNSENT: usize = 64;
+/// Maximum size of a message from a viewer in bytes.
+const MAX_MESSAGE: usize = 256 << 10;
+/// Maximum number of sessions that one viewer watches at a time.
+const MOST_WATCHED: usize = 100;
+
+/// A message from the page.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum ViewerMessage {
+    Watch { sessions: Vec<WatchRequest> },
+    Ack { id: String, frame: u64 },
+}
+
+/// A session that the page shows.
+#[derive(Deserialize)]
+struct WatchRequest {
+    id: String,
+    /// In pixels of the screen.
+    width: f64,
+    height: f64,
+    /// Whether to send its calls.
+    #[serde(default)]
+    calls: bool,
+}
+
+/// Handles a request to `/dashboard/api/live`.
+pub(super) async fn upgrade(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    upgrade
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .on_upgrade(move |socket| serve(state, access, socket))
+}
+
+async fn serve(state: ServerState, access: Access, socket: WebSocket) {
+    let (sink, stream) = socket.split();
+    let (outgoing, queue) = mpsc::channel(UNSENT);
+    let viewer = LiveViewer { state, access, outgoing, watched: Mutex::default() };
+    let expiry = async {
+        match viewer.access.expires_at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = viewer.read(stream) => {}
+        () = write(sink, queue) => {}
+        () = viewer.send_sessions() => {}
+        () = viewer.send_calls() => {}
+        () = expiry => {}
+        () = viewer.state.stop.cancelled() => {}
+    }
+}
+
+/// Writes the messages of a viewer. Ends when the socket is closed.
+async fn write(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>) {
+    while let Some(message) = queue.recv().await {
+        if sink.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A connected page of the dashboard.
+struct LiveViewer {
+    state: ServerState,
+    access: Access,
+    outgoing: mpsc::Sender<Message>,
+    watched: Mutex<HashMap<String, ShownSession>>,
+}
+
+/// A session that the viewer watches.
+struct ShownSession {
+    size: watch::Sender<Viewport>,
+    acknowledged: Arc<Acknowledged>,
+    has_calls: bool,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// The number of the last image that the viewer has shown.
+#[derive(Default)]
+struct Acknowledged {
+    number: AtomicU64,
+    changed: Notify,
+}
+
+impl Acknowledged {
+    fn reach(&self, number: u64) {
+        self.number.fetch_max(number, Ordering::AcqRel);
+        self.changed.notify_one();
+    }
+
+    async fn wait_for(&self, number: u64) {
+        while self.number.load(Ordering::Acquire) < number {
+            // A notification before the wait is stored.
+            self.changed.notified().await;
+        }
+    }
+}
+
+impl LiveViewer {
+    /// Reads messages until the socket is closed.
+    async fn read(&self, mut stream: SplitStream<WebSocket>) {
+        while let Some(Ok(message)) = stream.next().await {
+            let text = match &message {
+                Message::Text(text) => text.as_bytes(),
+                Message::Binary(bytes) => bytes,
+                Message::Ping(_) | Message::Pong(_) => continue,
+                Message::Close(_) => return,
+            };
+            match serde_json::from_slice(text) {
+                Ok(message) => self.take(message).await,
+                Err(error) => {
+                    let message = format!("the message is not one of the dashboard: {error}");
+                    self.send_error("INVALID_REQUEST", &message, "reload the page").await;
+                }
+            }
+        }
+    }
+
+    async fn take(&self, message: ViewerMessage) {
+        match message {
+            ViewerMessage::Watch { sessions } => self.watch(sessions).await,
+            ViewerMessage::Ack { id, frame } => {
+                if let Some(shown) = self.watched.lock().get(&id) {
+                    shown.acknowledged.reach(frame);
+                }
+            }
+        }
+    }
+
+    /// Watches `requests` in place of the sessions so far.
+    async fn watch(&self, requests: Vec<WatchRequest>) {
+        let named: HashSet<String> = requests.iter().map(|request| request.id.clone()).collect();
+        self.watched.lock().retain(|id, _| named.contains(id));
+        for request in requests.into_iter().take(MOST_WATCHED) {
+            if !self.watch_session(&request) {
+                self.send(json!({"type": "gone", "id": request.id})).await;
+            }
+        }
+    }
+
+    /// Begins to watch a session, or changes its size. Returns false if it is not open.
+    fn watch_session(&self, request: &WatchRequest) -> bool {
+        if !self.access.includes(&request.id) {
+            return false;
+        }
+        // A conversion of a float saturates.
+        let size = Viewport { width: request.width as u32, height: request.height as u32 };
+        let mut watched = self.watched.lock();
+        if let Some(shown) = watched.get_mut(&request.id) {
+            shown.size.send_replace(size);
+            shown.has_calls = request.calls;
+            return true;
+        }
+        let Some(viewer) = self.state.dashboard.watch(&request.id, size) else { return false };
+        let acknowledged = Arc::<Acknowledged>::default();
+        let (sender, sizes) = watch::channel(size);
+        let work =
+            show(request.id.clone(), viewer, sizes, acknowledged.clone(), self.outgoing.clone());
+        let shown = ShownSession {
+            size: sender,
+            acknowledged,
+            has_calls: request.calls,
+            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+        };
+        watched.insert(request.id.clone(), shown);
+        true
+    }
+
+    /// Sends the list of live sessions, now and when it changes.
+    async fn send_sessions(&self) {
+        let mut list = self.state.dashboard.live_list();
+        let mut known = HashSet::new();
+        loop {
+            let sessions = list.next().await;
+            let sessions: Vec<_> =
+                sessions.iter().filter(|session| self.access.includes(&session.id)).collect();
+            let live: HashSet<String> = sessions.iter().map(|session| session.id.clone()).collect();
+            self.send(json!({"type": "sessions", "sessions": sessions})).await;
+            for gone in known.difference(&live) {
+                self.watched.lock().remove(gone);
+                self.send(json!({"type": "gone", "id": gone})).await;
+            }
+            known = live;
+        }
+    }
+
+    /// Sends the calls of watched sessions as they happen.
+    async fn send_calls(&self) {
+        let mut calls = self.state.dashboard.call_news();
+        loop {
+            let call = match calls.recv().await {
+                Ok(call) => call,
+                // The viewer reads the record when it shows a call.
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return,
+            };
+            let is_watched = call
+                .session_id
+                .as_ref()
+                .is_some_and(|id| self.watched.lock().get(id).is_some_and(|shown| shown.has_calls));
+            if is_watched {
+                self.send(json!({"type": "call", "call": CallView::brief(&call)})).await;
+            }
+        }
+    }
+
+    async fn send(&self, message: Value) {
+        // Fails only while the connection ends.
+        let _ = self.outgoing.send(Message::text(message.to_string())).await;
+    }
+
+    async fn send_error(&self, code: &str, message: &str, suggestion: &str) {
+        let error = json!({"code": code, "message": message, "suggestion": suggestion});
+        self.send(json!({"type": "error", "error": error})).await;
+    }
+}
+
+/// Sends the images of a session until the session ends.
+async fn show(
+    id: String,
+    mut viewer: SessionViewer,
+    mut sizes: watch::Receiver<Viewport>,
+    acknowledged: Arc<Acknowledged>,
+    outgoing: mpsc::Sender<Message>,
+) {
+    loop {
+        let image = tokio::select! {
+            image = viewer.next() => image,
+            changed = sizes.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let size = *sizes.borrow_and_update();
+                viewer.resize(size);
+                continue;
+            }
+        };
+        let Some(image) = image else { return };
+        if outgoing.send(Message::Binary(encoded(&id, &image))).await.is_err() {
+            return;
+        }
+        acknowledged.wait_for(image.number).await;
+        viewer.shown(image.number);
+    }
+}
+
+/// Encodes an image: the length of the JSON header, the header, and the JPEG.
+fn encoded(id: &str, image: &LiveImage) -> Bytes {
+    let header = json!({
+        "id": id, "frame": image.number, "page": image.page_id, "width": image.width,
+        "height": image.height, "takenAt": image.taken_at,
+    });
+    let header = header.to_string();
+    let length = u32::try_from(header.len()).unwrap_or_default();
+    let mut message = Vec::with_capacity(4 + header.len() + image.jpeg.len());
+    message.extend(length.to_be_bytes());
+    message.extend(header.as_bytes());
+    message.extend(&image.jpeg);
+    message.into()
+}

@@ -1,0 +1,406 @@
+//! The HTTP interface of the dashboard. Responses are JSON with camelCase fields.
+//!
+//! A browser sends the cookie also with requests of pages on other ports of this machine. So each
+//! request that changes something, and the WebSocket, requires `Origin`, and the others require that
+//! a page of the dashboard sent them (`Sec-Fetch-Site`), if the browser reports that.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json, Router,
+    body::Body,
+    extract::{Path, Query, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    super::{ServerState, request},
+    files,
+    links::Access,
+    live,
+};
+use crate::{
+    config::version,
+    dashboard::CallFilter,
+    error::{HttpStatus, TroupeError},
+};
+
+/// The default number of calls in a page.
+const CALLS: usize = 50;
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Returns the routes of the dashboard.
+pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<ServerState> {
+    let api = Router::new()
+        .route("/me", get(me))
+        .route("/sessions", get(sessions))
+        .route("/sessions/{id}", get(session).delete(delete_session))
+        .route("/sessions/{id}/calls", get(calls_of_session))
+        .route("/calls/{id}", get(call))
+        .route("/calls/{id}/pictures/{number}", get(picture))
+        .route("/search", get(search))
+        .route("/live", get(live::upgrade))
+        .fallback(async || not_found("the dashboard has no such path"))
+        .method_not_allowed_fallback(async || {
+            let message = "the path does not have this method";
+            failure(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message, "use GET")
+        })
+        .layer(middleware::from_fn_with_state(state.clone(), authorize));
+    Router::new()
+        .route("/", get(to_page))
+        .route("/dashboard", get(to_page))
+        .route("/dashboard/", get(async || files::file("")))
+        .route("/dashboard/{*path}", get(async |Path(path): Path<String>| files::file(&path)))
+        .route("/dashboard/login", post(log_in))
+        .nest("/dashboard/api", api)
+}
+
+/// Returns the route that creates links. It requires the token of the server.
+pub(in crate::transport::network) fn link_routes() -> Router<ServerState> {
+    Router::new().route("/dashboard/links", post(create_link))
+}
+
+/// The body of an error response.
+#[derive(Serialize)]
+struct Failure<'a> {
+    code: &'a str,
+    message: &'a str,
+    suggestion: &'a str,
+}
+
+pub(super) fn failure(status: StatusCode, code: &str, message: &str, suggestion: &str) -> Response {
+    (status, Json(json!({"error": Failure { code, message, suggestion }}))).into_response()
+}
+
+fn not_found(message: &str) -> Response {
+    failure(StatusCode::NOT_FOUND, "NOT_FOUND", message, "open `/dashboard/`, and go on from there")
+}
+
+fn no_session(id: &str) -> Response {
+    let message = format!("the server and its record have no session `{id}`");
+    let suggestion = "reload the list of sessions";
+    failure(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", &message, suggestion)
+}
+
+fn failed(error: &TroupeError) -> Response {
+    let (HttpStatus::Refused(status) | HttpStatus::Failed(status)) = error.code.row().status;
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let suggestion = error.suggestion.as_deref().unwrap_or_default();
+    failure(status, error.code.as_str(), &error.message, suggestion)
+}
+
+/// Sends browsers from `/` to the page.
+async fn to_page(State(state): State<ServerState>) -> Redirect {
+    let base = &state.server.registry().manager().config().base_path;
+    Redirect::to(&format!("{base}/dashboard/"))
+}
+
+/// Returns the name of the cookie. Cookies are shared by all ports of a host.
+fn cookie_name(state: &ServerState) -> String {
+    format!("troupe-dashboard-{}", state.port)
+}
+
+/// Returns the access of the sender of a request; `None` without a valid cookie.
+fn access(state: &ServerState, headers: &HeaderMap) -> Option<Access> {
+    if state.is_private {
+        return Some(Access::full());
+    }
+    let name = cookie_name(state);
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut values = cookies
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .filter(|(given, _)| *given == name);
+    values.find_map(|(_, value)| state.grants.access(value))
+}
+
+/// Returns whether a page of this server sent the request. The guard has rejected requests of
+/// foreign origins, but pages of `--allowed-origins` may not use the dashboard.
+fn is_same_origin(headers: &HeaderMap, requires_origin: bool) -> bool {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    match text(&header::ORIGIN) {
+        Some(origin) => {
+            let host = text(&header::HOST).unwrap_or_default();
+            let name = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+            name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+        }
+        None => {
+            !requires_origin
+                && text(&FETCH_SITE).is_none_or(|site| matches!(site, "same-origin" | "none"))
+        }
+    }
+}
+
+fn foreign() -> Response {
+    let message = "the request was not sent by a page of the dashboard";
+    failure(StatusCode::FORBIDDEN, "FOREIGN_ORIGIN", message, "open the dashboard with its link")
+}
+
+/// Passes on the requests of people who have opened a link.
+async fn authorize(State(state): State<ServerState>, mut request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let changes = request.method() != Method::GET && request.method() != Method::HEAD;
+    let requires_origin = changes || headers.contains_key(header::UPGRADE);
+    if !state.is_private && !is_same_origin(headers, requires_origin) {
+        return foreign();
+    }
+    let Some(access) = access(&state, headers) else {
+        let message = "this browser has not opened a valid link of the dashboard";
+        return failure(
+            StatusCode::UNAUTHORIZED,
+            "UNAUTHORIZED",
+            message,
+            "run `troupe dashboard`, which prints a link that works once",
+        );
+    };
+    if changes && access.read_only {
+        let message = "this link can only show sessions";
+        let suggestion = "open a link of `troupe dashboard` without --read-only";
+        return failure(StatusCode::FORBIDDEN, "READ_ONLY", message, suggestion);
+    }
+    request.extensions_mut().insert(access);
+    next.run(request).await
+}
+
+/// Reads the JSON of a request.
+async fn json_body<T: DeserializeOwned>(
+    state: &ServerState,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<T, Response> {
+    let taken = request::body(headers, body, state.request_timeout).await;
+    let taken = taken.map_err(IntoResponse::into_response)?;
+    serde_json::from_slice(&taken).map_err(|error| {
+        let message = format!("the body is not the JSON object that the path requires: {error}");
+        let suggestion = "see `docs/dashboard.md`";
+        failure(StatusCode::BAD_REQUEST, "INVALID_REQUEST", &message, suggestion)
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct LinkRequest {
+    #[serde(default)]
+    read_only: bool,
+    session: Option<Arc<str>>,
+}
+
+async fn create_link(State(state): State<ServerState>, headers: HeaderMap, body: Body) -> Response {
+    let request = match json_body::<LinkRequest>(&state, &headers, body).await {
+        Ok(request) => request,
+        Err(response) => return response,
+    };
+    if let Some(id) = request.session.as_deref() {
+        match state.dashboard.session(id).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return no_session(id),
+            Err(error) => return failed(&error),
+        }
+    }
+    let link = state.grants.create_link(request.read_only, request.session);
+    let base = &state.server.registry().manager().config().base_path;
+    let valid = link.expires_at.saturating_duration_since(Instant::now());
+    Json(json!({
+        "path": format!("{base}/dashboard/#token={}", link.secret),
+        "validMs": u64::try_from(valid.as_millis()).unwrap_or(u64::MAX),
+    }))
+    .into_response()
+}
+
+#[derive(Deserialize)]
+struct Login {
+    token: String,
+}
+
+async fn log_in(State(state): State<ServerState>, headers: HeaderMap, body: Body) -> Response {
+    if !is_same_origin(&headers, true) {
+        return foreign();
+    }
+    let login = match json_body::<Login>(&state, &headers, body).await {
+        Ok(login) => login,
+        Err(response) => return response,
+    };
+    let Some(cookie) = state.grants.redeem(&login.token) else {
+        let message = "the link has been used, or has expired";
+        let suggestion = "run `troupe dashboard`, which prints a new link";
+        return failure(StatusCode::UNAUTHORIZED, "LINK_INVALID", message, suggestion);
+    };
+    let base = &state.server.registry().manager().config().base_path;
+    let age = cookie.expires_at.saturating_duration_since(Instant::now()).as_secs();
+    let origin = headers.get(header::ORIGIN);
+    let is_https = origin.is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
+    let secure = if is_https { "; Secure" } else { "" };
+    let cookie = format!(
+        "{}={}; HttpOnly; SameSite=Strict; Path={base}/dashboard; Max-Age={age}{secure}",
+        cookie_name(&state),
+        cookie.secret
+    );
+    match HeaderValue::from_str(&cookie) {
+        Ok(mut value) => {
+            value.set_sensitive(true);
+            (StatusCode::NO_CONTENT, [(header::SET_COOKIE, value)]).into_response()
+        }
+        Err(_) => failure(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "INTERNAL_ERROR",
+            "the cookie cannot be written",
+            "check --base-path",
+        ),
+    }
+}
+
+async fn me(Extension(access): Extension<Access>) -> Json<Value> {
+    Json(json!({
+        "readOnly": access.read_only, "session": access.session, "version": version(),
+    }))
+}
+
+async fn sessions(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+) -> Response {
+    match state.dashboard.sessions().await {
+        Ok(mut sessions) => {
+            sessions.retain(|session| access.includes(&session.id));
+            Json(json!({"sessions": sessions})).into_response()
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+async fn session(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    match state.dashboard.session(&id).await {
+        Ok(Some(session)) => Json(session).into_response(),
+        Ok(None) => no_session(&id),
+        Err(error) => failed(&error),
+    }
+}
+
+async fn delete_session(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    match state.dashboard.delete(&id).await {
+        Ok(Some(deleted)) if deleted.sessions == 0 => {
+            let message = format!("session `{id}` is in use by a running server");
+            let suggestion = "close the session first, or wait until it has ended";
+            failure(StatusCode::CONFLICT, "SESSION_IN_USE", &message, suggestion)
+        }
+        Ok(Some(deleted)) => Json(deleted).into_response(),
+        Ok(None) => no_session(&id),
+        Err(error) => failed(&error),
+    }
+}
+
+#[derive(Deserialize)]
+struct CallsQuery {
+    before: Option<u64>,
+    limit: Option<usize>,
+    search: Option<String>,
+}
+
+async fn calls_of_session(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+    Query(query): Query<CallsQuery>,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    let filter = CallFilter {
+        session: Some(id),
+        text: query.search.filter(|text| !text.is_empty()),
+        before: query.before,
+        limit: query.limit.unwrap_or(CALLS),
+    };
+    match state.dashboard.calls(filter).await {
+        Ok(page) => Json(page).into_response(),
+        Err(error) => failed(&error),
+    }
+}
+
+#[derive(Deserialize)]
+struct SearchQuery {
+    text: String,
+}
+
+async fn search(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Query(SearchQuery { text }): Query<SearchQuery>,
+) -> Response {
+    let session = access.session.as_deref().map(str::to_owned);
+    let filter = CallFilter { session, text: Some(text), limit: CALLS, ..CallFilter::default() };
+    match state.dashboard.calls(filter).await {
+        Ok(page) => Json(page).into_response(),
+        Err(error) => failed(&error),
+    }
+}
+
+/// Returns an error response unless the call `id` is recorded, in a session that `access` includes.
+async fn check_call(state: &ServerState, access: &Access, id: &str) -> Result<(), Response> {
+    let session = state.dashboard.session_of(id).await.map_err(|error| failed(&error))?;
+    let is_included = |session: Option<String>| match (session, &access.session) {
+        (Some(session), _) => access.includes(&session),
+        (None, only) => only.is_none(),
+    };
+    if session.is_some_and(is_included) {
+        return Ok(());
+    }
+    let message = format!("no recorded call has the id `{id}`");
+    let suggestion = "reload the calls of the session";
+    Err(failure(StatusCode::NOT_FOUND, "RECORD_NOT_FOUND", &message, suggestion))
+}
+
+async fn call(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> Response {
+    if let Err(response) = check_call(&state, &access, &id).await {
+        return response;
+    }
+    match state.dashboard.call(&id).await {
+        Ok(Some(call)) => Json(call).into_response(),
+        Ok(None) => not_found("the call has just been deleted"),
+        Err(error) => failed(&error),
+    }
+}
+
+async fn picture(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path((id, number)): Path<(String, usize)>,
+) -> Response {
+    if let Err(response) = check_call(&state, &access, &id).await {
+        return response;
+    }
+    match state.dashboard.picture(&id, number).await {
+        // Another type could be a document, which the browser would render.
+        Ok(Some(picture))
+            if matches!(&*picture.mime_type, "image/png" | "image/jpeg" | "image/webp") =>
+        {
+            ([(header::CONTENT_TYPE, picture.mime_type)], picture.data).into_response()
+        }
+        Ok(_) => not_found("the call has no such image"),
+        Err(error) => failed(&error),
+    }
+}
