@@ -1,10 +1,14 @@
 // `npm run docs:pictures` makes the pictures of the documents: an annotated screenshot of the
-// demo's app, and a recording of the demo in a terminal as an animated SVG.
+// demo's app, a recording of the demo in a terminal as an animated SVG, and the views of the
+// dashboard. `npm run docs:pictures -- dashboard` makes only the latter.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
+import { drawFrames, startMockServer } from '../../__test__/dashboard/mock-server.mjs'
+import { sampleSessions } from '../../__test__/dashboard/sample-sessions.mjs'
+import { startBrowser } from '../../__test__/page/world.mjs'
 import { serveApp } from '../demo-app.mjs'
 import { ROOT } from '../run.mjs'
 import { connect } from './examples.mjs'
@@ -17,8 +21,11 @@ const [CHARACTER_WIDTH, LINE_HEIGHT, MARGIN] = [7.8, 18, 14]
 const PAUSE = 1.2
 
 mkdirSync(FOLDER, { recursive: true })
-await annotatedScreenshot()
-writeFileSync(join(FOLDER, 'demo.svg'), recording(await demoLines()))
+if (process.argv[2] !== 'dashboard') {
+  await annotatedScreenshot()
+  writeFileSync(join(FOLDER, 'demo.svg'), recording(await demoLines()))
+}
+await dashboardScreenshots()
 
 async function annotatedScreenshot() {
   const app = await serveApp()
@@ -38,6 +45,44 @@ async function annotatedScreenshot() {
   } finally {
     await transport.close()
     app.close()
+  }
+}
+
+/** Takes a screenshot of each view of the dashboard, with the sample data of its tests. */
+async function dashboardScreenshots() {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  const scope = { after: (end) => void ends.push(end) }
+  try {
+    const browser = await startBrowser(scope)
+    const frames = await drawFrames(browser)
+    const sessions = sampleSessions().filter(({ id }) => !id.endsWith('attack'))
+    const server = await startMockServer(scope, { frames, sessions })
+    const page = await browser.newPage({ viewport: { width: 1200, height: 720 } })
+    await page.goto(server.link())
+    const canvases = (count) =>
+      page
+        .locator('canvas[data-frame]')
+        .nth(count - 1)
+        .waitFor()
+    const take = (name) =>
+      page.screenshot({ path: join(FOLDER, `dashboard-${name}.jpg`), type: 'jpeg', quality: 80 })
+    await canvases(3)
+    await take('sessions')
+    await page.goto(`${server.url}#/session/s-1-shop`)
+    await canvases(1)
+    await page.locator('.call summary').first().click()
+    await page.getByText('Console (2)').waitFor()
+    await take('session')
+    await page.goto(`${server.url}#/session/s-6`)
+    await page.locator('.call .thumbnail').last().waitFor()
+    await page.waitForLoadState('networkidle')
+    await take('history')
+    await page.goto(`${server.url}#/metrics`)
+    await page.getByText('ELEMENT_NOT_FOUND').waitFor()
+    await take('metrics')
+  } finally {
+    for (const end of ends.reverse()) await end()
   }
 }
 
