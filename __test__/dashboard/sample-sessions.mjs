@@ -181,7 +181,7 @@ export function metrics() {
   }))
   return {
     calls: 1122,
-    errorsByCode: { ELEMENT_NOT_FOUND: 7, TIMEOUT: 4, ELEMENT_COVERED: 2, [`X${ATTACK}`]: 1 },
+    errorsByCode: { ELEMENT_NOT_FOUND: 7, TIMEOUT: 4, ELEMENT_COVERED: 2 },
     latencyByTool: {
       click: latency(6, 420),
       snapshot: latency(2, 350),
