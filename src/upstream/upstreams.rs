@@ -321,12 +321,12 @@ impl Upstreams {
     /// Starts a server that lists its tools, for a session without a running server or the next new
     /// session.
     async fn start_spare(&self) -> Result<()> {
-        let unstarted_session = self.unstarted_session();
-        let id = unstarted_session.clone().unwrap_or_else(new_id);
+        let session_without_server = self.session_without_server();
+        let id = session_without_server.clone().unwrap_or_else(new_id);
         let running = self.launch(&id).await?;
         let spare = SpareServer { id: id.clone(), running };
         let replaced = self.spare.lock().replace(spare);
-        if unstarted_session.is_none() {
+        if session_without_server.is_none() {
             *self.spare_id.lock() = Some(id);
         }
         if let Some(SpareServer { running, .. }) = replaced {
@@ -336,7 +336,7 @@ impl Upstreams {
     }
 
     /// Returns a session whose server was not called yet.
-    fn unstarted_session(&self) -> Option<Arc<str>> {
+    fn session_without_server(&self) -> Option<Arc<str>> {
         let all = self.all.lock();
         let mut upstreams = all.iter().filter_map(Weak::upgrade);
         upstreams.find(|upstream| upstream.is_asleep()).map(|upstream| upstream.id().clone())
