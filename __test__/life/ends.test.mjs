@@ -124,6 +124,7 @@ describe(
 
     test('when its client dies with stdout open', { timeout: 30_000 }, async (t) => {
       const server = await startServer(t)
+      await server.createSession()
       const below = descendants(/** @type {number} */ (server.child.pid))
       server.child.stdout.destroy()
       server.child.stdin.destroy()

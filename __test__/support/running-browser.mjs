@@ -32,7 +32,7 @@ export async function startBrowser(t) {
     const below = descendants(/** @type {number} */ (child.pid))
     child.kill('SIGKILL')
     await ended
-    await allEnded(below)
+    if (below.length > 0) await allEnded(below)
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
   })
   const file = join(profile, 'DevToolsActivePort')
