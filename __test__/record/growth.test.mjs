@@ -1,6 +1,6 @@
 // Many calls. Ten thousand of them are in __test__/soak.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
@@ -39,6 +39,25 @@ test('a record in memory stays small', { timeout: 60_000, skip: SKIP }, async (t
   // The record's own limit is 64 MiB. Without a limit the calls take more than 250 MB.
   assert.ok(more < 160_000, `${more} KiB more after 250 calls of a megabyte each`)
 })
+
+test(
+  'a record larger than its --retention loses its oldest calls',
+  { timeout: 60_000, skip: SKIP },
+  async (t) => {
+    const file = recordFile(t)
+    const server = await startServer(t, ['--store', file, '--retention', '1h,1MiB'])
+    const refs = []
+    for (let number = 0; number < 60; number++) {
+      const script = `Array.from({ length: 5000 }, () => Math.random().toString(36)).join('')`
+      refs.push((await server.call('evaluate', { script })).meta.refId)
+    }
+    await server.end()
+    const kept = query(file, 'SELECT ref_id FROM requests').map(({ ref_id }) => ref_id)
+    assert.ok(kept.includes(refs.at(-1)), 'the newest call is kept')
+    assert.ok(!kept.includes(refs[0]), 'the oldest call is deleted')
+    assert.ok(statSync(file).size < 2 << 20, `${statSync(file).size} bytes`)
+  }
+)
 
 /** Returns the private memory of a process in KiB. @param {number | undefined} pid */
 function memory(pid) {

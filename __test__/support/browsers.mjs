@@ -208,6 +208,7 @@ export const BROWSERS = {
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
+      'life/page-options.test.mjs': { '*': 'its driver supports none of these options' },
       'bad-input/dialogs.test.mjs': {
         '*': 'WebDriver does not report the type of a dialog, nor its default value'
       },

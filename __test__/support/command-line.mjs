@@ -4,6 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BROWSER, cleanEnvironment } from './browser.mjs'
+import { noteOptions } from './notes.mjs'
 import { BIN } from './server.mjs'
 
 /** Commands need a Unix socket. @type {string | false} */
@@ -65,7 +66,10 @@ export class CommandLine {
     child.stdin.on('error', () => {}).end(input)
     return new Promise((resolve, reject) => {
       child.on('error', reject)
-      child.on('close', (code) => resolve({ status: code ?? -1, stdout, stderr }))
+      child.on('close', (code) => {
+        if (code === 0) noteOptions({ args, env: { ...this.env, ...env }, cwd })
+        resolve({ status: code ?? -1, stdout, stderr })
+      })
     })
   }
 

@@ -1,17 +1,46 @@
-// Checks that the end-to-end tests cover every tool. In a complete `npm test`, successful calls
-// must have used each parameter and each of its values, and calls must have returned each field of
-// the result and each error.
+// Checks that the end-to-end tests cover every tool and option. In a complete `npm test`, successful
+// calls must have used each parameter and each of its values, and calls must have returned each
+// field of the result and each error. A server that started must have had each option.
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { OPTIONS } from './notes.mjs'
 
 /**
  * @typedef {{ name: string, group: string, inputSchema: { properties?: Record<string, any>,
  *   required?: string[] }, outputSchema?: any }} Tool
  */
 
+const addon = createRequire(import.meta.url)('../../lib/addon.js')
+
 /** As the addon itself lists them. @type {Tool[]} */
-export const TOOLS = JSON.parse(createRequire(import.meta.url)('../../lib/addon.js').toolSchemas())
+export const TOOLS = JSON.parse(addon.toolSchemas())
+
+/** @type {import('../../scripts/docs/configuration.mjs').OptionRow[]} */
+const OPTION_ROWS = JSON.parse(addon.optionRows())
+
+/** Options that tests of `npm test` cannot use, with the reason. @type {Record<string, string>} */
+const OPTIONS_BEYOND = {
+  downloadHost: 'needs a machine without a browser: registry.test.mjs uses it'
+}
+
+/**
+ * Returns all spellings of an option.
+ * @param {typeof OPTION_ROWS[number]} row
+ * @returns {string[]}
+ */
+function spellings({ flag, variable, key, nested, aliases }) {
+  const kebab = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const names = [kebab, key, ...aliases]
+  const flags = [flag, ...names.flatMap((name) => [`--${name}`, `--no-${name}`])]
+  return [...flags, variable, key, ...(nested ? nested.split('.').slice(-1) : [])]
+}
+
+/** Returns the flags of the options that no test has used. @param {Set<string>} [used] */
+const unusedOptions = (used = new Set()) =>
+  OPTION_ROWS.filter(
+    (row) => !(row.key in OPTIONS_BEYOND) && !spellings(row).some((name) => used.has(name))
+  ).map(({ flag }) => `option ${flag}`)
 
 /**
  * Returns the parameters, values and fields of a schema that the tests must cover.
@@ -162,7 +191,7 @@ export function missing(path) {
     for (const point of seen.get(name) ?? []) points.add(point)
     answers.set(JSON.stringify(outputSchema), points)
   }
-  return TOOLS.flatMap((tool) => {
+  const missingOfTools = TOOLS.flatMap((tool) => {
     const { name, inputSchema, outputSchema } = tool
     const own = [
       'success',
@@ -191,4 +220,5 @@ export function missing(path) {
       )
     ]
   })
+  return [...unusedOptions(seen.get(OPTIONS)), ...missingOfTools]
 }

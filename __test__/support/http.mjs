@@ -22,6 +22,7 @@ export async function startHttpServer(t, args = [], { transport = 'http', ...opt
     throw new Error(`the server ended at once: ${server.stderr()}`)
   })
   await Promise.race([until(() => server.url, 'the address on stderr'), ended])
+  server.noteOptions()
   return server
 }
 

@@ -2,10 +2,13 @@
 // a clock that the test advances (the addon's feature `testing`, which releases do not have).
 import { createRequire } from 'node:module'
 import { BROWSER_CONFIG } from './browser.mjs'
+import { noteOptions } from './notes.mjs'
 
 const require = createRequire(import.meta.url)
 export const { SessionManager, Session, TroupeError } = require('../../index.js')
-const { NativeManager } = require('../../lib/addon.js')
+/** @type {any} The addon, which exists only after the build. */
+const addon = require('../../lib/addon.js')
+const { NativeManager } = addon
 
 /**
  * With a real browser, started; ended with the test.
@@ -16,6 +19,7 @@ export async function startManager(t, config = {}) {
   const manager = new SessionManager({ ...BROWSER_CONFIG, ...config })
   t.after(() => manager.shutdown())
   await manager.initialize()
+  noteOptions({ config })
   return manager
 }
 

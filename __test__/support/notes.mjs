@@ -1,11 +1,14 @@
-// Records which parts of the tools the end-to-end tests use in a complete `npm test`: each call
-// with its parameters, its outcome and the fields of its result. coverage.mjs reports what is
-// missing.
-import { writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+// Records which parts of the tools and which options the end-to-end tests use in a complete `npm
+// test`: each call with its parameters, its outcome and the fields of its result, and the options
+// of each server. coverage.mjs reports what is missing.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 
 /** The variable that names the folder for the notes. Without it, nothing is noted. */
 export const NOTES = 'TEST_NOTES'
+
+/** The name under which options are noted, which no tool has. */
+export const OPTIONS = '(options)'
 
 /**
  * Notes by tool: `field` for a parameter, `field=value` for a choice, `-> field` for a field of a
@@ -49,6 +52,30 @@ export function note(tool, given, { isError, json }) {
   // Where the content stays in the record, the answer is the same for every tool.
   if (json?.ref_id === undefined) for (const point of pointsOf(json, '-> ')) points.add(point)
 }
+
+/**
+ * Notes the options of a server or manager that has started: flags, variables and keys.
+ * @param {{ args?: string[], env?: Record<string, string>, config?: object, cwd?: string }} given
+ */
+export function noteOptions({ args = [], env = {}, config = {}, cwd = '.' }) {
+  if (!folder) return
+  const points = noted.get(OPTIONS) ?? new Set()
+  noted.set(OPTIONS, points)
+  const flags = args.filter((arg) => arg.startsWith('--')).map((arg) => arg.split('=')[0])
+  const variables = Object.keys(env).filter((name) => name.startsWith('TROUPE_'))
+  const [, file] = args.slice(args.indexOf('--config') >>> 0)
+  const isJson = file !== undefined && !file.endsWith('.ini')
+  const inFile = isJson ? JSON.parse(readFileSync(resolve(cwd, file), 'utf8')) : {}
+  for (const point of [...flags, ...variables, ...keysOf(config), ...keysOf(inFile)])
+    points.add(point)
+}
+
+/** Returns the keys of an object, and of the objects in it. @param {object} value @returns {string[]} */
+const keysOf = (value) =>
+  Object.entries(value).flatMap(([name, inner]) => [
+    name,
+    ...(inner && typeof inner === 'object' ? keysOf(inner) : [])
+  ])
 
 /**
  * Returns the fields of a value, and their choices.

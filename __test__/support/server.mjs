@@ -3,10 +3,11 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
+import { noteOptions } from './notes.mjs'
 import { allEnded, descendants } from './processes.mjs'
 import { RpcClient } from './rpc.mjs'
 import { until, within } from './wait.mjs'
@@ -88,6 +89,20 @@ export class Server extends RpcClient {
     )
     t.after(() => this.end())
     if (this.handshake) await this.initialize()
+  }
+
+  /** @param {string} text */
+  receive(text) {
+    if (this.received.length === 0) this.noteOptions()
+    super.receive(text)
+  }
+
+  /** Notes its options for the coverage, when it has started. */
+  noteOptions() {
+    const { command = [BIN] } = this.options
+    // Some tests start servers of other projects.
+    if (!command.some((part) => basename(part) === basename(BIN))) return
+    noteOptions({ args: this.args, env: this.options.env, cwd: this.options.cwd })
   }
 
   /** Returns its stderr so far. */

@@ -89,13 +89,17 @@ describe('sessions', { timeout: 60_000 }, () => {
   })
 
   test('list_sessions lists only sessions in the given state', async () => {
-    for (const state of ['stale', 'closed', 'error']) {
-      const { sessions } = await server.ok('list_sessions', { state })
-      assert.ok(
-        sessions.every((session) => session.state === state),
-        JSON.stringify(sessions)
-      )
-    }
+    const sessionId = await server.createSession()
+    const listed = async (state) =>
+      (await server.ok('list_sessions', { state })).sessions.map((session) => session.sessionId)
+    const isListed = async () => [
+      (await listed('active')).includes(sessionId),
+      (await listed('closed')).includes(sessionId)
+    ]
+    assert.deepEqual(await isListed(), [true, false])
+    await server.ok('close_session', { sessionId })
+    assert.deepEqual(await isListed(), [false, true])
+    for (const state of ['stale', 'error']) assert.deepEqual(await listed(state), [])
   })
 
   test('list_sessions lists each session with its pages', async () => {
@@ -348,19 +352,19 @@ describe('results of actions', { timeout: 60_000 }, () => {
   const { site } = startShared()
 
   test('are as long as `--after-action` says: nothing, the changes, or the whole page', async (t) => {
-    for (const [mode, has] of [
+    for (const [mode, has] of /** @type {const} */ ([
       ['none', []],
       ['changes', ['changes']],
       ['snapshot', ['snapshot']]
-    ]) {
+    ])) {
       const server = await startServer(t, ['--after-action', mode])
       await server.ok('navigate', { url: site.url('/form') })
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['fill', { selector: '#name', value: 'Ada' }],
         ['type', { selector: '#note', text: 'x' }],
         ['check', { selector: '#agree' }],
         ['press', { key: 'Space' }]
-      ]) {
+      ])) {
         const answer = await server.ok(tool, args)
         assert.deepEqual(
           Object.keys(answer).filter((name) => ['changes', 'snapshot'].includes(name)),

@@ -41,6 +41,19 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     await server.awaitLog(/did not answer a ping[^]*hangs/)
   })
 
+  test('that hangs is ended after as many pings as --upstream-ping-misses says', async (t) => {
+    for (const misses of [1, 4]) {
+      const { server } = await startUpstream(t, {
+        args: [...QUICK, '--upstream-ping-misses', String(misses)]
+      })
+      const { json } = await server.call('hang')
+      assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
+      await server.told(/hangs and is ended/)
+      const [before] = server.stderr().split('hangs and is ended')
+      assert.equal(before.match(/did not answer a ping/g)?.length, misses)
+    }
+  })
+
   test('that runs a long call is not ended while it answers pings', async (t) => {
     const { server, noted } = await startUpstream(t)
     await pidOf(server)
