@@ -81,13 +81,13 @@ describe('an element', { timeout: 60_000 }, () => {
     }
   })
 
-  for (const [selector, reason, message, suggestion] of [
+  for (const [selector, reason, message, suggestion] of /** @type {const} */ ([
     ['#fixed', 'read-only', /textbox.*is read-only.*waited 1[45]\d ms/],
     ['#off', 'disabled', /textbox.*is disabled/],
     ['#agree', 'not-a-text-field', /checkbox.*accepts no text/],
     ['#pick', 'not-a-text-field', /is a select element, which accepts no text/],
     ['#words', 'not-a-text-field', /accepts no text.*<p#words>/, /text field/]
-  ]) {
+  ])) {
     test(`${selector} is not typed into: ${reason}`, async () => {
       await at('/form')
       const expected = {
@@ -112,10 +112,10 @@ describe('an element', { timeout: 60_000 }, () => {
     const { tools } = (await server.request('tools/list')).result
     for (const selector of ['#agree', '#pick']) {
       const { json } = await server.call('type', { selector, text: 'x', timeout: 100 })
-      const tool = /Use `(\w+)`/.exec(json.suggestion ?? '')?.[1]
+      const tool = /Use (\w+) for it/.exec(json.suggestion)?.[1]
       assert.ok(
-        !tool || tools.some(({ name }) => name === tool),
-        `${json.suggestion} There is no such tool.`
+        tools.some(({ name }) => name === tool),
+        `no tool \`${tool}\`: ${json.suggestion}`
       )
     }
   })
@@ -182,14 +182,14 @@ describe('an element', { timeout: 60_000 }, () => {
     await assertRefusal(server, 'click', { selector: old }, expected)
   })
 
-  for (const [selector, message] of [
+  for (const [selector, message] of /** @type {const} */ ([
     ['', /target is empty/],
     ['   ', /target is empty/],
     ['#a:::b', /#a:::b/],
     ['div >', /div >/],
     ['//*[', /\/\/\*\[/],
     ['role=nonsense[', /role=nonsense\[/]
-  ]) {
+  ])) {
     test(`named by ${JSON.stringify(selector)} is INVALID_SELECTOR, at once`, async () => {
       await at('/form')
       await assertRefusal(

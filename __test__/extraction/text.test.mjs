@@ -80,7 +80,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     await at('/outer')
     const missing = await refused('get_text', { selector: '#linc' })
     assert.equal(missing.errorCode, 'ELEMENT_NOT_FOUND')
-    assert.match(missing.suggestion, /Other/)
+    assert.match(missing.details.suggestions[0].description, /Other/)
     for (const selector of ['#inner >>> #nothing', '#nothing >>> #text']) {
       assert.equal(
         (await refused('get_text', { selector })).errorCode,

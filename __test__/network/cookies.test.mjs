@@ -104,8 +104,8 @@ describe('cookies', { timeout: 60_000 }, () => {
     assert.deepEqual(await server.ok('get_cookies', { sessionId }), { cookies: [] })
   })
 
-  const wrong = [
-    [{ name: 'a', value: 'b' }, /cookie `a`: it needs a `url`, or a `domain`/],
+  const wrong = /** @type {const} */ ([
+    [{ name: 'a', value: 'b' }, /cookie `a`: it needs a `url` or a `domain`/],
     [{ name: 'a', value: 'b', url: 'http://a.b', domain: 'a.b' }, /a `url` and a `domain`/],
     [{ name: 'a', value: 'b', url: 'about:blank' }, /cannot have cookies/],
     [{ name: 'a', value: 'b', domain: '' }, /`domain` is empty/],
@@ -118,7 +118,7 @@ describe('cookies', { timeout: 60_000 }, () => {
       /one of "Strict", "Lax", "None"/
     ],
     [{ value: 'b', domain: 'a.b' }, /`cookies\[0\].name` is missing/]
-  ]
+  ])
   for (const [cookie, message] of wrong) {
     test(`set_cookies refuses ${JSON.stringify(cookie)}`, async () => {
       const { json, isError } = await server.call('set_cookies', {

@@ -46,9 +46,11 @@ const TARGETS = [
   ['text=/(/', /^INVALID_SELECTOR/]
 ]
 
-/** Returns the descriptions of the matches of an ambiguous target. */
+/** Returns the descriptions of the matches of an ambiguous target, or of similar elements. */
 const matchesIn = ({ details }) =>
-  (details.matches ?? []).map(({ description }) => description).join('; ')
+  [...(details.matches ?? []), ...(details.suggestions ?? [])]
+    .map(({ description }) => description)
+    .join('; ')
 
 describe('targets', { timeout: 60_000 }, () => {
   const page = sharedPage(shared())
@@ -161,9 +163,12 @@ describe('targets', { timeout: 60_000 }, () => {
     const waiting = world.call('waitFor', { text: 'later on', timeout: 5000 })
     await world.page.evaluate(() => document.body.append('later on'))
     assert.ok((await waiting).waited < 2000)
-    const { suggestion } = (await world.call('waitFor', { target: 'text=Contniue', timeout: 50 }))
-      .error
-    assert.match(suggestion, /Did you mean button "Continue" \[ref=e\d+\]\?/)
+    const { suggestion, details } = (
+      await world.call('waitFor', { target: 'text=Continued', timeout: 50 })
+    ).error
+    const [{ ref, description }] = details.suggestions
+    assert.equal(description, `button "Continue" [ref=${ref}]`)
+    assert.match(suggestion, new RegExp(`similar element as \`selector\`: ${ref}$`))
   })
 
   test('a text is found as a name, placeholder, value or title if no visible text matches', async () => {

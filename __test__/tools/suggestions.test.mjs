@@ -3,9 +3,12 @@
 // cspell:ignore selectr Entr
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
+import { browsers, descendants } from '../support/processes.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
+import { within } from '../support/wait.mjs'
 
 const PAGE = `<!doctype html><title>Page</title><style>#cover { position: absolute; inset: 0 }</style>
 <button class="twin">One</button><button class="twin">Two</button><button id="send">Send</button>
@@ -19,6 +22,9 @@ const PAGE = `<!doctype html><title>Page</title><style>#cover { position: absolu
 <select id="off-plan"><option disabled>Free</option><option>Paid</option></select>
 <p id="plain">Plain text</p><a href="/page" id="link">Link</a>
 <button id="ask" onclick="setTimeout(() => confirm('Sure?'))">Ask</button>`
+
+/** The server's limit of the size of an image (bytes). */
+const MAX_IMAGE = 1000
 
 /**
  * A name of the row, a call, its parameters, the code, and the calls before it.
@@ -145,7 +151,23 @@ const ERRORS = [
   ['an unknown page to select', 'pages', { action: 'select', pageId: 'page-99' }, 'PAGE_NOT_FOUND'],
   ['no page to close', 'pages', { action: 'select' }, 'INVALID_PARAMETERS'],
   ['an unknown session', 'click', { selector: '#send', sessionId: 'absent' }, 'SESSION_NOT_FOUND'],
-  ['quality of a PNG', 'screenshot', { type: 'png', quality: 5 }, 'INVALID_PARAMETERS']
+  ['quality of a PNG', 'screenshot', { type: 'png', quality: 5 }, 'INVALID_PARAMETERS'],
+  ['an image over the limit', 'screenshot', { fullPage: true }, 'RESOURCE_EXHAUSTED'],
+  [
+    'an existing PDF',
+    'save_pdf',
+    { path: 'report.pdf' },
+    'INVALID_PARAMETERS',
+    [['save_pdf', { path: 'report.pdf' }]]
+  ],
+  ['a PDF outside of the folders', 'save_pdf', { path: '/report.pdf' }, 'BLOCKED_BY_POLICY'],
+  [
+    'a cookie without a URL',
+    'set_cookies',
+    { cookies: [{ name: 'a', value: 'b' }] },
+    'INVALID_PARAMETERS'
+  ],
+  ['a session over the limit', 'create_session', { sessionId: undefined }, 'MAX_SESSIONS_REACHED']
 ]
 
 describe('an error of a page tool', { timeout: 180_000 }, () => {
@@ -162,7 +184,10 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
       '/page': (_request, response) => html(response, PAGE),
       '/slow': () => {}
     })
-    server = await startServer(t, ['--timeout-action', '300'])
+    server = await startServer(t, [
+      ...['--timeout-action', '300', '--max-sessions', '1'],
+      ...['--max-screenshot-size', String(MAX_IMAGE)]
+    ])
     const { result } = await server.request('tools/list')
     const tools = result.tools.map(({ name }) => name)
     const parameters = result.tools.flatMap(({ inputSchema }) =>
@@ -180,14 +205,62 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
       const { sessionId } = (await server.call('create_session')).json
       await server.ok('navigate', { sessionId, url: site.url('/page') })
       for (const [tool, parameters] of first) await server.call(tool, { sessionId, ...parameters })
-      const given = JSON.parse(JSON.stringify(parameters).replace('SITE', site.url('')))
-      const { json, text, isError } = await server.call(tool, { sessionId, ...given })
+      const url = 'url' in parameters ? { url: parameters.url.replace('SITE', site.url('')) } : {}
+      const given = { sessionId, ...parameters, ...url }
+      const { json, text, isError } = await server.call(tool, given)
       await server.call('close_session', { sessionId })
       assert.ok(isError, text)
       if (process.env.LIST)
         console.log(`| ${name} | ${json.errorCode} | ${json.message} | ${json.suggestion}`)
       assert.equal(json.errorCode, code, text)
-      const ofServer = code === 'BLOCKED_BY_POLICY' ? /--[a-z-]+/ : /^$/
-      assert.ok(offered.names.test(json.suggestion) || ofServer.test(json.suggestion), text)
+      const ofServer = code === 'BLOCKED_BY_POLICY' && /--[a-z-]+/.test(json.suggestion)
+      assert.ok(offered.names.test(json.suggestion) || ofServer, text)
     })
+
+  test('lists a similar element once, whose ref the suggestion contains', async () => {
+    const { sessionId } = await server.ok('create_session')
+    await server.ok('navigate', { sessionId, url: site.url('/page') })
+    for (const tool of ['click', 'wait_for_selector']) {
+      const { json, text } = await server.call(tool, { sessionId, selector: '#sent', timeout: 100 })
+      const [{ ref, description }] = json.details.suggestions
+      assert.equal(description, `button "Send" [ref=${ref}]`)
+      assert.equal(text.split(JSON.stringify(description).slice(1, -1)).length, 2, text)
+      assert.match(json.suggestion, new RegExp(`\\b${ref}\\b`))
+    }
+    await server.ok('close_session', { sessionId })
+  })
+
+  test('of the cookies names the cookie and what it lacks', async () => {
+    const { sessionId } = await server.ok('create_session')
+    const { json } = await server.call('set_cookies', {
+      sessionId,
+      cookies: [
+        { name: 'good', value: '1', url: 'http://a.example/' },
+        { name: 'theme', value: 'dark' }
+      ]
+    })
+    assert.match(json.suggestion, /pass `url` for the cookie `theme`/)
+    await server.ok('close_session', { sessionId })
+  })
+
+  const renderers = (/** @type {number} */ pid) =>
+    descendants(pid).filter(({ command }) => command.join(' ').includes('--type=renderer'))
+  for (const [what, find, next] of /** @type {const} */ ([
+    ['browser', browsers, /repeat the call/],
+    ['page', renderers, /`navigate`/]
+  ]))
+    test(
+      `names the next call: a crashed ${what}`,
+      { skip: process.platform !== 'linux' || BROWSER !== 'chromium' },
+      async (t) => {
+        const own = await startServer(t)
+        await own.ok('navigate', { url: site.url('/page') })
+        const call = own.call('evaluate', { script: 'for (;;) ;' })
+        await own.request('ping')
+        for (const { pid } of find(own.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
+        const { json, text } = await within(call, 'the answer to the call', 5000)
+        assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
+        assert.match(json.suggestion, next)
+      }
+    )
 })

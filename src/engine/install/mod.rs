@@ -232,7 +232,7 @@ mod tests {
     async fn the_download_gives_a_headless_shell_or_a_reason() {
         match alone(Method::Download).await {
             Ok(browser) => assert!(browser.is_headless_shell),
-            Err(why) => assert!(why.contains("googlechromelabs.github.io"), "{why}"),
+            Err(why) => assert!(why.contains("https://googlechromelabs.github.io"), "{why}"),
         }
     }
 

@@ -72,17 +72,15 @@ impl CookieParameter {
         let expires = given.expires.unwrap_or(-1.0);
         let (domain, path, of_https) = match (given.url, given.domain) {
             (Some(_), Some(_)) => {
-                return Err(wrong(
-                    "",
-                    "it has both a `url` and a `domain`: give one of them".to_owned(),
-                ));
+                return Err(wrong("", "it has both a `url` and a `domain`".to_owned())
+                    .suggestion(format!("pass either `url` or `domain` for the cookie `{name}`")));
             }
             (None, None) => {
-                return Err(wrong(
-                    "",
-                    "it needs a `url`, or a `domain` (with a `path`)".to_owned(),
-                )
-                .detail("reason", "MISSING_PARAMETER"));
+                return Err(wrong("", "it needs a `url` or a `domain`".to_owned())
+                    .detail("reason", "MISSING_PARAMETER")
+                    .suggestion(format!(
+                        "pass `url` for the cookie `{name}`: the URL of a page that should get it"
+                    )));
             }
             (None, Some(domain)) if domain.trim_matches('.').is_empty() => {
                 return Err(wrong(".domain", "its `domain` is empty".to_owned()));
@@ -91,7 +89,9 @@ impl CookieParameter {
             (Some(url), None) => {
                 let url = normalize_url(&url)?;
                 let Some(host) = url.host_str().filter(|_| url.scheme().starts_with("http")) else {
-                    return Err(wrong(".url", format!("`{url}` cannot have cookies")));
+                    return Err(wrong(".url", format!("`{url}` cannot have cookies")).suggestion(
+                        format!("pass an http or https `url` for the cookie `{name}`"),
+                    ));
                 };
                 let path = url.path().rsplit_once('/').map_or("", |(path, _)| path);
                 (host.to_owned(), format!("{path}/"), url.scheme() == "https")

@@ -10,7 +10,7 @@ import { containing } from '../dom/text-matcher'
 import { hiddenReason, isVisible } from '../dom/visibility'
 import { describeElement } from '../roles/describe'
 import { matchOf } from '../targets/resolve'
-import { similarElements } from '../targets/suggestions'
+import { adviceFor, similarElements } from '../targets/suggestions'
 import { findAll } from '../targets/targets'
 import { queryTextAttributes, type TextAttributeMatch } from '../targets/text-attributes'
 import { nextChange } from './actionability'
@@ -95,15 +95,11 @@ export async function waitFor(argument: WaitForArgument): Promise<WaitForResult 
     if (performance.now() >= until) {
       const missing = argument.target !== undefined && result.why.startsWith('nothing matches')
       const suggestions = missing ? similarElements(argument.target as string, refs) : []
-      const advice =
-        suggestions.length > 0
-          ? `Did you mean ${suggestions.map((near) => near.description).join(', or ')}? Pass its ref as \`selector\`.`
-          : undefined
       throw new CallError(
         'TIMEOUT',
         `${result.why} (waited ${argument.timeout} ms)`,
         { timeout: argument.timeout, suggestions },
-        advice
+        adviceFor(suggestions)
       )
     }
     await nextChange(false, until)

@@ -5,7 +5,7 @@ import { elementByRef, isRef, nextRef, RefAllocator } from '../dom/refs'
 import { isVisible } from '../dom/visibility'
 import { describeElement } from '../roles/describe'
 import { distinguishingFacts } from './distinguishing-facts'
-import { similarElements } from './suggestions'
+import { adviceFor, similarElements } from './suggestions'
 import { findAll } from './targets'
 
 export const matchOf = (element: Element, refs: RefAllocator): Match => ({
@@ -89,13 +89,7 @@ function withExactLabel(target: string): Element[] {
 export function notFound(target: string, refs: RefAllocator): CallError {
   const suggestions = similarElements(target, refs)
   const message = `nothing matches \`${target}\``
-  if (suggestions.length === 0) return new CallError('ELEMENT_NOT_FOUND', message, { suggestions })
-  return new CallError(
-    'ELEMENT_NOT_FOUND',
-    message,
-    { suggestions },
-    `Did you mean ${suggestions.map((near) => near.description).join(', or ')}? Pass its ref as \`selector\`.`
-  )
+  return new CallError('ELEMENT_NOT_FOUND', message, { suggestions }, adviceFor(suggestions))
 }
 
 export function resolve(argument: TargetArgument): ResolveResult {

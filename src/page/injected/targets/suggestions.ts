@@ -54,6 +54,12 @@ function queryOf(target: string): TargetQuery {
   return query
 }
 
+/** Returns the suggestion of an error that lists these elements in its details. */
+export const adviceFor = (similar: Match[]): string | undefined =>
+  similar.length === 0
+    ? undefined
+    : `Pass the ref of a similar element as \`selector\`: ${similar.map(({ ref }) => ref).join(' or ')}`
+
 const simplify = (text: string): string =>
   normalize(text.replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[-_]+/g, ' ')).toLowerCase()
 
