@@ -34,14 +34,14 @@ describe('a dialog', { timeout: 60_000 }, () => {
 
   test('makes other tools fail immediately with DIALOG_OPEN and a suggestion', async () => {
     await open('#alert')
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['click', { selector: '#confirm' }],
       ['type', { selector: '#out', text: 'x' }],
       ['evaluate', { script: '1' }],
       ['snapshot', {}],
       ['screenshot', {}],
       ['navigate', { url: site.url('/') }]
-    ]) {
+    ])) {
       const expected = {
         errorCode: 'DIALOG_OPEN',
         message: /alert dialog.*Attention/,

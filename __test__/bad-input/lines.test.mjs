@@ -24,7 +24,7 @@ describe('a line', { timeout: 60_000 }, () => {
     return answer
   }
 
-  for (const [what, line, code] of [
+  for (const [what, line, code] of /** @type {const} */ ([
     ['that is cut off', '{"jsonrpc":"2.0","id":1,"method":', -32700],
     ['that is text', 'Hello, server!', -32700],
     ['with single quotes', "{'jsonrpc':'2.0','id':1,'method':'ping'}", -32700],
@@ -38,7 +38,7 @@ describe('a line', { timeout: 60_000 }, () => {
     ['that is an empty list', '[]', -32600],
     ['that is an empty object', '{}', -32600],
     ['with an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600]
-  ]) {
+  ])) {
     test(`${what} is ${code}, with id null`, async () => {
       const { id, error } = await answerTo(() => server.sendRaw(line))
       assert.deepEqual({ id, code: error.code }, { id: null, code })
@@ -46,7 +46,7 @@ describe('a line', { timeout: 60_000 }, () => {
     })
   }
 
-  for (const [what, line, code] of [
+  for (const [what, line, code] of /** @type {const} */ ([
     [
       'with half a character (a lone \\ud800)',
       '{"jsonrpc":"2.0","id":"s1","method":"tools/call","params":{"name":"evaluate","arguments":{"script":"\'\\ud800\'"}}}',
@@ -54,7 +54,7 @@ describe('a line', { timeout: 60_000 }, () => {
     ],
     ['of another JSON-RPC', '{"jsonrpc":"1.0","id":"s1","method":"ping"}', -32600],
     ['whose method is a number', '{"jsonrpc":"2.0","id":"s1","method":5}', -32600]
-  ]) {
+  ])) {
     test(`${what} is ${code}, with its id`, async () => {
       const { id, error } = await answerTo(() => server.sendRaw(line))
       assert.deepEqual({ id, code: error.code }, { id: 's1', code })

@@ -44,7 +44,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     })
   }
 
-  for (const [url, suggestion] of [
+  for (const [url, suggestion] of /** @type {const} */ ([
     ['file:///etc/passwd', /--allow-file-access/],
     ['FILE:///etc/passwd', /--allow-file-access/],
     ['javascript:alert(1)', /evaluate/],
@@ -53,7 +53,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     ['view-source:http://127.0.0.1/'],
     ['chrome://version'],
     ['devtools://devtools/bundled/inspector.html']
-  ]) {
+  ])) {
     test(`to ${JSON.stringify(url)} is BLOCKED_BY_POLICY`, async () => {
       const error = await assertRefusal(
         server,

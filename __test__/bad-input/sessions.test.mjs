@@ -40,11 +40,11 @@ describe('a session', { timeout: 60_000 }, () => {
   test('that was closed is reported as closed', async () => {
     const sessionId = await server.createSession()
     await server.ok('close_session', { sessionId })
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['navigate', { url: 'about:blank' }],
       ['click', { selector: 'a' }],
       ['close_session', {}]
-    ]) {
+    ])) {
       await assertRefusal(server, tool, { sessionId, ...args }, notFound(/was closed/))
     }
     await works()

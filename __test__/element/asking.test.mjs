@@ -110,10 +110,10 @@ describe('queries about elements', { timeout: 120_000 }, () => {
       visible: true,
       exists: true
     })
-    for (const [selector, reason] of [
+    for (const [selector, reason] of /** @type {const} */ ([
       ['#gone', /display: none/],
       ['#faint', /visibility: hidden/]
-    ]) {
+    ])) {
       const answer = await server.ok('is_visible', { selector })
       assert.deepEqual([answer.visible, answer.exists], [false, true])
       assert.match(answer.reason, reason)

@@ -66,7 +66,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
   })
 
   test('no tool returns more than the budget', async () => {
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['snapshot', {}],
       ['snapshot', { budget: 100_000 }],
       ['find', { text: 'fox' }],
@@ -75,7 +75,7 @@ describe('the result budget', { timeout: 120_000 }, () => {
       ['evaluate', { script: "'x'.repeat(1e5)" }],
       ['evaluate', { script: "throw new Error('x'.repeat(1e5))" }],
       ['batch', { steps: [{ tool: 'get_text' }, { tool: 'read_page' }] }]
-    ]) {
+    ])) {
       const { text } = await server.call(tool, args)
       assert.ok(text.length <= BUDGET, `${tool}: ${text.length} characters`)
     }

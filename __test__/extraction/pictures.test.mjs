@@ -115,12 +115,12 @@ describe('pictures', { timeout: 120_000 }, () => {
     const small = await startServer(scope, ['--max-screenshot-size', '500'])
     await small.ok('navigate', { url: site.url('/shapes') })
     const whole = (await picture('screenshot', { type: 'png' })).toString('base64')
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['screenshot', {}],
       ['screenshot', { annotate: true }],
       ['screenshot_element', { selector: 'body' }],
       ['compare_screenshots', { baseline: whole }]
-    ]) {
+    ])) {
       const { json } = await small.call(tool, args)
       assert.deepEqual([json.errorCode, json.retryable], ['RESOURCE_EXHAUSTED', false], tool)
     }

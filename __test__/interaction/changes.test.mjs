@@ -72,10 +72,10 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     )
   })
 
-  for (const [shown, show] of [
+  for (const [shown, show] of /** @type {const} */ ([
     ['the navigation', () => {}],
     ['the snapshot', (sessionId) => server.ok('snapshot', { sessionId })]
-  ]) {
+  ])) {
     test(`contains the changes since ${shown}`, async () => {
       const sessionId = await sessionAt('/late')
       await show(sessionId)

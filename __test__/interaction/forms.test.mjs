@@ -213,11 +213,11 @@ describe('filling forms', { timeout: 60_000 }, () => {
       'x',
       'z'
     ])
-    for (const [selector, wanted, errorCode, message] of [
+    for (const [selector, wanted, errorCode, message] of /** @type {const} */ ([
       ['#one', 'Delta', 'ELEMENT_NOT_FOUND', /Alpha, Beta/],
       ['#one', 'Gamma', 'ELEMENT_NOT_EDITABLE', /disabled/],
       ['#name', 'x', 'ELEMENT_NOT_EDITABLE', /not a select element/]
-    ]) {
+    ])) {
       const error = await refused('select', { selector, value: wanted })
       assert.equal(error.errorCode, errorCode)
       assert.match(error.message, message)
@@ -239,13 +239,13 @@ describe('filling forms', { timeout: 60_000 }, () => {
   })
 
   test('check and uncheck report impossible states', async () => {
-    for (const [tool, selector, code, message] of [
+    for (const [tool, selector, code, message] of /** @type {const} */ ([
       ['uncheck', '#radio2', 'ELEMENT_NOT_EDITABLE', /checking another one unchecks it/],
       ['check', '#stuck', 'ELEMENT_NOT_EDITABLE', /did not change/],
       ['check', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/],
       ['check', '#off', 'ELEMENT_NOT_CLICKABLE', /is disabled/],
       ['uncheck', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/]
-    ]) {
+    ])) {
       const error = await refused(tool, { selector })
       assert.equal(error.errorCode, code, `${tool} ${selector}: ${error.message}`)
       assert.match(error.message, message)

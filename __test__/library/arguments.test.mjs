@@ -17,7 +17,7 @@ import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 
 describe('methods called with invalid arguments', () => {
-  const calls = [
+  const calls = /** @type {const} */ ([
     [
       'click',
       [],
@@ -48,7 +48,7 @@ describe('methods called with invalid arguments', () => {
       /session\.mockResponse\(url, response\?: \{ status\?, headers\?, body\?, json\?, contentType\? \}\)/
     ],
     ['compareScreenshots', [5], /baseline/, /session\.compareScreenshots\(baseline, /]
-  ]
+  ])
   for (const [name, values, problem, signature] of calls) {
     test(`session.${name}(${values.map(String).join(', ')}) throws a TroupeError that shows the signature`, async (t) => {
       const { manager } = inMemoryManager()

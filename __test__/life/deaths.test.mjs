@@ -109,13 +109,13 @@ test(
 )
 
 describe('when the browser is killed', { skip: process.platform !== 'linux' }, () => {
-  const CALLS = {
+  const CALLS = /** @type {const} */ ({
     'a click that waits': ['click', { selector: '#never', timeout: 60_000 }],
     'a script that runs': ['evaluate', { script: 'new Promise(() => {})' }],
     'a busy script': ['evaluate', { script: 'for (;;) ;' }],
     'a navigation': ['navigate', { url: '/hang', timeout: 60_000 }],
     'a slow typing': ['type', { selector: '#name', text: 'abc', delay: 30_000 }]
-  }
+  })
   for (const [what, [tool, args]] of Object.entries(CALLS)) {
     test(
       `${what} gets BROWSER_CRASHED, and the session continues in a new browser`,

@@ -30,7 +30,7 @@ const TRUST = { SSL_CERT_FILE: CERTIFICATE }
  */
 async function startProxy(t, browser, options = {}) {
   const { allows = () => true, tls = true, delay = 0, host = '127.0.0.1' } = options
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<import('node:stream').Duplex>} */
   const sockets = new Set()
   /** The path of each allowed request. @type {string[]} */
   const requests = []
@@ -57,10 +57,10 @@ async function startProxy(t, browser, options = {}) {
     const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
     const lines = names.map((name) => `${name}: ${request.headers[name]}`)
     to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
-    for (const [source, target] of [
+    for (const [source, target] of /** @type {import('node:stream').Duplex[][]} */ ([
       [from, to],
       [to, from]
-    ]) {
+    ])) {
       sockets.add(source)
       source.on('error', () => {})
       source.on('data', (bytes) =>

@@ -46,12 +46,12 @@ describe('without a browser', { skip: process.platform !== 'linux' }, () => {
       const server = await startServer(t, CHROME, { env })
       assert.ok((await server.request('tools/list')).result.tools.length > 0)
       assert.deepEqual((await server.ok('list_sessions')).sessions, [])
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['navigate', { url: 'about:blank' }],
         ['snapshot', {}],
         ['click', { selector: 'a' }],
         ['create_session', {}]
-      ]) {
+      ])) {
         assertTellsWhatToType(await server.call(tool, args))
       }
       assert.deepEqual(

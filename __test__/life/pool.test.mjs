@@ -127,10 +127,10 @@ describe(
 
     test('no session is created, and the error has the free memory and a suggestion', async (t) => {
       const server = await startServer(t, SHORT)
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['create_session', {}],
         ['navigate', { url: 'about:blank' }]
-      ]) {
+      ])) {
         const { json, text } = await server.call(tool, args)
         assert.equal(json.errorCode, 'RESOURCE_EXHAUSTED', text)
         assert.equal(json.retryable, true)

@@ -78,11 +78,11 @@ describe('navigation', { timeout: 60_000 }, () => {
   })
 
   test('navigate returns at the stage of `waitUntil`', async () => {
-    for (const [waitUntil, stage, waitedFor] of [
+    for (const [waitUntil, stage, waitedFor] of /** @type {[string, string, string[]][]} */ ([
       ['domcontentloaded', 'parsed', []],
       ['load', 'loaded', ['/picture']],
       ['networkidle', 'idle', ['/picture', '/late']]
-    ]) {
+    ])) {
       const sessionId = await server.createSession()
       const holds = ['/picture', '/late'].map((path) => ({ path, ...site.hold(path) }))
       const call = server.call('navigate', { sessionId, url: site.url('/stages'), waitUntil })
@@ -219,12 +219,12 @@ describe('navigation', { timeout: 60_000 }, () => {
     const places = ['/', '/form', '/slow?ms=1'].map((path) => site.url(path))
     for (const url of places) await server.ok('navigate', { sessionId, url })
     for (let step = 0; step < 40; step++) {
-      const [tool, place] = [
+      const [tool, place] = /** @type {const} */ ([
         ['go_back', 1],
         ['go_back', 0],
         ['go_forward', 1],
         ['go_forward', 2]
-      ][step % 4]
+      ])[step % 4]
       const { json, ms, text } = await server.call(tool, { sessionId })
       assert.equal(json.url, places[place], text)
       assert.ok(ms < 10_000, `step ${step}: ${ms} ms`)
@@ -335,14 +335,14 @@ describe('pages', { timeout: 60_000 }, () => {
 
   test('reject invalid arguments', async () => {
     const sessionId = await server.createSession()
-    for (const [args, errorCode] of [
+    for (const [args, errorCode] of /** @type {const} */ ([
       [{ action: 'select' }, 'INVALID_PARAMETERS'],
       [{ action: 'close' }, 'INVALID_PARAMETERS'],
       [{ action: 'close', pageId: 'page-9' }, 'PAGE_NOT_FOUND'],
       [{ action: 'new', url: 'http://' }, 'INVALID_URL'],
       [{ action: 'new', url: 'file:///etc/passwd' }, 'BLOCKED_BY_POLICY'],
       [{ action: 'new', url: site.url('/drop') }, 'NAVIGATION_FAILED']
-    ]) {
+    ])) {
       const { json, text } = await server.call('pages', { sessionId, ...args })
       assert.equal(json.errorCode, errorCode, text)
     }

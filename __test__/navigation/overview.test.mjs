@@ -213,12 +213,12 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
     const clicked = await server.ok('click', { sessionId, selector: '#on' })
     assert.match(clicked.snapshot, /heading "Users"/)
     assert.equal(clicked.page.title, 'Users')
-    for (const [tool, args, shown] of [
+    for (const [tool, args, shown] of /** @type {const} */ ([
       ['go_back', {}, /Welcome/],
       ['go_forward', {}, /heading "Users"/],
       ['reload', {}, /heading "Users"/],
       ['wait_for_load', {}, /heading "Users"/]
-    ]) {
+    ])) {
       assert.match((await server.ok(tool, { sessionId, ...args })).snapshot, shown, tool)
     }
     const { navigation } = await server.ok('pages', {

@@ -124,11 +124,11 @@ describe('network conditions', { timeout: 60_000 }, () => {
     assert.notEqual(await value(sessionId, 'socket.readyState'), 1)
   })
 
-  for (const [tool, args] of [
+  for (const [tool, args] of /** @type {const} */ ([
     ['set_offline', {}],
     ['set_offline', { offline: 'yes' }],
     ['set_throttling', { latency: 'slow' }]
-  ]) {
+  ])) {
     test(`${tool} refuses ${JSON.stringify(args)}`, async () => {
       const { json, isError } = await server.call(tool, {
         ...args,

@@ -199,10 +199,10 @@ describe('downloads', { timeout: 60_000 }, () => {
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     for (const output of [folder, '/dev/null/none']) {
       const server = await startServer(t, ['--output-dir', output])
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['click', { selector: '#go' }],
         ['navigate', { url: site.url('/loads') }]
-      ]) {
+      ])) {
         await server.ok('navigate', { url: site.url('/both') })
         const { download, downloads } = await server.ok(tool, args)
         const reported = [download, ...downloads].map(({ url, state, path, failure }) => [

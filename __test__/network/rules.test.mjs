@@ -256,7 +256,7 @@ describe('network rules', { timeout: 120_000 }, () => {
     assert.deepEqual((await server.ok('evaluate', { sessionId, script })).value, { ok: true })
   })
 
-  const refused = [
+  const refused = /** @type {const} */ ([
     [
       'block_resource',
       { resourceType: 'pictures' },
@@ -290,7 +290,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       /`a b` is not a valid header name/
     ],
     ['mock_response', { url: '**/never' }, 'INVALID_PARAMETERS', /no mock for `\*\*\/never`/]
-  ]
+  ])
   for (const [tool, args, errorCode, message] of refused) {
     test(`${tool} refuses ${JSON.stringify(args)}`, async () => {
       const { json, isError } = await server.call(tool, {

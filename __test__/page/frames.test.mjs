@@ -96,11 +96,11 @@ describe('frames', { timeout: 60_000 }, () => {
       await server.ok('navigate', { url: site.url('/frozen-around') })
       await server.ok('wait_for', { text: 'Frozen now' })
       // The frame may begin to block during the first call.
-      for (const [selector, limit] of [
+      for (const [selector, limit] of /** @type {const} */ ([
         ['Go', 1500],
         ['Go!', 1500],
         ['Go!!', 400]
-      ]) {
+      ])) {
         const { json, ms } = await server.call('click', { selector: `text=${selector}` })
         assert.match(json.changes, new RegExp(`button "${selector}!"`))
         assert.ok(ms < limit, `the click on ${selector} took ${ms} ms`)

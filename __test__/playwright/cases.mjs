@@ -248,11 +248,10 @@ export const CASES = {
   ]
 }
 
-/** Pages with options of `ariaSnapshot`. @type {[string, object][]} */
 const NESTED =
   '<main><h1>t <b>u</b></h1><ul><li><a href="/x">a<div>b</div></a></li><li>c<ul><li><button>d</button></li></ul></li></ul></main><table><tr><td><b>e</b></td><td><div>f<div>g</div></div></td></tr></table><iframe srcdoc="<ul><li>h<ul><li>i</li></ul></li></ul>"></iframe>'
 
-/** @type {[string, object][]} */
+/** Pages with options of `ariaSnapshot`. @type {[string, object][]} */
 export const WITH_OPTIONS = [
   ...[1, 2, 3, 4, 5, 9].map((depth) => /** @type {[string, object]} */ ([NESTED, { depth }])),
   [NESTED, { boxes: true }],

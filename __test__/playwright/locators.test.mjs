@@ -97,8 +97,7 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
     if (!existsSync(MINIWOB)) return t.skip('run `npm run setup`')
     const files = readdirSync(`${MINIWOB}/miniwob`)
     const pages = files.map((file) => {
-      /** @type {Open} */
-      const start = async (page) => {
+      const start = async (/** @type {import('playwright-core').Page} */ page) => {
         await ofFile(`${MINIWOB}/miniwob/${file}`)(page)
         await page.evaluate(`(${startScript('locators')})()`)
         await page.evaluate(STOP_TIMERS)

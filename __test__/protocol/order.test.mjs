@@ -126,24 +126,24 @@ describe('a canceled call', { timeout: 60_000 }, () => {
   const cancel = (requestId) =>
     server.notify('notifications/cancelled', { requestId, reason: 'no longer wanted' })
 
-  for (const [what, prepare, call] of [
+  for (const [what, prepare, call] of /** @type {const} */ ([
     ['a click that waits for its element', '/', ['click', { selector: '#never', timeout: 60_000 }]],
     ['a script that never yields', '/', ['evaluate', { script: 'for (;;) ;' }]],
     ['a script that never ends', '/', ['evaluate', { script: 'new Promise(() => {})' }]],
     ['a navigation that is never answered', '/', ['navigate', { url: '/hang', timeout: 60_000 }]],
     ['a slow typing', '/form', ['type', { selector: '#name', text: 'abc', delay: 20_000 }]]
-  ]) {
+  ])) {
     test(`${what} stops at once, and the next call works`, async (t) => {
       const server = await startServer(t)
       await server.ok('navigate', { url: site.url(prepare) })
       const [tool, args] = call
       const id = `cancelled ${what}`
-      if (args.url) args.url = site.url(args.url)
-      server.call(tool, args, { id }).catch(() => null)
+      const url = 'url' in args ? { url: site.url(args.url) } : {}
+      server.call(tool, { ...args, ...url }, { id }).catch(() => null)
       const behind = server.call('evaluate', { script: '"behind"' })
       behind.catch(() => null)
       // So that it is running when it is canceled.
-      if (args.url)
+      if ('url' in args)
         await until(() => site.requests.some(({ path }) => path === '/hang'), 'the request')
       for (let round = 0; round < 20; round++)
         assert.deepEqual((await server.request('ping')).result, {})

@@ -164,14 +164,14 @@ describe('resources', { timeout: 60_000 }, () => {
 
   test('missing resources and invalid URIs are errors with the reason', async () => {
     const sessionId = await sessionAt('/')
-    for (const [uri, pattern] of [
+    for (const [uri, pattern] of /** @type {const} */ ([
       [`playwright:///session/${UNKNOWN_SESSION}`, /no session/],
       [`playwright:///page/${sessionId}/page-9`, /not open/],
       [`playwright:///element/${sessionId}/page-1/e9999`, /e9999/],
       [`playwright:///screenshot/${sessionId}/page-1/2025-11-27T10:30:00Z`, /no screenshot/],
       ['playwright:///window/1', /unknown kind/],
       ['file:///etc/passwd', /begin with/]
-    ]) {
+    ])) {
       const { error } = await server.request('resources/read', { uri })
       assert.equal(error?.code, -32002, uri)
       assert.match(error.message, /** @type {RegExp} */ (pattern))

@@ -220,7 +220,10 @@ describe('a secret', { timeout: 120_000 }, () => {
     const { state } = await server.ok('save_state')
     assert.match(JSON.stringify(state), /<secret>LOGIN/)
     await server.ok('save_state', { path: 'state.json' })
-    const kept = async (/** @type {typeof server} */ server, /** @type {string} */ sessionId) => {
+    const kept = async (
+      /** @type {import('../support/server.mjs').Server} */ server,
+      /** @type {string} */ sessionId
+    ) => {
       await server.ok('navigate', { sessionId, url: site.url('/keeper') })
       return (
         await server.ok('evaluate', {
@@ -342,12 +345,12 @@ describe('a secret', { timeout: 120_000 }, () => {
       '<secret>OTHER</secret>',
       'me:<secret>OTHER</secret>'
     ]) {
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['fill', { selector: '#user', value: text }],
         ['type', { selector: '#user', text }],
         ['fill_form', { fields: [{ selector: '#user', value: text }] }],
         ['batch', { steps: [{ tool: 'fill', arguments: { selector: '#user', value: text } }] }]
-      ]) {
+      ])) {
         const { json } = await server.call(tool, args)
         const error = tool === 'batch' ? (json.results ?? json.steps)[0].error : json
         assert.deepEqual(

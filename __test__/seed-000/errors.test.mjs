@@ -41,7 +41,8 @@ describe('errors', { timeout: 60_000 }, () => {
       fc.stringMatching(/^[\w-]{1,40}$/)
     )
     await fc.assert(
-      fc.asyncProperty(operations, unknownIds, async ([tool, args], unknownId) => {
+      fc.asyncProperty(operations, unknownIds, async (operation, unknownId) => {
+        const [tool, args] = /** @type {[string, object]} */ (operation)
         const { isError, json } = await server.call(tool, { ...args, sessionId: unknownId })
         assert.equal(isError, true)
         assert.equal(json.errorCode, 'SESSION_NOT_FOUND')

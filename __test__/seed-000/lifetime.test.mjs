@@ -128,10 +128,10 @@ test('Property 10: Max Sessions Configuration', async () => {
           const outcomes = await Promise.allSettled(
             Array.from({ length: count }, () => manager.createSession())
           )
-          const failed = outcomes
-            .filter(({ status }) => status === 'rejected')
-            .map(({ reason }) => reason.code)
-          return { sessions: outcomes.flatMap(({ value }) => value ?? []), failed }
+          return {
+            sessions: outcomes.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])),
+            failed: outcomes.flatMap((one) => (one.status === 'rejected' ? one.reason.code : []))
+          }
         }
         const { sessions, failed } = await create(maxSessions + tooMany)
         assert.equal(sessions.length, maxSessions)

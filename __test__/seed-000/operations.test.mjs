@@ -100,7 +100,8 @@ describe('operations', { timeout: 60_000 }, () => {
       fc.asyncProperty(
         fc.oneof(click, type),
         others,
-        async ({ tool, element, text, options }, siblings) => {
+        async ({ tool, element, options, ...more }, siblings) => {
+          const text = 'text' in more ? more.text : ''
           const tags = `${element} id="target" style="display:inline-block;min-width:20px;min-height:20px">x</${element.slice(1).split(' ')[0]}>`
           await session.evaluate(
             `(html) => { window.clicked = 0; document.body.innerHTML = html; target.onclick = () => { clicked++; return false } }`,

@@ -49,10 +49,10 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
       sessions.map((session) => session.sessionId),
       [other]
     )
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['navigate', { url: 'data:,' }],
       ['close_session', {}]
-    ]) {
+    ])) {
       const { json } = await server.call(tool, { sessionId, ...args })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
     }

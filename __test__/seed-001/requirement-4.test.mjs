@@ -37,13 +37,13 @@ describe('requirement 4: clicking', { timeout: 60_000 }, () => {
   })
 
   test('4.3 a missing element is reported as ELEMENT_NOT_FOUND, one that cannot be clicked as ELEMENT_NOT_CLICKABLE', async () => {
-    const cases = [
+    const cases = /** @type {const} */ ([
       ['#nothing', 'ELEMENT_NOT_FOUND', undefined, /nothing matches `#nothing`/],
       ['#off', 'ELEMENT_NOT_CLICKABLE', 'disabled', /button "Disabled".* is disabled/],
       ['#hidden', 'ELEMENT_NOT_CLICKABLE', 'hidden', /is hidden/],
       ['#covered', 'ELEMENT_NOT_CLICKABLE', 'covered', /button "Covered".* is covered by <#?\w+/],
       ['#moving', 'ELEMENT_NOT_CLICKABLE', 'moving', /button "Moving".* is moving/]
-    ]
+    ])
     for (const [selector, code, reason, message] of cases) {
       const { isError, json } = await click({ selector, timeout: 300 })
       assert.equal(isError, true, selector)

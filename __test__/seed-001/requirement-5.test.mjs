@@ -36,13 +36,13 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
   })
 
   test('5.3 a missing field is reported as ELEMENT_NOT_FOUND, one that is not editable as ELEMENT_NOT_EDITABLE', async () => {
-    const cases = {
+    const cases = /** @type {const} */ ({
       '#nothing': ['ELEMENT_NOT_FOUND', /nothing matches `#nothing`/],
       '#fixed': ['ELEMENT_NOT_EDITABLE', /is read-only/],
       '#off': ['ELEMENT_NOT_EDITABLE', /is disabled/],
       '#words': ['ELEMENT_NOT_EDITABLE', /accepts no text: <p#words>/],
       '#agree': ['ELEMENT_NOT_EDITABLE', /accepts no text/]
-    }
+    })
     for (const [selector, [code, message]] of Object.entries(cases)) {
       const { isError, json } = await type({ selector, text: 'x', timeout: 300 })
       assert.equal(isError, true, selector)

@@ -76,17 +76,17 @@ describe('requirement 8: errors', { timeout: 60_000 }, () => {
 
   test('8.5 the error for an unknown or expired session suggests a new session', async (t) => {
     const late = await startWithExpiredSession(t)
-    const calls = [
+    const calls = /** @type {const} */ ([
       [server, UNKNOWN_SESSION, 'SESSION_NOT_FOUND'],
       [late.server, late.sessionId, 'SESSION_EXPIRED']
-    ]
+    ])
     for (const [where, id, code] of calls) {
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['navigate', { url: 'data:,' }],
         ['click', { selector: 'a' }],
         ['type', { selector: 'a', text: 'x' }],
         ['close_session', {}]
-      ]) {
+      ])) {
         const { isError, json } = await where.call(tool, { sessionId: id, ...args })
         assert.equal(isError, true)
         assert.equal(json.errorCode, code, tool)

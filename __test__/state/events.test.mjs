@@ -18,7 +18,7 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     const site = await startSite(t, { '/events': PAGE, '/data': '{}', '/file': 'Notes' })
     const manager = await startManager(t)
     const session = await manager.createSession()
-    const nextEvent = (name, fits = () => true) =>
+    const nextEvent = (name, fits = (/** @type {any} */ _event) => true) =>
       new Promise((resolve) => session.on(name, (event) => fits(event) && resolve(event)))
     const answered = nextEvent('response', ({ url }) => url.endsWith('/events'))
     await session.navigate(site.url('/events'))

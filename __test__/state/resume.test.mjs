@@ -239,10 +239,10 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const sessionId = await one.createSession()
     await logInAsMember(one, site, sessionId)
     // Also before any of its state was saved.
-    for (const [tool, args] of [
+    for (const [tool, args] of /** @type {const} */ ([
       ['session_resume', {}],
       ['click', { selector: '#x' }]
-    ]) {
+    ])) {
       const { json } = await other.call(tool, { sessionId, ...args })
       assert.equal(json.errorCode, 'SESSION_NOT_FOUND')
       assert.equal(

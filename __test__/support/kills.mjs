@@ -14,7 +14,7 @@ import {
 } from './state.mjs'
 import { pause, until } from './wait.mjs'
 
-/** Typical calls of an agent. None changes the values of the form. */
+/** Typical calls of an agent. None changes the values of the form. @type {[string, object][]} */
 const STREAM = [
   ['snapshot', {}],
   ['scroll', { y: 40 }],

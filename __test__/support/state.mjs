@@ -59,7 +59,7 @@ export const memberSite = (t, routes = {}) =>
 
 /**
  * Logs in and fills half of the form.
- * @param {import('./server.mjs').Server} server
+ * @param {import('./rpc.mjs').RpcClient} server
  * @param {any} site
  * @param {string} [sessionId]
  */

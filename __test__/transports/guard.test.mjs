@@ -174,21 +174,21 @@ describe('a local server', { timeout: 120_000 }, () => {
   })
 
   test('responds to invalid messages with JSON-RPC errors', async () => {
-    for (const [body, code] of [
+    for (const [body, code] of /** @type {const} */ ([
       ['{', -32700],
       ['', -32600],
       ['[]', -32600],
       ['17', -32600],
       ['{"jsonrpc":"2.0","id":1,"method":5}', -32600]
-    ]) {
+    ])) {
       const { status, text } = await ask(server.url, { ...post(server), body })
       assert.equal(status, 400, `${body}: ${text}`)
       assert.equal(JSON.parse(text).error.code, code, text)
     }
-    for (const [headers, status] of [
+    for (const [headers, status] of /** @type {const} */ ([
       [{ 'content-type': 'text/plain' }, 415],
       [{ accept: 'text/html' }, 406]
-    ]) {
+    ])) {
       assert.equal(
         (await ask(server.url, { ...post(server, headers), body: INITIALIZE })).status,
         status
@@ -368,11 +368,11 @@ describe('the token', { timeout: 60_000 }, () => {
       assert.ok(!`${stdout}${stderr}`.includes(token), 'the token is printed')
       return String(stdout)
     }
-    for (const [name, entryOf, reference] of [
+    for (const [name, entryOf, reference] of /** @type {const} */ ([
       ['claude-code', (json) => json.mcpServers.troupe, '${TROUPE_AUTH_TOKEN}'],
       ['vscode', (json) => json.servers.troupe, '${input:troupe-token}'],
       ['cursor', (json) => json.mcpServers.troupe, '${env:TROUPE_AUTH_TOKEN}']
-    ]) {
+    ])) {
       assert.equal(print(name), print(name, '--transport http'))
       const { url, headers } = entryOf(JSON.parse(print(name).replaceAll(reference, token)))
       const client = new HttpClient(url, headers)

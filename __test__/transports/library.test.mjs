@@ -31,7 +31,8 @@ test(
 test('serve() rejects an invalid configuration', async () => {
   await assert.rejects(
     serve({ transport: 'pigeon' }),
-    (error) => error instanceof TroupeError && error.code === 'INVALID_PARAMETERS'
+    (/** @type {any} */ error) =>
+      error instanceof TroupeError && error.code === 'INVALID_PARAMETERS'
   )
   await assert.rejects(serve({ transport: 'http', host: '0.0.0.0', auth: false }), /auth/)
   const one = await serve({

@@ -133,11 +133,11 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
 
   test('an invalid message gets an error response, a message that is too large closes the connection, and the next client is served', async () => {
     const client = await open()
-    for (const [text, code] of [
+    for (const [text, code] of /** @type {const} */ ([
       ['{', -32700],
       ['17', -32600],
       ['{"jsonrpc":"2.0","id":7,"method":5}', -32600]
-    ]) {
+    ])) {
       const before = client.received.length
       client.sendFrame(1, text)
       const answer = await until(() => client.received[before], `the answer to ${text}`)

@@ -21,12 +21,13 @@ const { values: options } = parseArgs({
     storage: flag
   }
 })
+const journal = /** @type {string | undefined} */ (options.journal)
 const folder = process.env.TROUPE_UPSTREAM_OUTPUT_DIR ?? '.'
 
 function note(event) {
-  if (options.journal)
+  if (journal)
     appendFileSync(
-      options.journal,
+      journal,
       `${JSON.stringify({ pid: process.pid, session: process.env.TROUPE_UPSTREAM_SESSION_ID, ...event })}\n`
     )
 }

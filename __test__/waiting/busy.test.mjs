@@ -65,12 +65,12 @@ describe('an unresponsive page', { timeout: 90_000 }, () => {
 
   test('a call without a timeout ends too with a suggestion, and the session can be closed', async () => {
     const [looked, read, closed, clicked] = await Promise.all(
-      [
+      /** @type {[string, object][]} */ ([
         ['snapshot', {}],
         ['get_text', { selector: '#go' }],
         ['pages', { action: 'close', pageId: 'page-1' }],
         ['click', { selector: '#go' }]
-      ].map(async ([tool, args]) => {
+      ]).map(async ([tool, args]) => {
         const { sessionId } = await server.ok('create_session')
         await server.ok('navigate', { sessionId, url: site.url('/trap') })
         if (tool !== 'click') await makeBusy(sessionId, tool)

@@ -24,11 +24,11 @@ describe('a wait and the calls after it', { timeout: 120_000 }, () => {
     return sessionId
   }
 
-  for (const [tool, args] of [
+  for (const [tool, args] of /** @type {const} */ ([
     ['wait_for_selector', { selector: '#late' }],
     ['find_element', { selector: '#late' }],
     ['wait_for', { text: 'Here' }]
-  ]) {
+  ])) {
     test(`${tool} sees the effect of a later click`, async () => {
       const sessionId = await sessionAt()
       const [waited, clicked] = await Promise.all([

@@ -54,12 +54,12 @@ describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
     return sessionId
   }
 
-  for (const [tool, args] of [
+  for (const [tool, args] of /** @type {const} */ ([
     ['click', { selector: '#away' }],
     ['navigate', { url: 'about:blank' }],
     ['reload', {}],
     ['go_back', {}]
-  ]) {
+  ])) {
     test(`reports the dialog to ${tool}; dismissed it stays, accepted it leaves`, async () => {
       const sessionId = await asking()
       const { json, ms } = await server.call(tool, { sessionId, ...args })

@@ -191,7 +191,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     await patient.ok('wait_for_selector', { selector: '#later' })
     // All tools with a timeout accept 0, and the largest number in JSON.
     for (const timeout of [0, Number.MAX_SAFE_INTEGER]) {
-      for (const [tool, args] of [
+      for (const [tool, args] of /** @type {const} */ ([
         ['wait_for_selector', { selector: '#late' }],
         ['find_element', { selector: '#late' }],
         ['wait_for', { url: '**/slow' }],
@@ -199,7 +199,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
         ['wait_for_load', {}],
         ['hover', { selector: '#late' }],
         ['click', { selector: '#late' }]
-      ]) {
+      ])) {
         await patient.ok(tool, { ...args, timeout })
       }
     }

@@ -2,7 +2,7 @@
 
 /** @typedef {import('../agent.mjs').Agent} Agent */
 /** @typedef {import('../agent.mjs').View} View */
-/** @typedef {(agent: Agent) => Promise<unknown>} Policy */
+/** @typedef {(agent: Agent) => Promise<void>} Policy */
 
 /** Presses the button that the task names in quotes or capitals. @type {Policy} */
 async function clickNamedButton(agent) {

@@ -2,6 +2,7 @@
 // cspell:ignore שלום עולם ändern reaking İstanbul GRÖSSE
 import { click, documentOf, evaluate, locator, scenario, snapshot } from '../scenario.mjs'
 
+/** @param {object} more @returns {import('../scenario.mjs').Call} */
 const find = (more) => ['browser_find', more]
 const ROWS = Array.from(
   { length: 30 },

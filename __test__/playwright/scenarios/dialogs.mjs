@@ -10,7 +10,9 @@ import {
   visit
 } from '../scenario.mjs'
 
+/** @param {string} action @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const tabs = (action, more = {}) => ['browser_tabs', { action, ...more }]
+/** @param {string[]} paths @returns {import('../scenario.mjs').Call} */
 const upload = (...paths) => ['browser_file_upload', { paths }]
 
 /** @type {import('../scenario.mjs').Scenario[]} */

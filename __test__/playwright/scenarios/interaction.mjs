@@ -11,6 +11,7 @@ import {
   type
 } from '../scenario.mjs'
 
+/** @param {string} startTarget @param {string} endTarget @returns {import('../scenario.mjs').Call} */
 const drag = (startTarget, endTarget) => ['browser_drag', { startTarget, endTarget }]
 const LOG = `<ol id="log"></ol><script>
 const note = (text) => log.insertAdjacentHTML('beforeend', '<li>' + text + '</li>')</script>`

@@ -1,8 +1,11 @@
 // Requests, routes, the console and errors.
 import { awaitText, click, evaluate, scenario, snapshot, visit } from '../scenario.mjs'
 
+/** @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const requests = (more = {}) => ['browser_network_requests', more]
+/** @param {number} index @param {string} [part] @returns {import('../scenario.mjs').Call} */
 const request = (index, part) => ['browser_network_request', { index, ...(part ? { part } : {}) }]
+/** @param {string} level @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const messages = (level, more = {}) => ['browser_console_messages', { level, ...more }]
 const FETCH = `<p id="out">Waiting</p><script>
 const load = (url, init) => fetch(url, init).then(async (response) => { out.textContent = response.status + ' ' + await response.text() }, (error) => { out.textContent = String(error) })

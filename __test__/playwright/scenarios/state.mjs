@@ -1,9 +1,13 @@
 // Storage, media, screenshots, files and settings.
 import { click, evaluate, scenario, snapshot, visit } from '../scenario.mjs'
 
+/** @param {string} verb @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const cookie = (verb, more = {}) => [`browser_cookie_${verb}`, more]
+/** @param {string} kind @param {string} verb @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const storage = (kind, verb, more = {}) => [`browser_${kind}storage_${verb}`, more]
+/** @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const screenshot = (more = {}) => ['browser_take_screenshot', more]
+/** @param {object} more @returns {import('../scenario.mjs').Call} */
 const media = (more) => ['browser_emulate_media', more]
 const MATCHES = `() => ['(prefers-color-scheme: dark)', '(prefers-reduced-motion: reduce)', '(forced-colors: active)', '(prefers-contrast: more)', 'print'].map((query) => matchMedia(query).matches)`
 
