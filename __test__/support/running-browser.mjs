@@ -69,6 +69,7 @@ export async function recordCommands(t, browser) {
       sockets.add(socket)
       socket.on('error', () => {})
     }
+    /** @type {Buffer} */
     let bytes = Buffer.alloc(0)
     near.on('data', (data) => (bytes = takeFrames(Buffer.concat([bytes, data]), methods)))
   })

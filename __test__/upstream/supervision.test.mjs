@@ -48,7 +48,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
       })
       const { json } = await server.call('hang')
       assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
-      await server.told(/hangs and is ended/)
+      await server.awaitLog(/hangs and is ended/)
       const [before] = server.stderr().split('hangs and is ended')
       assert.equal(before.match(/did not answer a ping/g)?.length, misses)
     }
