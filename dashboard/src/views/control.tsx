@@ -104,7 +104,12 @@ export function Control(props: {
             aria-pressed={hasScreenKeyboard}
             onClick={() => {
               setScreenKeyboard(!hasScreenKeyboard)
-              keyboard.current?.focus({ preventScroll: true })
+              // Phones decide at the focus, and only during a tap, whether to show their keyboard.
+              const field = keyboard.current
+              if (!field) return
+              field.inputMode = hasScreenKeyboard ? 'none' : 'text'
+              field.blur()
+              field.focus({ preventScroll: true })
             }}
           >
             Keyboard

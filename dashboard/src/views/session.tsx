@@ -59,7 +59,7 @@ function Missing({ error }: { error: Failure }) {
   return (
     <>
       <Failed error={error} />
-      <Link to={{ view: 'grid' }}>Show all sessions</Link>
+      {me.value.session === null && <Link to={{ view: 'grid' }}>Show all sessions</Link>}
     </>
   )
 }
