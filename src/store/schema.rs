@@ -3,7 +3,8 @@
 use std::{
     fs::{File, OpenOptions},
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, ErrorCode as Sqlite, OpenFlags};
@@ -18,6 +19,8 @@ use crate::{
 const BUSY: Duration = Duration::from_millis(250);
 /// How long the start waits for another server that creates the tables.
 const BUSY_AT_START: Duration = Duration::from_secs(2);
+/// The pause between two attempts to change the journal mode.
+const JOURNAL_RETRY: Duration = Duration::from_millis(5);
 
 /// The migrations of the tables. The `user_version` of the file counts those that were applied.
 /// Times are milliseconds since 1970.
@@ -238,9 +241,9 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
         // Possible only before the first table. Lets the file shrink after deletions.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
+    use_wal(connection)?;
     // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses
     // power.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
     if version < MIGRATIONS.len() {
@@ -249,6 +252,23 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
         migrate(connection)?;
     }
     connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// Sets the journal mode of the file. SQLite does not wait for the locks of other connections here
+/// (its busy timeout does not apply), so a server that starts at the same time needs retries.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(Sqlite::DatabaseBusy)
+                    && begun.elapsed() < BUSY_AT_START =>
+            {
+                thread::sleep(JOURNAL_RETRY);
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Applies the missing migrations in one transaction.
