@@ -56,7 +56,8 @@ describe('queries about elements', { timeout: 120_000 }, () => {
     )
     const { json, ms } = await server.call('find_element', { selector: '#linc', timeout: 200 })
     assert.deepEqual([json.errorCode, json.details.timeout], ['ELEMENT_NOT_FOUND', 200])
-    assert.match(json.suggestion, /Other/)
+    assert.match(json.details.suggestions[0].description, /Other/)
+    assert.match(json.suggestion, new RegExp(`\\b${json.details.suggestions[0].ref}\\b`))
     assert.ok(ms >= 190 && ms < 2000, `${ms} ms`)
     for (const selector of ['e99999', 'f999e1']) {
       const { json } = await server.call('find_element', { selector, timeout: 100 })

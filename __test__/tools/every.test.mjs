@@ -172,10 +172,15 @@ describe('every tool', { timeout: 60_000 }, () => {
   test('that needs an element reports that none matches, and suggests similar ones', async () => {
     for (const { name } of AIMED) {
       if (ANSWER_WITH_NONE.includes(name)) continue
-      const { suggestion } = await refused(name, aimedAt(name, '#fild'), 'ELEMENT_NOT_FOUND', {
-        message: /`#fild`/
-      })
-      assert.match(suggestion ?? '', /Field/, name)
+      const { suggestion, details } = await refused(
+        name,
+        aimedAt(name, '#fild'),
+        'ELEMENT_NOT_FOUND',
+        { message: /`#fild`/ }
+      )
+      const [similar] = details.suggestions
+      assert.match(similar.description, /Field/, name)
+      assert.match(suggestion ?? '', new RegExp(`\\b${similar.ref}\\b`), name)
       await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'unknown' })
       await refused(name, aimedAt(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
     }
