@@ -1,9 +1,12 @@
 // Only people who have opened a valid link see the dashboard, and only what the link shows.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { before, describe, test } from 'node:test'
+import { cleanEnvironment } from '../support/browser.mjs'
 import { Viewer, ask, createLink, logIn, openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
+import { BIN } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
 
 const MARKUP = '"><img src=x onerror="alert(1)"><script>alert(2)</script>'
@@ -91,6 +94,33 @@ describe('the dashboard', { timeout: 120_000 }, () => {
       assert.equal(again.json.error.code, 'LINK_INVALID')
       assert.equal(again.headers['set-cookie'], undefined)
     }
+  })
+
+  test('the command line prints a link', async () => {
+    /** @param {string[]} args */
+    const run = (...args) =>
+      spawnSync(process.execPath, [BIN, 'dashboard', '--url', server.url, ...args], {
+        encoding: 'utf8',
+        env: cleanEnvironment()
+      })
+    /** @param {string} link */
+    const open = async (link) => {
+      assert.ok(link.startsWith(server.at('/dashboard/#token=')), link)
+      const token = new URLSearchParams(new URL(link).hash.slice(1)).get('token') ?? ''
+      const { headers } = await logIn(server, token)
+      return new Viewer(server, headers['set-cookie'][0].split(';')[0])
+    }
+    const { stdout, status } = run()
+    assert.equal(status, 0)
+    assert.equal((await (await open(stdout.trim())).api('/me')).json.readOnly, false)
+    const shared = await open(run('--session', session, '--read-only').stdout.trim())
+    const { json: me } = await shared.api('/me')
+    assert.deepEqual([me.readOnly, me.session], [true, session])
+    const unknown = run('--session', 'none')
+    assert.equal(unknown.status, 32)
+    assert.match(unknown.stderr, /no session `none`/)
+    const wrong = run('--auth-token', 'wrong')
+    assert.match(wrong.stderr, /rejected the token; pass the token/)
   })
 
   test('only the token of the server creates a link', async () => {

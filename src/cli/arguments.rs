@@ -38,6 +38,7 @@ pub(super) enum Subcommand {
     Sessions(RecordAction),
     Config { client: String, http: bool },
     Daemon(DaemonAction),
+    Dashboard { url: Option<String>, session: Option<String> },
 }
 
 pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
@@ -69,6 +70,10 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     arguments: text(matches, "JSON").unwrap_or_else(|| "{}".to_owned()),
                 },
                 "daemon" => Subcommand::Daemon(daemon_action(matches)?),
+                "dashboard" => Subcommand::Dashboard {
+                    url: text(matches, "url"),
+                    session: text(matches, "session"),
+                },
                 "sessions" => Subcommand::Sessions(sessions_action(matches)?),
                 _ => Subcommand::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
@@ -253,6 +258,22 @@ fn application() -> Clap {
             )
             .arg(
                 Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("purge --all: do not ask for confirmation"),
+            ),
+    ))
+    .subcommand(command(
+        Clap::new("dashboard")
+            .about("Print a link that opens the dashboard of a running server; --read-only: a link that changes nothing")
+            .arg(
+                Arg::new("url")
+                    .long("url")
+                    .value_name("URL")
+                    .help("URL of the server [default: --host and --port]"),
+            )
+            .arg(
+                Arg::new("session")
+                    .long("session")
+                    .value_name("ID")
+                    .help("Show only this session"),
             ),
     ))
     .subcommand(command(

@@ -6,6 +6,7 @@ mod call;
 mod client;
 mod commands;
 mod daemon;
+mod dashboard;
 mod doctor;
 mod install;
 mod logging;
@@ -94,7 +95,10 @@ async fn run_with(
         }
         Ok(Parsed::Run { command, given }) => {
             // With `--http`, the options describe a server that listens on a port.
-            let implied = matches!(command, Subcommand::Config { http: true, .. });
+            let implied = matches!(
+                command,
+                Subcommand::Config { http: true, .. } | Subcommand::Dashboard { .. }
+            );
             passed_on.clone_from(&given);
             let implied = implied.then(|| Setting::from_flag("transport", "http"));
             let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
@@ -124,6 +128,9 @@ async fn run_with(
         }
         Ok((Subcommand::Doctor { json, repair }, _, config)) => {
             until_stopped(doctor::run(&config, json, repair, screen), stop).await
+        }
+        Ok((Subcommand::Dashboard { url, session }, _, config)) => {
+            until_stopped(dashboard::run(&config, url, session, screen), stop).await
         }
         Ok((Subcommand::Sessions(action), _, config)) => {
             until_stopped(sessions::run(&config, action, screen), stop).await

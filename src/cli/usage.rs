@@ -5,7 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::config::{self, ConfigError, OPTIONS, Setting};
 
 /// The subcommands, as messages list them.
-pub(super) const COMMANDS: &[&str] = &["install", "doctor", "call", "sessions", "config", "daemon"];
+pub(super) const COMMANDS: &[&str] =
+    &["install", "doctor", "call", "sessions", "dashboard", "config", "daemon"];
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Usage {

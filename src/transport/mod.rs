@@ -14,12 +14,12 @@ use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};
 pub use self::{
-    connect::call_connected,
+    connect::{DashboardLink, call_connected, create_dashboard_link},
     local::{DaemonClient, DaemonFolder, DaemonInfo, DaemonResult, FolderLock},
     token::Token,
 };
-use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};
 use crate::{
     config::{Config, Transport},
     error::Result,

@@ -141,7 +141,7 @@ fn socket_path(url: &Url) -> Option<PathBuf> {
 }
 
 /// Returns whether `url` names this machine. The token file is used only for such URLs.
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
         Some(url::Host::Ipv4(address)) => address.is_loopback(),

@@ -1,6 +1,8 @@
 //! `--connect`: a stdio proxy for a running server. It parses messages only as far as necessary to
 //! survive a restart of that server.
 //!
+//! `dashboard` creates links of the dashboard of a server, and `once` makes one call.
+//!
 //! `link` is the WebSocket to the server, and reconnects when the connection breaks. `pending` has
 //! the client's pending requests, `restorable` its sessions and subscriptions. While there is no
 //! connection, requests wait for a limited time and then fail with a retryable error. A call that
@@ -8,6 +10,7 @@
 //! server reports that it has not received the call. Otherwise the call may have run, and it soon
 //! fails with that error.
 
+mod dashboard;
 mod link;
 mod once;
 mod pending;
@@ -22,7 +25,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::once::call_connected;
+pub use self::{
+    dashboard::{DashboardLink, create_dashboard_link},
+    once::call_connected,
+};
 use self::{
     link::{ConnectTarget, Established, ServerLink},
     pending::PendingRequests,
