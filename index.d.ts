@@ -143,6 +143,8 @@ export interface Config {
   requestTimeout?: number
   /** Suspend the session of an idle HTTP client after this time, in ms. Default: 60000 */
   idleTimeout?: number
+  /** How long calls wait while a person controls their session in the dashboard, in ms. Default: 300000 */
+  takeoverTimeout?: number
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number
   /** Exit of the daemon of the command line after this time without a client, in ms. Default: 3600000 */
@@ -342,6 +344,8 @@ export type ErrorCode =
   | 'UPSTREAM_UNAVAILABLE'
   /** The server behind `--connect` cannot be reached, or the server ended during the call. */
   | 'SERVER_UNAVAILABLE'
+  /** A person controls the session in the dashboard, and did not give it back within --takeover-timeout. */
+  | 'SESSION_HELD'
   /** A defect of Troupe, or a failure of the machine. */
   | 'INTERNAL_ERROR'
 

@@ -116,6 +116,8 @@ error_codes! {
         retryable, Refused 503 exit 31, "call again later; the server's log has the reason";
     ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, or the server ended during the call.",
         retryable, Refused 503 exit 32, "start that server or correct its URL, then call again";
+    SessionHeld "SESSION_HELD": "A person controls the session in the dashboard, and did not give it back within --takeover-timeout.",
+        retryable, Refused 409 exit 34, "call again later: the session continues when the person gives it back in the dashboard";
     InternalError "INTERNAL_ERROR": "A defect of Troupe, or a failure of the machine.",
         permanent, Failed 500 exit 33, "call again; if it fails again, report it with the server's log";
 }

@@ -142,6 +142,9 @@ pub struct Config {
     /// How long running calls may take to finish after SIGTERM.
     #[serde(with = "types::millis")]
     pub drain_timeout: Duration,
+    /// How long calls wait while a person controls their session.
+    #[serde(with = "types::millis")]
+    pub takeover_timeout: Duration,
     pub connect: Option<String>,
     #[serde(with = "types::millis")]
     pub idle_timeout: Duration,
@@ -420,6 +423,7 @@ impl Default for Config {
             rate_limit: 0,
             request_timeout: Duration::from_millis(30_000),
             drain_timeout: Duration::from_millis(2_000),
+            takeover_timeout: Duration::from_millis(300_000),
             daemon_idle: Duration::from_hours(1),
             connect: None,
             idle_timeout: Duration::from_millis(60_000),

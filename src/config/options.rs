@@ -608,6 +608,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(
         SERVER,
+        "takeover-timeout",
+        "takeoverTimeout",
+        Kind::Millis { min: 0 },
+        "How long calls wait while a person controls their session in the dashboard, in ms",
+    )
+    .scope(Scope::Sessions),
+    row(
+        SERVER,
         "drain-timeout",
         "drainTimeout",
         Kind::Millis { min: 0 },

@@ -2,12 +2,13 @@
 //! Independent of HTTP.
 //!
 //! `sessions` and `calls` are the lists, `live_list` follows the list of live sessions, and `images`
-//! has their live images.
+//! has their live images, and `takeover` sends the input of people to them.
 
 mod calls;
 mod images;
 mod live_list;
 mod sessions;
+mod takeover;
 
 use std::sync::{Arc, Weak};
 
@@ -20,14 +21,18 @@ pub use self::{
     images::{LiveImage, SessionViewer},
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
+    takeover::{PersonInputs, SessionControl, SessionControls},
 };
 use self::{images::WatchedSessions, live_list::LiveListTask};
-pub use crate::store::{CallFilter, RecordedCall};
 use crate::{
     config::Viewport,
     error::Result,
     session::SessionManager,
     store::{Picture, SessionFilter, Store},
+};
+pub use crate::{
+    page::PersonInput,
+    store::{CallFilter, RecordedCall},
 };
 
 /// The dashboard of a server.

@@ -135,7 +135,7 @@ impl Dashboard {
                 tool: request.tool.clone().into_owned(),
                 started_at: iso8601(request.at),
             }),
-            held_by: None,
+            held_by: session.holder().map(|_| "viewer"),
         }
     }
 

@@ -32,8 +32,9 @@ use crate::{
 };
 
 pub use act::{
-    ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue, Point,
-    PointerTarget, ScrollOptions, SettledEffects, TypeOptions, WaitUntil, normalize_url,
+    ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue,
+    PersonInput, Point, PointerTarget, ScrollOptions, SettledEffects, TypeOptions, WaitUntil,
+    normalize_url,
 };
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{

@@ -104,7 +104,7 @@ pub(super) fn prompt(prompt: &Prompt) -> McpPrompt {
 
 /// Returns a call's result. With `boundaries`, text from pages is enclosed in marks.
 pub(super) fn result(outcome: CallOutcome, boundaries: bool) -> CallToolResult {
-    let CallOutcome { ref_id, session_id, page_id, mut result, reference, notice, recorded: _ } =
+    let CallOutcome { ref_id, session_id, page_id, mut result, reference, notices, recorded: _ } =
         outcome;
     if boundaries
         && let Ok(Answer::Text(text) | Answer::Pictured { facts: Value::String(text), .. }) =
@@ -123,7 +123,7 @@ pub(super) fn result(outcome: CallOutcome, boundaries: bool) -> CallToolResult {
         }
         (result, None) => render_whole(result),
     };
-    rendered.content.extend(notice.map(ContentBlock::text));
+    rendered.content.extend(notices.into_iter().map(|notice| ContentBlock::text(notice.text)));
     let mut meta = rendered.meta.take().map(|meta| meta.0).unwrap_or_default();
     meta.insert("refId".into(), json!(ref_id));
     meta.extend(session_id.map(|id| ("sessionId".to_owned(), Value::from(id))));

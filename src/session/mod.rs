@@ -26,7 +26,8 @@ pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
 pub use lifecycle::{
     AdmittedSession, Backend, BrowserCounts, CallTurn, Connection, ConnectionId, CreateOptions,
-    EndReason, PageInfo, PresenceGuard, Session, SessionInfo, SessionLimit, SessionManager,
+    EndReason, Holder, PageInfo, PresenceGuard, Session, SessionInfo, SessionLimit, SessionManager,
+    SessionNotice,
 };
 pub use memory::{ResidentMemory, available as available_memory};
 pub use persistence::{CookieParameter, OriginState, StorageState, StorageStateParameter};

@@ -12,7 +12,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
     page::{ActionOutcome, Download, DownloadState, OpenDialog, OtherValue, Page},
-    session::{PageInfo, Session},
+    session::{PageInfo, Session, SessionNotice},
     store::Summary,
 };
 
@@ -119,7 +119,7 @@ pub struct CallOutcome {
     pub recorded: Option<Summary>,
     /// A notice about the session, next to the content: that it was suspended and resumed, and what
     /// was lost.
-    pub notice: Option<String>,
+    pub notices: Vec<SessionNotice>,
     /// Replaces the content, which stays in the record; also with an error.
     pub reference: Option<Value>,
 }
@@ -133,28 +133,25 @@ impl Default for CallOutcome {
             page_id: None,
             result: Err(TroupeError::new(ErrorCode::InternalError, "the call did not run")),
             recorded: None,
-            notice: None,
+            notices: Vec::new(),
             reference: None,
         }
     }
 }
 
 impl CallOutcome {
-    /// Puts the notice into a JSON object or an error; keeps it beside every other content.
-    pub(super) fn place_notice(&mut self) {
-        const KEY: &str = "resumed";
-        let Some(notice) = self.notice.take() else { return };
-        match &mut self.result {
+    /// Puts the notices into a JSON object or an error; keeps them beside every other content.
+    pub(super) fn place_notices(&mut self) {
+        let facts = match &mut self.result {
             Ok(
                 Answer::Json(Value::Object(facts))
                 | Answer::Pictured { facts: Value::Object(facts), .. },
-            ) => {
-                facts.insert(KEY.to_owned(), notice.into());
-            }
-            Ok(_) => self.notice = Some(notice),
-            Err(error) => {
-                error.details.insert(KEY.to_owned(), notice.into());
-            }
+            ) => facts,
+            Ok(_) => return,
+            Err(error) => &mut error.details,
+        };
+        for SessionNotice { field, text } in self.notices.drain(..) {
+            facts.insert(field.to_owned(), text.into());
         }
     }
 

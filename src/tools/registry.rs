@@ -4,11 +4,12 @@
 use std::{
     path::Path,
     sync::{Arc, LazyLock, OnceLock},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::{
     answer::{Answer, CallOutcome},
@@ -17,7 +18,7 @@ use super::{
     calls::Calls,
     element, extraction, interaction, navigation, network, parameters, pass_through,
     playwright::{self, PlaywrightCall, PlaywrightHandler},
-    progress::Progress,
+    progress::{Progress, Stage},
     record,
     recorder::{self, Recording, redact},
     sessions,
@@ -434,7 +435,7 @@ impl Registry {
         if let (Err(error), Some(session)) = (&mut outcome.result, &outcome.session_id) {
             error.session_id.get_or_insert_with(|| session.clone());
         }
-        outcome.place_notice();
+        outcome.place_notices();
         outcome.recorded = recording.finish(outcome, whole).await;
         if by_reference {
             outcome.reference =
@@ -491,7 +492,7 @@ impl Registry {
             recording.called_with(&given);
             let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
             let (session, _place) =
-                self.admit(&mut place, &connection, turn, &held, outcome).await?;
+                self.admit(&mut place, &connection, turn, &held, outcome, &progress).await?;
             recording.begin(Some(session.clone())).await;
             for secret in pass_through::secrets(&given) {
                 session.secrets.add(&secret);
@@ -505,7 +506,7 @@ impl Registry {
         }
         if let Run::Playwright(run) = &tool.run {
             let server = ServerCall { manager: self.manager.clone(), connection, question_handler };
-            let call = PlaywrightInvocation { arguments, server, turn, held, workspace };
+            let call = PlaywrightInvocation { arguments, server, turn, held, workspace, progress };
             return self.run_playwright(tool, run, call, outcome, recording).await;
         }
         let bytes = json_size(&arguments);
@@ -554,12 +555,18 @@ impl Registry {
                 };
                 // The batch keeps its turn in every session until it ends: no other call runs
                 // between its steps.
+                let arrived = Instant::now();
                 let admitted =
                     connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
                 let held: Arc<[_]> =
                     admitted.iter().map(|admitted| admitted.session.clone()).collect();
                 outcome.session_id = Some(held[0].id.to_string());
-                outcome.notice = held[0].take_notice();
+                held[0]
+                    .wait_released(arrived, |waited, limit| {
+                        progress.report(held_stage(waited, limit));
+                    })
+                    .await?;
+                outcome.notices = held[0].take_notices();
                 recording.begin(Some(held[0].clone())).await;
                 batch::run(
                     self,
@@ -573,7 +580,7 @@ impl Registry {
             }
             Run::Session(run) => {
                 let (session, _place) =
-                    self.admit(&mut given, &connection, turn, &held, outcome).await?;
+                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
                 recording.begin(Some(session.clone())).await;
                 let config = self.manager.config().clone();
                 let call = SessionCall { session: session.clone(), overview, config };
@@ -590,7 +597,7 @@ impl Registry {
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
                 let (session, mut place) =
-                    self.admit(&mut given, &connection, turn, &held, outcome).await?;
+                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
                 recording.begin(Some(session.clone())).await;
                 let server =
                     ServerCall { manager: self.manager.clone(), connection, question_handler };
@@ -648,7 +655,7 @@ impl Registry {
         outcome: &mut CallOutcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
-        let PlaywrightInvocation { arguments, server, turn, held, workspace } = call;
+        let PlaywrightInvocation { arguments, server, turn, held, workspace, progress } = call;
         let connection = server.connection.clone();
         let mut given = match playwright::check(tool, arguments) {
             Ok(given) => given,
@@ -661,7 +668,8 @@ impl Registry {
         };
         recording.called_with(&given);
         let page_id = given.remove("pageId").and_then(|id| id.as_str().map(str::to_owned));
-        let (session, _place) = self.admit(&mut given, &connection, turn, &held, outcome).await?;
+        let (session, _place) =
+            self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
         recording.begin(Some(session.clone())).await;
         let entered = Arc::<OnceLock<ChangedFields>>::default();
         let named_page = page_id.clone();
@@ -719,7 +727,9 @@ impl Registry {
         turn: Option<CallTurn>,
         held: &[Arc<Session>],
         outcome: &mut CallOutcome,
+        progress: &Progress,
     ) -> Result<(Arc<Session>, Option<AdmittedSession>)> {
+        let arrived = Instant::now();
         let named = given.remove("sessionId");
         let named = named.as_ref().and_then(Value::as_str);
         let of_batch = held.iter().find(|held| named.is_none_or(|named| *named == *held.id));
@@ -736,10 +746,22 @@ impl Registry {
             }
         };
         outcome.session_id = Some(session.id.to_string());
+        session
+            .wait_released(arrived, |waited, limit| progress.report(held_stage(waited, limit)))
+            .await?;
         if held.is_empty() {
-            outcome.notice = session.take_notice();
+            outcome.notices = session.take_notices();
         }
         Ok((session, admitted))
+    }
+}
+
+/// Returns the progress of a call that waits for a person.
+fn held_stage(waited: Duration, limit: Duration) -> Stage {
+    Stage {
+        done: waited.as_secs_f64(),
+        total: Some(limit.as_secs_f64()),
+        step: Some("a person controls the session".to_owned()),
     }
 }
 
@@ -750,6 +772,7 @@ struct PlaywrightInvocation {
     turn: Option<CallTurn>,
     held: Arc<[Arc<Session>]>,
     workspace: Option<Arc<Path>>,
+    progress: Progress,
 }
 
 /// Marks the session as changed, now and when the result is dropped, if the call may change the

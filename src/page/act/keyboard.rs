@@ -1,6 +1,8 @@
 //! Key names of UI Events, and the keystrokes for a text. The layout is a US keyboard; characters
 //! without a key are inserted.
 
+use serde::Deserialize;
+
 use crate::engine::{KeyEvent, Modifiers};
 
 /// `(key, code, keyCode)` of keys that insert no text, or a text that is not their name.
@@ -231,6 +233,46 @@ pub(in crate::page) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEven
         });
     }
     Some(events)
+}
+
+/// Whether a key is pressed or released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyAction {
+    Down,
+    Up,
+}
+
+/// Returns the event of a key that a person presses or releases, by its `KeyboardEvent.key`. `text`
+/// is the text that it inserts. `None` if nothing happens in the page.
+pub(super) fn single(
+    action: KeyAction,
+    name: &str,
+    text: Option<String>,
+    modifiers: Modifiers,
+) -> Option<KeyEvent> {
+    let text = text.filter(|text| !text.is_empty());
+    if let Some((key, code, key_code, _)) = MODIFIERS.iter().find(|(key, ..)| *key == name) {
+        let (key, key_code) = ((*key).to_owned(), *key_code);
+        return Some(match action {
+            KeyAction::Down => {
+                KeyEvent::Down { key, code, key_code, text: None, location: LEFT, modifiers }
+            }
+            KeyAction::Up => KeyEvent::Up { key, code, key_code, location: LEFT, modifiers },
+        });
+    }
+    let found = key(name, modifiers);
+    // Another keyboard has a key for it, or types it with AltGr.
+    let is_other_layout = found.as_ref().is_none_or(|found| found.text.is_none());
+    if let Some(text) = text.filter(|_| is_other_layout) {
+        return (action == KeyAction::Down).then_some(KeyEvent::Insert { text });
+    }
+    let Key { key, code, key_code, text, .. } = found?;
+    let location = STANDARD;
+    Some(match action {
+        KeyAction::Down => KeyEvent::Down { key, code, key_code, text, location, modifiers },
+        KeyAction::Up => KeyEvent::Up { key, code, key_code, location, modifiers },
+    })
 }
 
 /// Returns the key events that type `text`, one group for each character.

@@ -52,6 +52,11 @@ impl Dialogs {
         self.0.send_if_modified(|open| open.remove(page_id).is_some());
     }
 
+    /// Returns a receiver of the open dialogs, by page ID.
+    pub fn changes(&self) -> watch::Receiver<BTreeMap<String, Dialog>> {
+        self.0.subscribe()
+    }
+
     /// Returns a dialog that is open in another page than `page_id`.
     pub(in crate::page) fn of_other_page(&self, page_id: &str) -> Option<OtherPageDialog> {
         of_other_page(&self.0.borrow(), page_id)

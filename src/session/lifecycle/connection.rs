@@ -21,7 +21,7 @@ use tokio::{
 use super::{
     clients::ConnectionId,
     ended::{EndReason, unknown},
-    manager::SessionManager,
+    manager::{RESUMED_FIELD, SessionManager},
     queue::{CallOrder, CallTurn},
     session::Session,
 };
@@ -392,7 +392,7 @@ impl Connection {
             let session = self.session(manager, id).await?;
             session.run(async { Ok(()) }).await?;
             // The result of `session_resume` has the same information.
-            session.take_notice();
+            session.take_notices();
             return Ok(session);
         }
         self.check_access(manager, id)?;
@@ -520,7 +520,7 @@ impl Connection {
         let resumed = match suspended {
             Some(id) => match manager.resume_implicit(&id).await {
                 Ok(session) => {
-                    session.notify(manager.suspension_notice());
+                    session.notify(RESUMED_FIELD, manager.suspension_notice());
                     Some(session)
                 }
                 // It can be resumed later, when a slot is free.
@@ -553,7 +553,7 @@ impl Connection {
             known.own.clone()
         };
         if let (Some(own), Some(lost)) = (&own, lost) {
-            own.notify(lost);
+            own.notify(RESUMED_FIELD, lost);
         }
         let Some(own) = own else {
             if let Some(resumed) = resumed {
@@ -649,7 +649,7 @@ mod tests {
         manager.end_released(ending).await;
         let session = returning.await.unwrap();
         assert!(is_usable(&session).await);
-        assert!(session.take_notice().is_some());
+        assert!(!session.take_notices().is_empty());
         client.end(&manager).await;
         assert!(manager.list().is_empty());
     }

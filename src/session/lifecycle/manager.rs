@@ -52,6 +52,9 @@ const UPSTREAM_SESSION_MEMORY: u64 = 300 << 20;
 /// How long the end of a session waits for its downloads.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The field of a result with the notice that its session was resumed.
+pub(super) const RESUMED_FIELD: &str = "resumed";
+
 /// The options of a new session; the rest is from the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct CreateOptions {
@@ -494,7 +497,7 @@ impl SessionManager {
             let is_held = hold(session);
             if is_held && self.clients.reopen(id) {
                 session.restore_expiry(suspension.expires_at);
-                session.notify(self.suspension_notice());
+                session.notify(RESUMED_FIELD, self.suspension_notice());
             }
             is_held
         });

@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    collections::BTreeMap,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -18,11 +19,11 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::ended::EndReason;
+use super::{ended::EndReason, hold::SessionHold};
 use crate::{
     config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
     engine::{
-        Context,
+        Context, Dialog,
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
@@ -111,6 +112,14 @@ impl PageInfo {
     }
 }
 
+/// What happened to a session between two of its calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionNotice {
+    /// The field of the result that contains it.
+    pub field: &'static str,
+    pub text: String,
+}
+
 /// The worker of a new session.
 pub struct AttachedWorker {
     pub worker: Arc<dyn SessionWorker>,
@@ -177,6 +186,8 @@ pub struct Session {
     /// Calls lock it in the order in which they were admitted.
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
+    /// Who controls it in place of its agents.
+    pub(super) held: SessionHold,
     /// The number of calls so far.
     calls: AtomicU64,
     /// When the last call began or ended, in milliseconds since 1970.
@@ -195,8 +206,8 @@ pub struct Session {
     pub secrets: Arc<Secrets>,
     /// The state that a set of tools keeps for the session.
     tool_state: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// A notice to add to the result of the next call.
-    notice: Mutex<Option<String>>,
+    /// Notices to add to the result of the next call.
+    notices: Mutex<Vec<SessionNotice>>,
     /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the
     /// session ends.
     change_counter: ChangeCounter,
@@ -248,6 +259,7 @@ impl Session {
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
+            held: SessionHold::default(),
             calls: AtomicU64::new(0),
             last_used_at: AtomicU64::new(clock.now()),
             waits: Arc::new(Semaphore::new(MAX_WAITS)),
@@ -257,7 +269,7 @@ impl Session {
             results: StoredTexts::default(),
             screenshots: StoredScreenshots::default(),
             tool_state: OnceLock::new(),
-            notice: Mutex::default(),
+            notices: Mutex::default(),
             secrets: Arc::new(secrets),
             slot: Mutex::new(Some(slot)),
             clock,
@@ -483,6 +495,11 @@ impl Session {
         self.pages.console()
     }
 
+    /// Returns a receiver of the open dialogs of its pages, by page id.
+    pub fn dialog_changes(&self) -> watch::Receiver<BTreeMap<String, Dialog>> {
+        self.pages.shared.dialogs.changes()
+    }
+
     /// Returns the open pages, in the order in which they were opened.
     pub fn open_pages(&self) -> Vec<Arc<Page>> {
         self.pages.all()
@@ -519,14 +536,16 @@ impl Session {
         self.pages.since(before)
     }
 
-    /// Adds `notice` to the result of the next call.
-    pub(super) fn notify(&self, notice: String) {
-        *self.notice.lock() = Some(notice);
+    /// Adds a notice to the result of the next call, in place of an earlier one with the same field.
+    pub(super) fn notify(&self, field: &'static str, text: String) {
+        let mut notices = self.notices.lock();
+        notices.retain(|notice| notice.field != field);
+        notices.push(SessionNotice { field, text });
     }
 
-    /// Takes the notice for the result of this call. Later calls get none.
-    pub fn take_notice(&self) -> Option<String> {
-        self.notice.lock().take()
+    /// Takes the notices for the result of this call. Later calls get none.
+    pub fn take_notices(&self) -> Vec<SessionNotice> {
+        std::mem::take(&mut self.notices.lock())
     }
 
     /// Stores a screenshot of one of its pages, so that it can be read again.

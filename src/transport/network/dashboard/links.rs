@@ -27,6 +27,8 @@ struct Lifetime {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::transport::network) struct Access {
     pub read_only: bool,
+    /// Identifies the owner when it controls a session.
+    pub person: Arc<str>,
     /// The only session that is shown; `None` for all.
     pub session: Option<Arc<str>>,
     /// `None` on a private socket.
@@ -36,7 +38,7 @@ pub(in crate::transport::network) struct Access {
 impl Access {
     /// The access of the owner of the server.
     pub fn full() -> Self {
-        Self { read_only: false, session: None, expires_at: None }
+        Self { read_only: false, person: "local".into(), session: None, expires_at: None }
     }
 
     /// Returns whether it includes the session `id`.
@@ -69,7 +71,8 @@ impl AccessGrants {
     /// Creates a link.
     pub fn create_link(&self, read_only: bool, session: Option<Arc<str>>) -> Issued {
         let (now, lifetime) = (Instant::now(), if read_only { READ_ONLY } else { FULL });
-        let access = Access { read_only, session, expires_at: Some(now + lifetime.access) };
+        let person = uuid::Uuid::new_v4().to_string().into();
+        let access = Access { read_only, person, session, expires_at: Some(now + lifetime.access) };
         issue(&self.links, access, now + lifetime.link)
     }
 

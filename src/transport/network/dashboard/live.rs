@@ -31,7 +31,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{super::ServerState, links::Access};
 use crate::{
     config::Viewport,
-    dashboard::{CallView, LiveImage, SessionViewer},
+    dashboard::{
+        CallView, LiveImage, PersonInput, PersonInputs, SessionControl, SessionControls,
+        SessionViewer,
+    },
 };
 
 /// Maximum number of messages that wait for a slow viewer.
@@ -47,6 +50,10 @@ const MOST_WATCHED: usize = 100;
 enum ViewerMessage {
     Watch { sessions: Vec<WatchRequest> },
     Ack { id: String, frame: u64 },
+    Hold { id: String },
+    Release { id: String },
+    Input { id: String, events: Vec<PersonInput> },
+    Dialog { id: String, accept: bool, text: Option<String> },
 }
 
 /// A session that the page shows.
@@ -76,7 +83,8 @@ pub(super) async fn upgrade(
 async fn serve(state: ServerState, access: Access, socket: WebSocket) {
     let (sink, stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(UNSENT);
-    let viewer = LiveViewer { state, access, outgoing, watched: Mutex::default() };
+    let (watched, held) = Default::default();
+    let viewer = LiveViewer { state, access, outgoing, watched, held };
     let expiry = async {
         match viewer.access.expires_at {
             Some(at) => tokio::time::sleep_until(at).await,
@@ -108,6 +116,14 @@ struct LiveViewer {
     access: Access,
     outgoing: mpsc::Sender<Message>,
     watched: Mutex<HashMap<String, ShownSession>>,
+    held: Mutex<HashMap<String, HeldSession>>,
+}
+
+/// A session that the viewer controls.
+struct HeldSession {
+    inputs: Arc<PersonInputs>,
+    /// Answers a dialog. Not in the queue of the inputs: a dialog blocks the input that opened it.
+    dialog: Option<AbortOnDropHandle<()>>,
 }
 
 /// A session that the viewer watches.
@@ -167,7 +183,65 @@ impl LiveViewer {
                     shown.acknowledged.reach(frame);
                 }
             }
+            _ if self.access.read_only => {
+                let suggestion = "open a link of `troupe dashboard` without --read-only";
+                self.send_error("READ_ONLY", "this link can only show sessions", suggestion).await;
+            }
+            ViewerMessage::Hold { id } => {
+                if !self.access.includes(&id) || !self.hold(&id) {
+                    self.send(json!({"type": "gone", "id": id})).await;
+                }
+            }
+            ViewerMessage::Release { id } => {
+                let held = self.held.lock().remove(&id);
+                if let Some(held) = held {
+                    held.inputs.sent().await;
+                }
+                self.state.dashboard.release(&id, &self.access.person).await;
+            }
+            ViewerMessage::Input { id, events } => {
+                let Some(inputs) = self.inputs(&id).await else { return };
+                for event in events {
+                    inputs.add(event).await;
+                }
+            }
+            ViewerMessage::Dialog { id, accept, text } => {
+                if self.inputs(&id).await.is_none() {
+                    return;
+                }
+                let (dashboard, session) = (self.state.dashboard.clone(), id.clone());
+                let answering = async move {
+                    let answered = dashboard.answer_dialog(&session, accept, text.as_deref()).await;
+                    if let Err(error) = answered {
+                        tracing::debug!(session, %error, "a dialog was not answered");
+                    }
+                };
+                if let Some(held) = self.held.lock().get_mut(&id) {
+                    held.dialog = Some(AbortOnDropHandle::new(tokio::spawn(answering)));
+                }
+            }
         }
+    }
+
+    /// Takes control of a session. Returns false if it is not open.
+    fn hold(&self, id: &str) -> bool {
+        let Some(inputs) = self.state.dashboard.hold(id, &self.access.person) else { return false };
+        let held = HeldSession { inputs: Arc::new(inputs), dialog: None };
+        self.held.lock().insert(id.to_owned(), held);
+        true
+    }
+
+    /// Returns the inputs of a session that the viewer controls. Otherwise, responds with an error.
+    async fn inputs(&self, id: &str) -> Option<Arc<PersonInputs>> {
+        if self.access.includes(id) && self.state.dashboard.is_held_by(id, &self.access.person) {
+            let known = self.held.lock().get(id).map(|held| held.inputs.clone());
+            if known.is_some() {
+                return known;
+            }
+        }
+        let message = format!("you do not control session `{id}`");
+        self.send_error("NOT_HELD", &message, "take control first").await;
+        None
     }
 
     /// Watches `requests` in place of the sessions so far.
@@ -194,7 +268,24 @@ impl LiveViewer {
             shown.has_calls = request.calls;
             return true;
         }
-        let Some(viewer) = self.state.dashboard.watch(&request.id, size) else { return false };
+        let dashboard = &self.state.dashboard;
+        let (Some(viewer), Some(controls)) =
+            (dashboard.watch(&request.id, size), dashboard.controls(&request.id))
+        else {
+            return false;
+        };
+        // The person has connected again.
+        if dashboard.is_held_by(&request.id, &self.access.person)
+            && !self.held.lock().contains_key(&request.id)
+        {
+            self.hold(&request.id);
+        }
+        let control = send_control(
+            request.id.clone(),
+            self.access.person.clone(),
+            controls,
+            self.outgoing.clone(),
+        );
         let acknowledged = Arc::<Acknowledged>::default();
         let (sender, sizes) = watch::channel(size);
         let work =
@@ -203,7 +294,9 @@ impl LiveViewer {
             size: sender,
             acknowledged,
             has_calls: request.calls,
-            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+            _task: AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::join!(work, control);
+            })),
         };
         watched.insert(request.id.clone(), shown);
         true
@@ -284,6 +377,32 @@ async fn show(
         }
         acknowledged.wait_for(image.number).await;
         viewer.shown(image.number);
+    }
+}
+
+/// Sends who controls a session, and its open dialog, when one of them changes.
+async fn send_control(
+    id: String,
+    person: Arc<str>,
+    mut controls: SessionControls,
+    outgoing: mpsc::Sender<Message>,
+) {
+    let mut last = SessionControl::default();
+    while let Some(control) = controls.next().await {
+        let mut messages = Vec::new();
+        if control.person != last.person {
+            let by = control.person.as_ref().map(|by| if *by == person { "you" } else { "other" });
+            messages.push(json!({"type": "held", "id": id, "by": by}));
+        }
+        if control.dialog != last.dialog {
+            messages.push(json!({"type": "dialog", "id": id, "dialog": control.dialog}));
+        }
+        for message in messages {
+            if outgoing.send(Message::text(message.to_string())).await.is_err() {
+                return;
+            }
+        }
+        last = control;
     }
 }
 

@@ -1,0 +1,200 @@
+//! Control of a session by a person.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Dashboard;
+use crate::{
+    engine::Dialog,
+    error::Result,
+    page::{Page, PersonInput},
+    session::{Holder, Session},
+};
+
+/// Maximum number of input events that wait for the browser.
+const UNSENT_INPUTS: usize = 512;
+
+/// How long the end of the control waits for the last input events.
+const SENT_TIMEOUT: Duration = Duration::from_secs(1);
+
+enum QueuedInput {
+    Event(PersonInput),
+    /// Is notified when all events before it have been processed.
+    End(oneshot::Sender<()>),
+}
+
+/// Sends the input of a person to a session, until it is dropped.
+pub struct PersonInputs {
+    session: Arc<Session>,
+    /// The number of the connection of the person.
+    connection: u64,
+    inputs: mpsc::Sender<QueuedInput>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Drop for PersonInputs {
+    fn drop(&mut self) {
+        // The person may connect again.
+        self.session.abandon(self.connection);
+    }
+}
+
+impl PersonInputs {
+    /// Adds an event. Waits while too many others wait.
+    pub async fn add(&self, input: PersonInput) {
+        // Fails only if the session has ended.
+        let _ = self.inputs.send(QueuedInput::Event(input)).await;
+    }
+
+    /// Waits until the browser has processed all events.
+    pub async fn sent(&self) {
+        let (sent, done) = oneshot::channel();
+        let _ = self.inputs.send(QueuedInput::End(sent)).await;
+        // A dialog may block the last event.
+        let _ = tokio::time::timeout(SENT_TIMEOUT, done).await;
+    }
+}
+
+/// Who controls a session, and the dialog that waits for an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionControl {
+    pub person: Option<Arc<str>>,
+    pub dialog: Option<DialogView>,
+}
+
+/// A dialog of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DialogView {
+    pub kind: String,
+    pub message: String,
+    pub default_text: Option<String>,
+}
+
+/// Follows the control of a session.
+pub struct SessionControls {
+    holder: watch::Receiver<Option<Holder>>,
+    dialogs: watch::Receiver<BTreeMap<String, Dialog>>,
+    last: SessionControl,
+}
+
+impl SessionControls {
+    /// Waits until the control has changed. Before the first call, nobody controls the session and no
+    /// dialog is open. `None` when the session has ended.
+    pub async fn next(&mut self) -> Option<SessionControl> {
+        loop {
+            let person = self.holder.borrow_and_update().as_ref().map(|held| held.person.clone());
+            let dialog = self.dialogs.borrow_and_update().values().next().cloned();
+            let dialog = dialog.map(|dialog| DialogView {
+                kind: dialog.kind,
+                message: dialog.message,
+                default_text: dialog.default_value,
+            });
+            let now = SessionControl { person, dialog };
+            if now != self.last {
+                self.last = now.clone();
+                return Some(now);
+            }
+            tokio::select! {
+                changed = self.holder.changed() => changed.ok()?,
+                changed = self.dialogs.changed() => changed.ok()?,
+            }
+        }
+    }
+}
+
+impl Dashboard {
+    /// Follows the control of the session `id`. `None` if it is not open.
+    pub fn controls(&self, id: &str) -> Option<SessionControls> {
+        let session = self.manager.find(id)?;
+        Some(SessionControls {
+            holder: session.holder_changes(),
+            dialogs: session.dialog_changes(),
+            last: SessionControl::default(),
+        })
+    }
+
+    /// Answers the dialog of the session `id`.
+    pub async fn answer_dialog(&self, id: &str, accept: bool, text: Option<&str>) -> Result<()> {
+        let Some(session) = self.manager.find(id) else { return Ok(()) };
+        let page = session.open_pages().into_iter().find(|page| page.dialog().is_some());
+        match page {
+            Some(page) => page.handle_dialog(accept, text).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives `person` control of the session `id`. `None` if it is not open.
+    pub fn hold(&self, id: &str, person: &Arc<str>) -> Option<PersonInputs> {
+        let session = self.manager.find(id)?;
+        let connection = session.hold(person);
+        let (inputs, queue) = mpsc::channel(UNSENT_INPUTS);
+        let task = AbortOnDropHandle::new(tokio::spawn(send_inputs(session.clone(), queue)));
+        Some(PersonInputs { session, connection, inputs, _task: task })
+    }
+
+    /// Returns whether `person` controls the session `id`.
+    pub fn is_held_by(&self, id: &str, person: &str) -> bool {
+        let holder = self.manager.find(id).and_then(|session| session.holder());
+        holder.is_some_and(|holder| &*holder.person == person)
+    }
+
+    /// Ends the control of `person`, after the passwords that the page contains have become secrets
+    /// of the session.
+    pub async fn release(&self, id: &str, person: &str) {
+        let Some(session) = self.manager.find(id) else { return };
+        for page in session.open_pages() {
+            remember_passwords(&session, &page).await;
+        }
+        session.release(person);
+    }
+}
+
+async fn send_inputs(session: Arc<Session>, mut queue: mpsc::Receiver<QueuedInput>) {
+    let mut waiting = None;
+    loop {
+        let next = match waiting.take() {
+            Some(next) => Some(next),
+            None => queue.recv().await,
+        };
+        let mut input = match next {
+            Some(QueuedInput::Event(input)) => input,
+            Some(QueuedInput::End(sent)) => {
+                // Fails only if nobody waits any more.
+                let _ = sent.send(());
+                continue;
+            }
+            None => return,
+        };
+        // Of several moves that wait, only the last one is sent.
+        while input.is_move() {
+            match queue.try_recv() {
+                Ok(QueuedInput::Event(later)) if later.is_move() => input = later,
+                Ok(later) => {
+                    waiting = Some(later);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        let Some(page) = session.current_page() else { continue };
+        if input.may_submit() {
+            remember_passwords(&session, &page).await;
+        }
+        // The event itself is not logged: it may be a part of a password.
+        if let Err(error) = page.person_input(input).await {
+            tracing::debug!(session = &*session.id, code = error.code.as_str(), "input failed");
+        }
+    }
+}
+
+/// Makes the values of password fields secrets of the session: they are masked in all results, in
+/// the record and in the log.
+async fn remember_passwords(session: &Session, page: &Page) {
+    for password in page.password_values().await {
+        session.secrets.add(&password);
+    }
+}

@@ -1,0 +1,127 @@
+//! Input of a person who controls the page: sent to the browser as it is, without waits, targets or
+//! effects.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+
+use crate::{
+    engine::{FrameId, KeyEvent, Modifiers, MouseButton, MouseEvent, World},
+    error::Result,
+    page::{
+        Page,
+        act::keyboard::{self, KeyAction},
+    },
+};
+
+/// How long the page may take to return the values of its password fields.
+const PASSWORDS_TIMEOUT: Duration = Duration::from_millis(100);
+/// The expression for the values of the password fields of a frame.
+const PASSWORDS: &str = "Array.from(document.querySelectorAll('input[type=password]'), \
+     (field) => field.value).filter((value) => value !== '')";
+
+/// An input event. Positions are in CSS pixels of the viewport.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum PersonInput {
+    Mouse {
+        action: MouseAction,
+        x: f64,
+        y: f64,
+        #[serde(default)]
+        button: MouseButton,
+        #[serde(default = "one_click")]
+        clicks: u32,
+        #[serde(default)]
+        modifiers: Modifiers,
+    },
+    Wheel {
+        x: f64,
+        y: f64,
+        dx: f64,
+        dy: f64,
+    },
+    Key {
+        action: KeyAction,
+        /// `KeyboardEvent.key`.
+        key: String,
+        /// The text that the key inserts.
+        #[serde(default)]
+        text: Option<String>,
+        #[serde(default)]
+        modifiers: Modifiers,
+    },
+    /// A text of an input method or of the clipboard.
+    Text {
+        text: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MouseAction {
+    Move,
+    Down,
+    Up,
+}
+
+fn one_click() -> u32 {
+    1
+}
+
+impl PersonInput {
+    /// Returns whether it only moves the mouse. A later move replaces it.
+    pub fn is_move(&self) -> bool {
+        matches!(self, Self::Mouse { action: MouseAction::Move, .. })
+    }
+
+    /// Returns whether it may send what was typed into the page's fields.
+    pub fn may_submit(&self) -> bool {
+        match self {
+            Self::Mouse { action, .. } => *action == MouseAction::Down,
+            Self::Key { action, key, .. } => {
+                *action == KeyAction::Down && matches!(key.as_str(), "Enter" | "Tab" | " ")
+            }
+            Self::Wheel { .. } | Self::Text { .. } => false,
+        }
+    }
+}
+
+impl Page {
+    /// Sends an input event to the browser.
+    pub async fn person_input(&self, input: PersonInput) -> Result<()> {
+        let sent = match input {
+            PersonInput::Mouse { action, x, y, button, clicks, modifiers } => {
+                let event = match action {
+                    MouseAction::Move => MouseEvent::Move { x, y, modifiers },
+                    MouseAction::Down => MouseEvent::Down { x, y, button, clicks, modifiers },
+                    MouseAction::Up => MouseEvent::Up { x, y, button, clicks, modifiers },
+                };
+                self.engine.mouse(&[event]).await
+            }
+            PersonInput::Wheel { x, y, dx, dy } => self.engine.wheel((x, y), (dx, dy)).await,
+            PersonInput::Key { action, key, text, modifiers } => {
+                match keyboard::single(action, &key, text, modifiers) {
+                    Some(event) => self.engine.keyboard(&[event]).await,
+                    None => Ok(()),
+                }
+            }
+            PersonInput::Text { text } => self.engine.keyboard(&[KeyEvent::Insert { text }]).await,
+        };
+        sent.map_err(|error| self.error(error))
+    }
+
+    /// Returns the values of the page's password fields. A frame that does not respond is omitted.
+    pub async fn password_values(&self) -> Vec<String> {
+        let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
+        let values = frames.iter().map(async |frame| {
+            let read = self.engine.evaluate(frame, World::Isolated, PASSWORDS);
+            let read = tokio::time::timeout(PASSWORDS_TIMEOUT, read).await;
+            let values = read.ok().and_then(std::result::Result::ok).unwrap_or_default();
+            let values = values.as_array().into_iter().flatten();
+            values.filter_map(|value| value.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        });
+        join_all(values).await.into_iter().flatten().collect()
+    }
+}
