@@ -118,7 +118,8 @@ export type PageInput =
       action: 'move' | 'down' | 'up'
       x: number
       y: number
-      button: 'left' | 'middle' | 'right' | 'none'
+      /** Of a move, only the position counts. */
+      button: 'left' | 'middle' | 'right'
       clicks: number
       modifiers: Modifiers
     }
@@ -132,12 +133,6 @@ export type PageInput =
       modifiers: Modifiers
     }
   | { kind: 'text'; text: string }
-  | {
-      kind: 'touch'
-      action: 'start' | 'move' | 'end' | 'cancel'
-      points: { id: number; x: number; y: number }[]
-      modifiers: Modifiers
-    }
 
 /** A session to show, with the size of its image in device pixels. */
 export interface Watched {

@@ -4,6 +4,10 @@ import type { PageInput } from './contract'
 const BUTTONS = ['left', 'middle', 'right'] as const
 /** CSS pixels of a line, for wheels that report lines (`deltaMode`). */
 const LINE = 40
+/** How far a finger may move during a tap, in CSS pixels of the dashboard. */
+const TAP_RADIUS = 8
+/** The maximum time between two taps that are a double click, in ms. */
+const DOUBLE_TAP = 300
 /** Content of the text field, so that a screen keyboard reports what it deletes. */
 const SENTINEL = ' '
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
@@ -67,14 +71,14 @@ export function forwardInput({ image, keyboard, viewport, send }: Surface) {
   function mouse(action: 'move' | 'down' | 'up', event: MouseEvent): PageInput {
     last = place(event)
     const pressed = BUTTONS[event.button] ?? 'left'
-    const held = [...buttonsDown][0] ?? 'none'
+    const held = [...buttonsDown][0] ?? 'left'
     const button = action === 'move' ? held : pressed
     const clicks = action === 'move' ? 0 : Math.max(event.detail, 1)
     return { kind: 'mouse', action, ...last, button, clicks, modifiers: modifiersOf(event) }
   }
 
   /** Focuses the text field at this place, where an input method shows its candidates. */
-  function focusAt({ clientX, clientY }: MouseEvent): void {
+  function focusAt({ clientX, clientY }: MouseEvent | Touch): void {
     const box = keyboard.offsetParent?.getBoundingClientRect()
     keyboard.style.left = `${clientX - (box?.left ?? 0)}px`
     keyboard.style.top = `${clientY - (box?.top ?? 0)}px`
@@ -125,18 +129,48 @@ export function forwardInput({ image, keyboard, viewport, send }: Surface) {
     coalesced({ kind: 'wheel', ...place(event), ...turn, modifiers: modifiersOf(event) })
   })
 
-  const touch = (action: 'start' | 'move' | 'end' | 'cancel') => (event: TouchEvent) => {
-    // Prevents scrolling, and mouse events in addition.
+  /** The touch of one finger: a tap clicks, and a movement scrolls. */
+  let touch: { begin: Touch; last: Touch; isScroll: boolean } | null = null
+  let lastTap = { time: 0, count: 0, x: 0, y: 0 }
+
+  on(image, 'touchstart', (event) => {
+    // Prevents scrolling of the dashboard, and mouse events in addition.
     event.preventDefault()
-    const points = [...event.targetTouches].map((at) => ({ id: at.identifier, ...place(at) }))
-    const input: PageInput = { kind: 'touch', action, points, modifiers: modifiersOf(event) }
-    if (action === 'move') coalesced(input)
-    else now(input)
-  }
-  on(image, 'touchstart', touch('start'))
-  on(image, 'touchmove', touch('move'))
-  on(image, 'touchend', touch('end'))
-  on(image, 'touchcancel', touch('cancel'))
+    const [finger] = event.targetTouches
+    const isOne = event.targetTouches.length === 1
+    touch = finger && isOne ? { begin: finger, last: finger, isScroll: false } : null
+  })
+  on(image, 'touchmove', (event) => {
+    event.preventDefault()
+    const [finger] = event.targetTouches
+    if (!touch || !finger) return
+    touch.isScroll ||= distance(touch.begin, finger) > TAP_RADIUS
+    if (!touch.isScroll) return
+    const [from, to] = [place(touch.last), place(finger)]
+    touch.last = finger
+    // The content follows the finger.
+    const turn = { dx: from.x - to.x, dy: from.y - to.y }
+    coalesced({ kind: 'wheel', ...place(touch.begin), ...turn, modifiers: modifiersOf(event) })
+  })
+  on(image, 'touchend', (event) => {
+    event.preventDefault()
+    const tapped = touch && !touch.isScroll ? touch.begin : null
+    touch = null
+    if (!tapped) return
+    const { clientX: x, clientY: y } = tapped
+    const isNext =
+      event.timeStamp - lastTap.time < DOUBLE_TAP && Math.hypot(x - lastTap.x, y - lastTap.y) < 30
+    lastTap = { time: event.timeStamp, count: isNext ? lastTap.count + 1 : 1, x, y }
+    focusAt(tapped)
+    last = place(tapped)
+    const click = { kind: 'mouse', ...last, button: 'left', modifiers: modifiersOf(event) } as const
+    now(
+      { ...click, action: 'move', clicks: 0 },
+      { ...click, action: 'down', clicks: lastTap.count },
+      { ...click, action: 'up', clicks: lastTap.count }
+    )
+  })
+  on(image, 'touchcancel', () => (touch = null))
 
   on(keyboard, 'keydown', (event) => {
     if (isLeaveShortcut(event)) {
@@ -230,6 +264,10 @@ function keyPress(key: string, text: string | null): PageInput[] {
     { ...press, action: 'down', text },
     { ...press, action: 'up', text: null }
   ]
+}
+
+function distance(one: Touch, other: Touch): number {
+  return Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)
 }
 
 function modifiersOf(event: MouseEvent | KeyboardEvent | TouchEvent): number {

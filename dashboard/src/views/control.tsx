@@ -30,7 +30,7 @@ export function ControlButton({ session }: { session: Session }) {
   return (
     <button
       class="primary"
-      disabled={isAsked || isOffline || holder === 'other'}
+      disabled={isAsked || isOffline}
       onClick={() => {
         failure.value = null
         setAsked(send({ type: 'hold', id: session.id }))
