@@ -58,6 +58,7 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
       const env = variable ? Object.fromEntries([variable.split('=')]) : {}
       const args = words(rest)
       if (args[0] === 'sessions') return runSessions(t, args)
+      if (args[0] === 'dashboard') return runDashboard(t, args)
       if (['config', 'doctor'].includes(args[0])) {
         const { status, stdout, stderr } = await troupe(...args)
         assert.ok(status === 0 && stdout.trim(), stderr)
@@ -103,6 +104,19 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
     const { status, stdout, stderr } = await troupe(...given, '--store', file)
     assert.equal(status, 0, stderr)
     if (args.length === 1) assert.match(stdout, new RegExp(sessionId))
+  }
+
+  /** @param {string[]} args */
+  async function runDashboard(t, args) {
+    const server = await startHttpServer(t)
+    const client = await startServer(t, ['--connect', server.url], { browser: false })
+    const sessionId = await client.createSession()
+    const given = args.map((arg) => (arg === 'ID' ? sessionId : arg))
+    if (args.includes('--url')) given.splice(args.indexOf('--url') + 1, 1, server.url)
+    else given.push('--port', String(server.port))
+    const { status, stdout, stderr } = await troupe(...given)
+    assert.equal(status, 0, stderr)
+    assert.ok(stdout.startsWith(server.at('/dashboard/#token=')), stdout)
   }
 
   /** @param {string[]} args */

@@ -25,7 +25,11 @@ const RETURNED: &str = "A person controlled this session from the dashboard befo
 
 /// Who controls a session in place of its agents.
 #[derive(Debug, Clone, Default)]
-pub(in crate::session) struct SessionHold(Arc<watch::Sender<Option<Holder>>>, Arc<AtomicU64>);
+pub(in crate::session) struct SessionHold {
+    holder: Arc<watch::Sender<Option<Holder>>>,
+    /// The number of the next connection.
+    next_connection: Arc<AtomicU64>,
+}
 
 /// A person who controls a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +49,7 @@ impl Holder {
 
 impl SessionHold {
     fn current(&self) -> Option<Holder> {
-        let holder = self.0.borrow().clone();
+        let holder = self.holder.borrow().clone();
         holder.filter(|holder| holder.expires_at().is_none_or(|at| at > Instant::now()))
     }
 }
@@ -54,9 +58,9 @@ impl Session {
     /// Gives `person` control, and takes it from another person. Returns the number of the
     /// connection, for `abandon`.
     pub fn hold(&self, person: &Arc<str>) -> u64 {
-        let connection = self.held.1.fetch_add(1, Ordering::AcqRel);
+        let connection = self.held.next_connection.fetch_add(1, Ordering::AcqRel);
         let holder = Holder { person: person.clone(), connection, abandoned_at: None };
-        self.held.0.send_replace(Some(holder));
+        self.held.holder.send_replace(Some(holder));
         connection
     }
 
@@ -67,12 +71,12 @@ impl Session {
 
     /// Returns a receiver that is notified when the holder changes.
     pub fn holder_changes(&self) -> watch::Receiver<Option<Holder>> {
-        self.held.0.subscribe()
+        self.held.holder.subscribe()
     }
 
     /// Ends the control of `person`. The next result says that a person has acted.
     pub fn release(&self, person: &str) {
-        let released = self.held.0.send_if_modified(|holder| {
+        let released = self.held.holder.send_if_modified(|holder| {
             holder.take_if(|holder| &*holder.person == person).is_some()
         });
         if released {
@@ -83,7 +87,7 @@ impl Session {
     /// Records that the person has lost the `connection`, unless the person has taken control with
     /// another one since.
     pub fn abandon(&self, connection: u64) {
-        self.held.0.send_if_modified(|holder| match holder {
+        self.held.holder.send_if_modified(|holder| match holder {
             Some(holder) if holder.connection == connection => {
                 holder.abandoned_at = Some(Instant::now());
                 true
