@@ -143,7 +143,7 @@ export interface Config {
   requestTimeout?: number
   /** Suspend the session of an idle HTTP client after this time, in ms. Default: 60000 */
   idleTimeout?: number
-  /** How long calls wait while a person controls their session in the dashboard, in ms. Default: 300000 */
+  /** How long calls wait while a person controls their session, in ms. Default: 300000 */
   takeoverTimeout?: number
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number

@@ -611,7 +611,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "takeover-timeout",
         "takeoverTimeout",
         Kind::Millis { min: 0 },
-        "How long calls wait while a person controls their session in the dashboard, in ms",
+        "How long calls wait while a person controls their session, in ms",
     )
     .scope(Scope::Sessions),
     row(

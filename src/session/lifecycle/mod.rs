@@ -13,6 +13,7 @@ mod resume;
 mod save;
 mod session;
 mod storage;
+mod takeover;
 
 pub use backend::{Backend, BrowserCounts};
 pub use clients::ConnectionId;

@@ -1,11 +1,9 @@
 //! The files of the page, which the build embeds from `lib/dashboard`.
 
 use axum::{
-    http::{HeaderName, StatusCode, header},
+    http::{HeaderName, header},
     response::{IntoResponse, Response},
 };
-
-use super::routes::failure;
 
 /// The path of each file, and its content.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard_files.rs"));
@@ -18,28 +16,16 @@ pub(super) const CONTENT_SECURITY_POLICY: (HeaderName, &str) = (
      frame-ancestors 'none'",
 );
 
-/// Responds with the file at `path`; the empty path is the page.
-pub(super) fn file(path: &str) -> Response {
+/// Returns the file at `path`, or the page for the empty path. `None` if there is no such file.
+pub(super) fn file(path: &str) -> Option<Response> {
     let path = if path.is_empty() { "index.html" } else { path };
-    let Some((name, content)) = FILES.iter().find(|(name, _)| *name == path) else {
-        return failure(
-            StatusCode::NOT_FOUND,
-            "NOT_FOUND",
-            "the dashboard has no such file",
-            "open `/dashboard/`",
-        );
-    };
+    let (name, content) = FILES.iter().find(|(name, _)| *name == path)?;
     let kind = mime_guess::from_path(name).first_or_octet_stream();
     let kind = match kind.type_() {
         mime_guess::mime::TEXT => format!("{kind}; charset=utf-8"),
         _ => kind.to_string(),
     };
-    // The names of these files contain a hash of their content.
-    let caching = if name.starts_with("assets/") {
-        "public, max-age=31536000, immutable"
-    } else {
-        "no-cache"
-    };
-    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, caching.to_owned())];
-    (headers, [CONTENT_SECURITY_POLICY], *content).into_response()
+    // An update of the server changes the files, and not their names.
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache".to_owned())];
+    Some((headers, [CONTENT_SECURITY_POLICY], *content).into_response())
 }

@@ -55,10 +55,22 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
     Router::new()
         .route("/", get(to_page))
         .route("/dashboard", get(to_page))
-        .route("/dashboard/", get(async || files::file("")))
-        .route("/dashboard/{*path}", get(async |Path(path): Path<String>| files::file(&path)))
+        .route("/dashboard/", get(async || file_at("")))
+        .route("/dashboard/{*path}", get(async |Path(path): Path<String>| file_at(&path)))
         .route("/dashboard/login", post(log_in))
         .nest("/dashboard/api", api)
+}
+
+/// Responds with a file of the page.
+fn file_at(path: &str) -> Response {
+    files::file(path).unwrap_or_else(|| {
+        failure(
+            StatusCode::NOT_FOUND,
+            "NOT_FOUND",
+            "the dashboard has no such file",
+            "open `/dashboard/`",
+        )
+    })
 }
 
 /// Returns the route that creates links. It requires the token of the server.

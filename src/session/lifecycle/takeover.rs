@@ -1,0 +1,88 @@
+//! The control of a session by a person, during which the calls of its agents wait.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::watch, time::Instant};
+
+use super::{hold::Holder, session::Session};
+use crate::error::{ErrorCode, Result, TroupeError};
+
+/// The time between two reports of a call that waits.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+/// The field of a result with the notice that a person has acted.
+const FIELD: &str = "person";
+/// The notice in the first result after a person has given control back.
+const RETURNED: &str = "A person controlled this session from the dashboard before this call: the page \
+     and its fields may have changed. Take a new `snapshot` before you act on elements.";
+
+impl Session {
+    /// Gives `person` control, and takes it from another person. Returns the number of the
+    /// connection, for `abandon`.
+    pub fn hold(&self, person: &Arc<str>) -> u64 {
+        self.held.take(person)
+    }
+
+    /// Returns the person who controls the session.
+    pub fn holder(&self) -> Option<Holder> {
+        self.held.holder()
+    }
+
+    /// Returns a receiver that is notified when the holder changes.
+    pub fn holder_changes(&self) -> watch::Receiver<Option<Holder>> {
+        self.held.changes()
+    }
+
+    /// Ends the control of `person`. The next result says that a person has acted.
+    pub fn release(&self, person: &str) {
+        if self.held.release(person) {
+            self.notify(FIELD, RETURNED.to_owned());
+        }
+    }
+
+    /// Records that the person has lost the `connection`, unless the person has taken control with
+    /// another one since.
+    pub fn abandon(&self, connection: u64) {
+        self.held.abandon(connection);
+    }
+
+    /// Waits until no person controls the session, at most `--takeover-timeout` after `arrived`.
+    /// Calls `report` in an interval, with the time so far and the limit.
+    pub async fn wait_released(
+        &self,
+        arrived: Instant,
+        report: impl Fn(Duration, Duration),
+    ) -> Result<()> {
+        let limit = self.config.takeover_timeout;
+        let deadline = arrived + limit;
+        let mut changes = self.holder_changes();
+        loop {
+            let Some(holder) = changes.borrow_and_update().clone() else { return Ok(()) };
+            let expires_at = holder.expires_at();
+            if expires_at.is_some_and(|at| at <= Instant::now()) {
+                self.release(&holder.person);
+                continue;
+            }
+            if Instant::now() >= deadline {
+                return Err(self.held_error());
+            }
+            report(arrived.elapsed(), limit);
+            let next = Instant::now() + REPORT_INTERVAL;
+            let next = next.min(deadline).min(expires_at.unwrap_or(deadline));
+            tokio::select! {
+                // The session owns the sender: the channel stays open.
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(next) => {}
+                () = self.ended.cancelled() => return Err(self.ended_during_call()),
+            }
+        }
+    }
+
+    fn held_error(&self) -> TroupeError {
+        let waited = self.config.takeover_timeout.as_millis();
+        TroupeError::new(
+            ErrorCode::SessionHeld,
+            format!("a person controls the session from the dashboard; waited {waited} ms"),
+        )
+        .session(&*self.id)
+    }
+}
