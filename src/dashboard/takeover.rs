@@ -163,7 +163,7 @@ async fn send_inputs(session: Arc<Session>, mut queue: mpsc::Receiver<QueuedInpu
         let mut input = match next {
             Some(QueuedInput::Event(input)) => input,
             Some(QueuedInput::End(sent)) => {
-                // Fails only if nobody waits any more.
+                // Fails only if the wait has timed out.
                 let _ = sent.send(());
                 continue;
             }
