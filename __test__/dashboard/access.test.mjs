@@ -50,7 +50,8 @@ describe('the dashboard', { timeout: 120_000 }, () => {
     `/sessions/${session}/calls`,
     `/calls/${call}`,
     `/calls/${call}/pictures/1`,
-    '/search?text=navigate'
+    '/search?text=navigate',
+    '/metrics'
   ]
 
   test('shows nothing without a cookie', async () => {
@@ -156,6 +157,15 @@ describe('the dashboard', { timeout: 120_000 }, () => {
     assert.equal((await logIn(server, token)).status, 204)
   })
 
+  test('the metrics are those of the calls', async () => {
+    const { json } = await viewer.api('/metrics')
+    assert.ok(json.calls > 0 && json.sessions > 0 && json.browsers > 0 && json.memoryBytes > 1e6)
+    const { count, buckets, sumMs } = json.latencyByTool.navigate
+    assert.ok(count > 0 && sumMs > 0)
+    const [[first], [second]] = buckets
+    assert.ok(first < second)
+  })
+
   test('a read-only link shows one session and changes nothing', async () => {
     const client = await server.connect()
     const other = (await client.call('create_session')).json.sessionId
@@ -172,6 +182,7 @@ describe('the dashboard', { timeout: 120_000 }, () => {
     for (const path of [`/sessions/${session}`, `/sessions/${session}/calls`, `/calls/${call}`])
       assert.equal((await guest.api(path)).status, 404, path)
     assert.equal((await guest.api(`/calls/${call}/pictures/1`)).status, 404)
+    assert.equal((await guest.api('/metrics')).status, 403)
     const { calls } = (await guest.api('/search?text=navigate')).json
     assert.ok(calls.length > 0)
     for (const found of calls) assert.equal(found.session, other)

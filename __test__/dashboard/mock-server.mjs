@@ -267,13 +267,6 @@ export class MockServer {
       this.sessions = this.sessions.filter((one) => one !== session)
       return void response.writeHead(204).end()
     }
-    if (what === 'export')
-      return void response
-        .writeHead(200, {
-          'content-type': 'text/plain',
-          'content-disposition': `attachment; filename="${url.searchParams.get('format')}.txt"`
-        })
-        .end('exported')
     if (what === 'calls') {
       const found = containing(this.calls[id], url.searchParams.get('search'))
       const begin = Number(url.searchParams.get('before') ?? 0)

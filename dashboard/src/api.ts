@@ -101,7 +101,5 @@ export const api = {
   search: (text: string, signal: AbortSignal) =>
     get<{ calls: Call[] }>(path`search?text=${text}`, signal),
   metrics: () => get<Metrics>('metrics'),
-  deleteSession: (id: string) => request(`api/${path`sessions/${id}`}`, { method: 'DELETE' }),
-  exportUrl: (id: string, format: 'report' | 'script') =>
-    apiUrl(path`sessions/${id}/export?format=${format}`)
+  deleteSession: (id: string) => request(`api/${path`sessions/${id}`}`, { method: 'DELETE' })
 }

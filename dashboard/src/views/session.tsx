@@ -194,12 +194,9 @@ function LinkedCall({ id }: { id: string }) {
 function PastActions({ session }: { session: Session }) {
   return (
     <>
-      <a class="button" href={api.exportUrl(session.id, 'report')} download>
-        Export report
-      </a>
-      <a class="button" href={api.exportUrl(session.id, 'script')} download>
-        Export script
-      </a>
+      <p class="muted small">
+        <code>troupe sessions export {session.id}</code> writes a report and a script.
+      </p>
       {!me.value.readOnly && session.state === 'ended' && <Deletion session={session} />}
     </>
   )

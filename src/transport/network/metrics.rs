@@ -136,14 +136,20 @@ pub(super) async fn count(
     response
 }
 
-pub(super) async fn show(State(state): State<ServerState>) -> Response {
+/// Returns the metrics as text, in the format of OpenMetrics.
+pub(super) async fn text(state: &ServerState) -> Result<String, fmt::Error> {
     let browsers = state.server.registry().manager().browser_counts();
     let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));
     let (resident, available) = memory.await.unwrap_or_default();
     *state.metrics.measured.lock() = Measurements { browsers, resident, available };
     let mut text = String::new();
-    match encode(&mut text, &state.metrics.exposition) {
-        Ok(()) => {
+    encode(&mut text, &state.metrics.exposition)?;
+    Ok(text)
+}
+
+pub(super) async fn show(State(state): State<ServerState>) -> Response {
+    match text(&state).await {
+        Ok(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }

@@ -1,8 +1,9 @@
 //! The dashboard at `/dashboard/`: its page, its JSON API and its WebSocket.
 //!
-//! `links` decides who may use it, `files` has the files of the page, `routes` the HTTP interface, `live`
-//! the WebSocket.
+//! `links` decides who may use it, `files` has the files of the page, `figures` what it
+//! draws as charts, `routes` the HTTP interface, `live` the WebSocket.
 
+mod figures;
 mod files;
 mod links;
 mod live;

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    super::{ServerState, request},
+    super::{ServerState, metrics, request},
+    figures::Figures,
     files,
     links::Access,
     live,
@@ -45,6 +46,7 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
         .route("/calls/{id}", get(call))
         .route("/calls/{id}/pictures/{number}", get(picture))
         .route("/search", get(search))
+        .route("/metrics", get(figures))
         .route("/live", get(live::upgrade))
         .fallback(async || not_found("the dashboard has no such path"))
         .method_not_allowed_fallback(async || {
@@ -364,6 +366,25 @@ async fn search(
     match state.dashboard.calls(filter).await {
         Ok(page) => Json(page).into_response(),
         Err(error) => failed(&error),
+    }
+}
+
+async fn figures(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+) -> Response {
+    if access.session.is_some() {
+        let message = "this link shows one session, and no figures of the server";
+        let suggestion = "open a link of `troupe dashboard` without --session";
+        return failure(StatusCode::FORBIDDEN, "READ_ONLY", message, suggestion);
+    }
+    match metrics::text(&state).await {
+        Ok(text) => Json(Figures::of(&text)).into_response(),
+        Err(error) => {
+            let message = format!("the metrics could not be written: {error}");
+            let suggestion = "look at the log of the server";
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", &message, suggestion)
+        }
     }
 }
 
