@@ -45,6 +45,10 @@ export interface Config {
   cdpHeader?: string[]
   /** Same as `browserHeader` */
   cdpHeaders?: string[]
+  /** Use your own running Chrome: a channel, a port or a profile folder */
+  attach?: boolean | number | string
+  /** How long a call waits for your consent in that browser, in ms. Default: 50000 */
+  attachTimeout?: number
   /** Folder for downloads */
   downloadPath?: string
   /** Viewport size, such as 1280x720 */
@@ -552,7 +556,7 @@ export class Session {
   waitForLoad(state?: WaitForLoadArguments['state'], options?: Omit<WaitForLoadArguments, 'state'>): Promise<NavigateResult>
   waitForLoad(args?: WaitForLoadArguments): Promise<NavigateResult>
 
-  /** List, open (at a url), select or close tabs. A popup is not selected automatically. */
+  /** List, open (at a url), select or close tabs, or adopt a tab of the user (--attach). A popup is not selected automatically. */
   pages(action: PagesArguments['action'], options?: Omit<PagesArguments, 'action'>): Promise<PagesResult>
   pages(args: PagesArguments): Promise<PagesResult>
 
@@ -952,9 +956,11 @@ export interface WaitForLoadArguments {
 }
 
 export interface PagesArguments {
-  action: 'list' | 'new' | 'select' | 'close'
+  action: 'list' | 'new' | 'select' | 'close' | 'adopt'
   pageId?: string
   url?: string
+  /** adopt: its title or URL, or a part */
+  tab?: string
 }
 
 export interface PagesResult {

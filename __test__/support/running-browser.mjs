@@ -9,8 +9,12 @@ import { HEADLESS_SHELL } from './delayed-browser.mjs'
 import { allEnded, descendants, readProcess } from './processes.mjs'
 import { until } from './wait.mjs'
 
-/** Starts a browser that ends with the test. */
-export async function startBrowser(t) {
+/**
+ * Starts a browser that ends with the test.
+ * @param {any} t
+ * @param {{ executable?: string, args?: string[] }} [options] the last arguments are its first URLs
+ */
+export async function startBrowser(t, { executable = HEADLESS_SHELL, args: own } = {}) {
   const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
   const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   const quiet = [
@@ -24,9 +28,9 @@ export async function startBrowser(t) {
     `--user-data-dir=${profile}`,
     ...sandbox,
     ...quiet,
-    'about:blank'
+    ...(own ?? ['about:blank'])
   ]
-  const child = spawn(HEADLESS_SHELL, args, { stdio: 'ignore' })
+  const child = spawn(executable, args, { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.on('close', resolve))
   t.after(async () => {
     const below = descendants(/** @type {number} */ (child.pid))
@@ -41,11 +45,15 @@ export async function startBrowser(t) {
     'the port of the browser'
   )
   const origin = `http://127.0.0.1:${port}`
-  /** Returns the pages that the browser lists. @returns {Promise<{ url: string }[]>} */
+  /**
+   * Returns the pages that the browser lists.
+   * @returns {Promise<{ id: string, url: string, title: string }[]>}
+   */
   const pages = async () =>
     (await (await fetch(`${origin}/json/list`)).json()).filter(({ type }) => type === 'page')
   return {
     child,
+    profile,
     pages,
     http: origin,
     ws: `ws://127.0.0.1:${port}${path}`,

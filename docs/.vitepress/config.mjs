@@ -51,6 +51,7 @@ export default defineConfig({
           page('Operating a server', '/operations'),
           page('Reverse proxies', '/reverse-proxy'),
           page('Containers', '/docker'),
+          page('Your own Chrome', '/your-browser'),
           page('Remote browsers', '/remote-browsers'),
           page('Platforms', '/platforms'),
           page('Upstream servers', '/upstream')

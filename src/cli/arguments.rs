@@ -159,7 +159,7 @@ fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
         };
         let name = if negated { format!("--no-{}", option.name) } else { option.flag() };
         let value = value.map(str::to_owned).or_else(|| match option.kind {
-            Kind::Switch => args.next_if(|next| option.kind.is_switch_word(next)),
+            kind if kind.has_optional_value() => args.next_if(|next| kind.is_optional_value(next)),
             _ if OF_HYPHENS.contains(&option.name) => args.next(),
             _ => None,
         });
@@ -329,8 +329,8 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
     let values =
         if VARIADIC.contains(&option.name) { ValueRange::from(1..) } else { ValueRange::from(1) };
     match option.kind {
-        Kind::Switch => argument
-            .value_name("true|false")
+        kind if kind.has_optional_value() => argument
+            .value_name(value_name(kind))
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true"),
@@ -344,6 +344,7 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
 fn value_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Switch => "true|false",
+        Kind::Attach => "BROWSER",
         Kind::Text | Kind::Locale | Kind::Retention | Kind::Store => "TEXT",
         Kind::UrlPath => "PATH",
         Kind::Path | Kind::File => "PATH",

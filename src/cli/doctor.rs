@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::screen::Screen;
 use super::{FAILED, OK};
 use crate::config::{BrowserKind, Config, display_present, redacted_endpoint};
+use crate::engine::chromium::find_user_browser;
+use crate::engine::connection::AttachFailure;
 use crate::engine::install::{self, InstalledBrowser, browsers_folder, find};
 use crate::store::{self, Fault, RecordLocation};
 
@@ -114,6 +116,14 @@ async fn browser(
     headless: bool,
     otherwise: CheckState,
 ) -> Check {
+    if let Some(target) = &config.attach {
+        return match find_user_browser(target).await {
+            Ok(found) => check(name, CheckState::Fine, &found, None),
+            Err(AttachFailure { reason, suggestion }) => {
+                check(name, otherwise, &reason, suggestion.as_deref())
+            }
+        };
+    }
     if let Some(endpoint) = &config.browser_endpoint {
         return check(
             name,

@@ -29,7 +29,7 @@ pub(super) async fn run(config: Config, screen: &Screen, stop: CancellationToken
         tracing::warn!("{warning}");
     }
     // Reports this error at startup, not in every call.
-    if config.browser_endpoint.is_none()
+    if !config.uses_running_browser()
         && config.connect.is_none()
         && config.upstream.command.is_none()
         && let Err(error) = config.effective_headless(display_present())

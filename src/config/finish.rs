@@ -12,7 +12,8 @@ use super::layer::{Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
 use super::origin::Origin;
 use super::{
-    AfterAction, BrowserKind, Config, LogDestination, NO_LIMIT, Transport, device, redacted_proxy,
+    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, Transport, device,
+    redacted_proxy,
 };
 
 /// The origin of each option's value.
@@ -131,6 +132,15 @@ fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(),
     Ok(())
 }
 
+/// Returns the option that names a running browser, if one is set.
+fn running_browser(config: &Config) -> Option<&'static str> {
+    let options = [
+        ("attach", config.attach.is_some()),
+        ("browser-endpoint", config.browser_endpoint.is_some()),
+    ];
+    options.into_iter().find(|(_, is_set)| *is_set).map(|(option, _)| option)
+}
+
 /// Returns a timeout, where 0 means no limit, as in Playwright.
 fn or_no_limit(timeout: Duration) -> Duration {
     if timeout.is_zero() { NO_LIMIT } else { timeout.min(NO_LIMIT) }
@@ -165,20 +175,42 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     if config.isolated && config.user_data_dir.is_some() {
         return refuse("isolated", "user-data-dir", "an isolated session has no profile folder");
     }
-    if config.browser_endpoint.is_some() {
+    if let Some(running) = running_browser(config) {
         const RUNS: &str = "launch options do not apply to a running browser";
-        if config.executable_path.is_some() {
-            return refuse("browser-endpoint", "executable-path", RUNS);
+        let launch_options = [
+            ("executable-path", config.executable_path.is_some()),
+            ("user-data-dir", config.user_data_dir.is_some()),
+            ("browser-arg", !config.browser_args.is_empty()),
+            ("pool-max-browsers", config.pool.max_browsers > 1),
+        ];
+        if let Some((option, _)) = launch_options.into_iter().find(|(_, is_set)| *is_set) {
+            return refuse(running, option, RUNS);
         }
-        if config.user_data_dir.is_some() {
-            return refuse("browser-endpoint", "user-data-dir", RUNS);
+    }
+    if config.attach.is_some() {
+        const YOURS: &str = "it would change all tabs of your browser";
+        let ContextConfig { proxy_server, storage_state, permissions, .. } = &config.context;
+        let unsafe_options = [
+            ("browser-endpoint", config.browser_endpoint.is_some(), "each names a browser"),
+            (
+                "browser",
+                matches!(config.browser, BrowserKind::Firefox | BrowserKind::Webkit),
+                "only Chrome and other Chromium browsers can be attached to",
+            ),
+            ("proxy-server", proxy_server.is_some(), YOURS),
+            ("storage-state", storage_state.is_some(), YOURS),
+            ("grant-permissions", !permissions.is_empty(), YOURS),
+            ("warm-contexts", config.warm_contexts > 0, "sessions are tabs of your browser"),
+        ];
+        if let Some((option, _, why)) = unsafe_options.into_iter().find(|(_, is_set, _)| *is_set) {
+            return refuse("attach", option, why);
         }
-        if !config.browser_args.is_empty() {
-            return refuse("browser-endpoint", "browser-arg", RUNS);
-        }
-        if config.pool.max_browsers > 1 {
-            return refuse("browser-endpoint", "pool-max-browsers", RUNS);
-        }
+    } else if origins.contains_key("attach-timeout") {
+        return Err(ConfigError::Needs {
+            origin: origin("attach-timeout"),
+            needed: "attach",
+            why: "only that browser asks for consent",
+        });
     }
     if !config.browser_headers.is_empty() && config.browser_endpoint.is_none() {
         return Err(ConfigError::Needs {
@@ -375,12 +407,8 @@ fn reject_unenforceable_rules(
         (false, true) => Some("allow-private-network"),
         (false, false) => None,
     };
-    if let Some(rule) = rule.filter(|_| config.browser_endpoint.is_some()) {
-        return refuse(
-            rule,
-            "browser-endpoint",
-            "the network rules cannot be enforced in a running browser",
-        );
+    if let (Some(rule), Some(running)) = (rule, running_browser(config)) {
+        return refuse(rule, running, "the network rules cannot be enforced in a running browser");
     }
     if config.upstream.command.is_some() {
         if let Some(rule) = rule {
@@ -416,7 +444,7 @@ fn reject_unenforceable_rules(
     if security.blocked_domains.iter().any(|domain| security.allowed_domains.contains(domain)) {
         return refuse("allowed-domains", "blocked-domains", "both contain the same domain");
     }
-    if !security.restricts_pages() || config.browser_endpoint.is_some() {
+    if !security.restricts_pages() || config.uses_running_browser() {
         return Ok(());
     }
     let bypasses = |argument: &String| {
@@ -452,7 +480,7 @@ fn warn_about_unenforced_rules(config: &mut Config) {
     if config.security.allow_private_network || config.upstream.command.is_some() {
         return;
     }
-    let browsers = if config.browser_endpoint.is_some() {
+    let browsers = if config.uses_running_browser() {
         "a running browser"
     } else if config.browser == BrowserKind::Webkit {
         "WebKit"

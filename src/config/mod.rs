@@ -6,6 +6,7 @@
 //! says which field of [`Config`] has its value. `finish.rs` merges the layers and fills the
 //! struct.
 
+mod attach;
 mod device;
 pub mod environment;
 mod error;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::attach::{AttachTarget, BrowserChannel, CHANNELS};
 pub use self::environment::{SESSION, own_variables, server_variables};
 pub use self::error::{ConfigError, one_line};
 pub use self::folders::{state_folder, working_directory};
@@ -85,6 +87,11 @@ pub struct Config {
     pub browser_endpoint: Option<String>,
     /// Headers of the requests that connect to it (`NAME=VALUE`).
     pub browser_headers: Vec<String>,
+    /// The user's own running browser, in place of one that Troupe starts.
+    pub attach: Option<AttachTarget>,
+    /// How long a call waits until the user allows the connection to that browser.
+    #[serde(with = "types::millis")]
+    pub attach_timeout: Duration,
     pub download_path: Option<PathBuf>,
     pub context: ContextConfig,
 
@@ -394,6 +401,9 @@ impl Default for Config {
             isolated: false,
             browser_endpoint: None,
             browser_headers: Vec::new(),
+            attach: None,
+            // Many clients end a call after 60 s. The error should reach them before that.
+            attach_timeout: Duration::from_millis(50_000),
             download_path: None,
             context: ContextConfig::default(),
             session_timeout: Duration::from_millis(300_000),
@@ -484,6 +494,17 @@ impl Config {
     /// or if the user's proxy has credentials, which browsers do not accept.
     pub fn routes_pages_through_proxy(&self) -> bool {
         self.security.restricts_pages() || self.context.has_proxy_credentials()
+    }
+
+    /// Whether the sessions are tabs of a profile that is not theirs alone. Its cookies and storage
+    /// are neither saved nor replaced.
+    pub fn shares_profile(&self) -> bool {
+        self.attach.is_some()
+    }
+
+    /// Whether another program has started the browser.
+    pub fn uses_running_browser(&self) -> bool {
+        self.attach.is_some() || self.browser_endpoint.is_some()
     }
 
     /// Whether tools of the Playwright set are offered.

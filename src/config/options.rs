@@ -318,6 +318,20 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .aliases(&["browser-headers", "cdp-header", "cdp-headers"])
     .secret(),
+    row(
+        BROWSER,
+        "attach",
+        "attach",
+        Kind::Attach,
+        "Use your own running Chrome: a channel, a port or a profile folder",
+    ),
+    row(
+        BROWSER,
+        "attach-timeout",
+        "attachTimeout",
+        Kind::Millis { min: 1 },
+        "How long a call waits for your consent in that browser, in ms",
+    ),
     row(BROWSER, "download-path", "downloadPath", Kind::Path, "Folder for downloads")
         .nested("browser.downloadPath"),
     row(
@@ -962,7 +976,7 @@ pub static OPTIONS: &[ConfigOption] = &[
     ConfigOption::refused(
         "extension",
         Kind::Switch,
-        "it needs the Playwright extension: attach to a browser with `--browser-endpoint`",
+        "it needs the Playwright extension: use your own Chrome with `--attach`",
     ),
     ConfigOption::refused(
         "init-page",

@@ -100,6 +100,7 @@ fn kind(kind: &Kind) -> Value {
     match kind {
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(names) => json!({"enum": names}),
+        Kind::Attach => json!({"type": ["boolean", "integer", "string"]}),
         Kind::Number { .. } | Kind::Millis { .. } | Kind::Bytes => json!({"type": "integer"}),
         Kind::Factor => json!({"type": "number"}),
         Kind::Size => {

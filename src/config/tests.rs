@@ -286,6 +286,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         ("init-script", "/nowhere/script.js"),
         ("grant-permissions", "geolocation,world-domination"),
         ("browser-endpoint", "localhost:9222"),
+        ("attach", "firefox"),
         ("port", "70000"),
         ("max-screenshot-size", "10 apples"),
         ("session-expiry", "never\never"),
@@ -330,6 +331,13 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("warm-contexts", "2"), ("browser", "webkit")],
         [("allowed-domains", "a.example"), ("blocked-domains", "b.example,a.example")],
         [("allowed-domains", "a.example"), ("browser-endpoint", "ws://localhost:1")],
+        [("allowed-domains", "a.example"), ("attach", "running")],
+        [("attach", "9222"), ("browser-endpoint", "ws://localhost:1")],
+        [("attach", "chrome"), ("browser", "firefox")],
+        [("attach", "chrome"), ("user-data-dir", "/tmp/profile")],
+        [("attach", "chrome"), ("grant-permissions", "geolocation")],
+        [("attach", "chrome"), ("proxy-server", "http://proxy.example")],
+        [("attach-timeout", "100"), ("headless", "true")],
         [("blocked-domains", "a.example"), ("browser", "webkit")],
         [("allowed-domains", "a.example"), ("upstream", "peer")],
         [("read-only", "true"), ("upstream", "peer")],
@@ -472,6 +480,9 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
         Kind::Proxy => "(http://|socks5://|)[a-z]{1,9}:[1-9][0-9]{0,3}".boxed(),
         Kind::Retention => {
             (1..999_u32, 1..99_u32).prop_map(|(d, g)| format!("{d}d,{g}GiB")).boxed()
+        }
+        Kind::Attach => {
+            prop_oneof!["running", "chrome-beta", "[1-9][0-9]{3}", "/[a-z]{1,9}"].boxed()
         }
         Kind::UrlPath => "(/[a-z]{1,9}){1,3}".boxed(),
         Kind::List { item: ItemKind::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),

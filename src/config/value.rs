@@ -7,6 +7,7 @@ use hyper::http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::attach::{AttachTarget, RUNNING};
 use super::types::{Retention, bytes};
 
 /// A hundred years in milliseconds: the largest accepted duration.
@@ -41,6 +42,8 @@ pub enum Kind {
     Url(&'static [&'static str]),
     /// `http://host:port`, or without a scheme.
     Proxy,
+    /// A browser of the user. On the command line, the value is optional.
+    Attach,
     Locale,
     /// The path of a URL, such as `/troupe`; stored without a trailing slash.
     UrlPath,
@@ -131,6 +134,16 @@ impl Kind {
                 (schemes.contains(&url.scheme()) && is_complete).then(|| value.clone())
             }
             Self::Proxy => proxy(value.as_str()?).then(|| value.clone()),
+            Self::Attach => match value {
+                Value::Bool(false) => Some(Value::Null),
+                Value::Bool(true) => Some(json!(RUNNING)),
+                Value::Number(port) => self.check(&json!(port.to_string())),
+                _ => match value.as_str()? {
+                    "true" => self.check(&json!(true)),
+                    "false" => self.check(&json!(false)),
+                    text => AttachTarget::parse(text).map(|target| json!(target.to_string())),
+                },
+            },
             Self::Locale => locale(value.as_str()?).then(|| value.clone()),
             Self::UrlPath => url_path(value.as_str()?).map(|path| json!(path)),
             Self::Retention => Retention::parse(value.as_str()?).map(|_| value.clone()),
@@ -171,6 +184,7 @@ impl Kind {
             Self::Proxy => {
                 "a proxy's address, such as `http://host:3128`, `socks5://host:1080` or `host:3128`".to_owned()
             }
+            Self::Attach => AttachTarget::allowed(),
             Self::Locale => "a language tag, such as `en-GB`".to_owned(),
             Self::UrlPath => "a path, such as `/troupe`".to_owned(),
             Self::Retention => "an age (`36h`, `7d`), a size (`1GiB`) or both (`7d,1GiB`)".to_owned(),
@@ -219,6 +233,10 @@ impl Kind {
                 vec![format!("{}x{}", size["width"], size["height"])]
             }
             (Self::Path | Self::File, Value::String(path)) => vec![absolute(path)],
+            (Self::Attach, Value::String(text)) => vec![match AttachTarget::parse(text) {
+                Some(AttachTarget::Folder(_)) => absolute(text),
+                _ => text.clone(),
+            }],
             (Self::Store, Value::String(text)) => vec![match &**text {
                 "none" | "memory" | ":memory:" => text.clone(),
                 url if url.contains("://") => text.clone(),
@@ -229,9 +247,14 @@ impl Kind {
         }
     }
 
-    /// Whether the word after a switch is its value and not the next argument.
-    pub fn is_switch_word(&self, text: &str) -> bool {
-        *self == Self::Switch && self.parse(text, TextSource::Flag).is_some()
+    /// Whether a flag without a value is complete.
+    pub fn has_optional_value(&self) -> bool {
+        matches!(self, Self::Switch | Self::Attach)
+    }
+
+    /// Whether the word after such a flag is its value and not the next argument.
+    pub fn is_optional_value(&self, text: &str) -> bool {
+        self.has_optional_value() && self.parse(text, TextSource::Flag).is_some()
     }
 }
 

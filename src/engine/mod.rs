@@ -74,6 +74,9 @@ pub enum EngineError {
     Unsupported { what: &'static str, instead: &'static str },
     #[error("no answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
+    /// The user has not decided on the connection to the browser within this time.
+    #[error("the connection was not allowed in the browser within {} s", .0.as_secs())]
+    AwaitsConsent(Duration),
 }
 
 /// A script that threw.
@@ -475,9 +478,30 @@ pub trait Browser: Send + Sync {
     async fn close(&self);
 }
 
-/// An isolated set of cookies, storage and pages.
+/// A tab of the user's browser that no session has.
+#[derive(Debug, Clone)]
+pub struct UserTab {
+    pub id: String,
+    pub title: String,
+    pub url: String,
+}
+
+/// An isolated set of cookies, storage and pages. In the user's browser, the pages of one session.
 #[async_trait]
 pub trait Context: Send + Sync {
+    /// Returns the tabs that [`Self::adopt`] accepts.
+    async fn user_tabs(&self) -> EngineResult<Vec<UserTab>> {
+        Err(EngineError::Unsupported {
+            what: "adopting a tab",
+            instead: "start the server with --attach to use tabs of your own browser",
+        })
+    }
+    /// Attaches to a tab of the user. It is released, not closed, when the context closes. The
+    /// observer gets the page before this returns.
+    async fn adopt(&self, id: &str) -> EngineResult<Arc<dyn EnginePage>> {
+        let _ = id;
+        Err(EngineError::PageGone)
+    }
     /// Opens a page. The observer gets the page before this returns.
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>>;
     fn capabilities(&self) -> Capabilities;
@@ -503,6 +527,10 @@ pub trait EnginePage: Send + Sync {
     fn id(&self) -> &str;
     fn main_frame(&self) -> FrameId;
     fn capabilities(&self) -> Capabilities;
+    /// Whether it is a tab of the user, which [`Self::close`] releases.
+    fn is_adopted(&self) -> bool {
+        false
+    }
     /// Intercepts each request of its context from now on, so that the network policy can check it.
     async fn intercept_requests(&self) {}
     /// Navigates to `url`. Returns when the document is committed or the navigation has failed.
@@ -706,4 +734,12 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
+    /// Waits until the user has allowed the connection to the browser, if that is needed.
+    async fn await_consent(&self) -> EngineResult<()> {
+        Ok(())
+    }
+    /// Returns what a launch waits for, for progress messages: a decision of the user.
+    fn waits_for(&self) -> Option<&'static str> {
+        None
+    }
 }

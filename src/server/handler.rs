@@ -219,7 +219,9 @@ impl Handler {
         let notifying = async {
             if let Some(token) = context.meta.get_progress_token() {
                 let beats = !self.server.registry.is_passed(&tool);
-                progress::notify(&context.peer, token, &tool, beats, &progress, &ended).await;
+                let waits_for = || self.manager().waits_for();
+                let (peer, over) = (&context.peer, &ended);
+                progress::notify(peer, token, &tool, beats, &progress, waits_for, over).await;
             }
         };
         let calling = async {

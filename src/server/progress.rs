@@ -18,13 +18,14 @@ const NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends notifications of `progress` until the call is `over` or the client has disconnected. If
 /// `notifies_periodically`, also notifies at an interval that the call is running, until it reports
-/// its first stage.
+/// its first stage. `waits_for` returns what a call without stages waits for, if that is known.
 pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     tool: &str,
     notifies_periodically: bool,
     progress: &Progress,
+    waits_for: impl Fn() -> Option<&'static str>,
     over: &CancellationToken,
 ) {
     let begun = Instant::now();
@@ -55,7 +56,10 @@ pub(super) async fn notify(
             _ = interval.tick(), if notifies_periodically && reported.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();
                 ProgressNotificationParam::new(token.clone(), seconds)
-                    .with_message(format!("{tool} has been running for {seconds} s"))
+                    .with_message(match waits_for() {
+                        Some(what) => format!("{tool} has been {what} for {seconds} s"),
+                        None => format!("{tool} has been running for {seconds} s"),
+                    })
             }
         };
         if peer.notify_progress(params).await.is_err() {

@@ -11,6 +11,15 @@ pub(super) fn browser_died() -> TroupeError {
         .suggestion("repeat the call: the browser is restarted and the session is resumed")
 }
 
+/// The error of a call that would replace cookies and storage of the user's profile.
+pub(super) fn profile_is_shared() -> TroupeError {
+    TroupeError::new(
+        ErrorCode::InvalidParameters,
+        "the session is in the user's own browser, whose cookies and storage are not replaced",
+    )
+    .suggestion("set single cookies with set_cookies, or use a server without --attach")
+}
+
 /// Converts an engine error that concerns no page.
 pub(super) fn engine_error(error: EngineError) -> TroupeError {
     match error {
@@ -34,6 +43,11 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                     _ => "use a tag such as de-DE",
                 })
         }
+        EngineError::AwaitsConsent(_) => TroupeError::new(ErrorCode::Timeout, error.to_string())
+            .suggestion(
+                "ask the user to choose Allow in the browser's dialog about remote debugging, \
+                 then repeat the call: the server still waits for the decision",
+            ),
         EngineError::Unsupported { what, instead } => unsupported(what, instead),
         other => TroupeError::new(ErrorCode::BrowserError, other.to_string()),
     }

@@ -56,7 +56,8 @@ impl Pages {
     /// is selected.
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, change_counter: ChangeCounter) -> Self {
         let events = Events::default();
-        let downloads = Arc::new(Downloads::new(files::download_folder(&config), events.clone()));
+        let folder = files::download_folder(&config);
+        let downloads = Arc::new(Downloads::new(folder, events.clone(), config.attach.is_some()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
         let network_policy = SessionNetworkPolicy::new(&config).map(Arc::new);
         let shared = SessionContext {
@@ -84,6 +85,15 @@ impl Pages {
         let _turn = self.turn.lock().await;
         let opened = context.new_page().await.map_err(engine_error)?;
         let page = self.by_engine_id(opened.id()).ok_or_else(closed_as_it_opened)?;
+        self.select(&page.id);
+        Ok(page)
+    }
+
+    /// Adopts the user's tab with the engine id `id`, and makes it the current page.
+    pub async fn adopt_in(&self, context: &dyn Context, id: &str) -> Result<Arc<Page>> {
+        let _turn = self.turn.lock().await;
+        let adopted = context.adopt(id).await.map_err(engine_error)?;
+        let page = self.by_engine_id(adopted.id()).ok_or_else(closed_as_it_opened)?;
         self.select(&page.id);
         Ok(page)
     }

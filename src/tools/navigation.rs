@@ -40,7 +40,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "pages",
             Group::Pages,
-            "List, open (at a url), select or close tabs. A popup is not selected automatically.",
+            "List, open (at a url), select or close tabs, or adopt a tab of the user (--attach). A popup is not selected automatically.",
         )
         .command("tab", &["action", "pageId"], "troupe tab new --url https://example.com")
         .session(pages),
@@ -169,6 +169,7 @@ enum PagesAction {
     New,
     Select,
     Close,
+    Adopt,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -177,6 +178,8 @@ struct PagesParameters {
     action: PagesAction,
     page_id: Option<String>,
     url: Option<String>,
+    /// adopt: its title or URL, or a part
+    tab: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -194,14 +197,17 @@ struct PagesAnswer {
 
 async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer> {
     let session = &call.session;
+    let missing = |message, suggestion: &str| {
+        TroupeError::new(ErrorCode::InvalidParameters, message)
+            .detail("reason", "MISSING_PARAMETER")
+            .suggestion(suggestion)
+    };
     let named = || {
         given.page_id.as_deref().ok_or_else(|| {
-            TroupeError::new(
-                ErrorCode::InvalidParameters,
+            missing(
                 "`pages` {action: \"select\"} and {action: \"close\"} need `pageId`",
+                "get the ids with `pages` {action: \"list\"}",
             )
-            .detail("reason", "MISSING_PARAMETER")
-            .suggestion("get the ids with `pages` {action: \"list\"}")
         })
     };
     let mut navigation = None;
@@ -218,6 +224,16 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
         }
         PagesAction::Select => session.select_page(named()?).await?,
         PagesAction::Close => session.page(Some(named()?)).await?.close().await?,
+        PagesAction::Adopt => {
+            let tab =
+                given.tab.as_deref().filter(|tab| !tab.trim().is_empty()).ok_or_else(|| {
+                    missing(
+                        "`pages` {action: \"adopt\"} needs `tab`",
+                        "pass the title or the URL of the tab that the user named",
+                    )
+                })?;
+            session.adopt_tab(tab).await?;
+        }
     }
     let current = session.current_page().map(|page| page.id.clone());
     Ok(PagesAnswer { success: true, pages: session.info().pages, current, navigation })

@@ -134,6 +134,12 @@ struct Created {
     message: String,
 }
 
+const CREATED: &str =
+    "The session is open. Pass its sessionId in later calls, and close it when done.";
+/// What is not isolated in the user's own browser.
+const SHARED: &str = " It is not isolated: its pages are tabs of the user's own browser, and share \
+    cookies, logins, storage, cache and permissions with the user's tabs and with other sessions.";
+
 async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     let config = call.manager.config();
     let other = given.viewport.is_some() || given.locale.is_some() || given.timezone.is_some();
@@ -161,8 +167,7 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
-        message: "The session is open. Pass its sessionId in later calls, and close it when done."
-            .to_owned(),
+        message: format!("{CREATED}{}", if config.shares_profile() { SHARED } else { "" }),
     })
 }
 

@@ -1,7 +1,6 @@
 //! The browser and its contexts. Assigns targets to contexts.
 
 use std::{
-    collections::HashMap,
     path::PathBuf,
     sync::{
         Arc, Weak,
@@ -25,19 +24,22 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CAPABILITIES, cookies, emulation,
+    CAPABILITIES,
+    browser_state::{BrowserState, ContextState},
+    cookies, emulation,
     emulation::WindowMode,
     launch::{self, ChromiumProcess, launch_error},
     network::CdpContextNetwork,
     page::{ChromiumPage, ChromiumPageSetup},
     session::{CdpSession, parse_event},
-    targets::{AttachedToTarget, DetachedFromTarget, auto_attach},
+    session_tabs::{self, SessionTabs},
+    targets::{AttachedToTarget, CreatedTarget, DetachedFromTarget, auto_attach},
     workers,
 };
 use crate::{
@@ -47,8 +49,7 @@ use crate::{
         EngineError, EnginePage, EngineResult, PageEvent,
         connection::Listener,
         network::{Cookie, NetworkRules},
-        network_policy::{Egress, Gateway},
-        page_registry::PageRegistry,
+        network_policy::Egress,
         process::BrowserShutdown,
     },
 };
@@ -61,38 +62,6 @@ pub(super) struct ChromiumBrowser {
     pid: Option<u32>,
     state: Arc<BrowserState>,
     ending: BrowserShutdown,
-}
-
-/// The state that a browser shares with its listener and its contexts.
-pub(super) struct BrowserState {
-    pub cdp: CdpSession,
-    pub config: Arc<Config>,
-    window_mode: WindowMode,
-    /// The folder where downloads are stored under their ids until they are reported.
-    downloads: PathBuf,
-    /// The proxy for the browser itself and its default context, if connections are restricted.
-    gateway: Option<Arc<Gateway>>,
-    targets: Mutex<TargetRegistry>,
-}
-
-#[derive(Default)]
-struct TargetRegistry {
-    /// By browser context id. The default context has the empty id.
-    contexts: HashMap<Arc<str>, Arc<ContextState>>,
-    /// By target id, which is also the id of the page's main frame.
-    pages: PageRegistry<ChromiumPage>,
-    /// Target id by CDP session.
-    sessions: HashMap<Arc<str>, Arc<str>>,
-    /// The page that began each download; it may have closed since.
-    downloading: HashMap<String, Arc<ChromiumPage>>,
-    /// The networks that shared and service workers belong to, by CDP session.
-    workers: HashMap<Arc<str>, Arc<CdpContextNetwork>>,
-}
-
-struct ContextState {
-    options: Mutex<ContextOptions>,
-    observer: Arc<dyn ContextObserver>,
-    network: Arc<CdpContextNetwork>,
 }
 
 /// An isolated browser context.
@@ -109,12 +78,6 @@ impl ChromiumContext {
     }
 }
 
-impl BrowserState {
-    fn targets(&self) -> MutexGuard<'_, TargetRegistry> {
-        self.targets.lock()
-    }
-}
-
 impl ChromiumBrowser {
     /// Attaches to the targets of the browser. Fails if the browser does not respond.
     pub async fn open(
@@ -128,15 +91,23 @@ impl ChromiumBrowser {
             window_mode: process.window_mode,
             downloads: process.downloads,
             gateway: process.gateway,
+            is_users: process.is_users,
             targets: Mutex::default(),
         });
         cdp.connection
             .listen(None, Arc::new(BrowserTargetListener { state: Arc::downgrade(&state) }));
         let handshake = async {
-            // The sessions of pages attach to frames and dedicated workers.
-            let attached = cdp.post(auto_attach(&["page", "shared_worker", "service_worker"]))?;
+            let attached = if process.is_users {
+                session_tabs::prepare(&cdp).await?;
+                None
+            } else {
+                // The sessions of pages attach to frames and dedicated workers.
+                Some(cdp.post(auto_attach(&["page", "shared_worker", "service_worker"]))?)
+            };
             let version: BrowserVersion = cdp.execute(GetVersionParams {}).await?;
-            attached.raw().await?;
+            if let Some(attached) = attached {
+                attached.raw().await?;
+            }
             Ok::<_, EngineError>(version.product)
         };
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, handshake).await {
@@ -188,6 +159,12 @@ impl Browser for ChromiumBrowser {
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
         let state = &self.state;
+        if state.is_users {
+            let network = CdpContextNetwork::new(None, state.config.keeps_request_details);
+            let options = Mutex::new(options.clone());
+            let context = Arc::new(ContextState { options, observer, network });
+            return Ok(Arc::new(SessionTabs::new(state.clone(), context)));
+        }
         let is_default = state.config.user_data_dir.is_some();
         let egress = Egress::of_context(options, state.gateway.as_ref(), is_default).await?;
         let id: Option<Arc<str>> = if is_default {
@@ -249,12 +226,6 @@ struct CreatedBrowserContext {
     browser_context_id: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CreatedTarget {
-    target_id: String,
-}
-
 #[async_trait]
 impl Context for ChromiumContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
@@ -278,7 +249,7 @@ impl Context for ChromiumContext {
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
-        self.context.options.lock().config.viewport = Some(size);
+        self.context.set_viewport(size);
         Ok(())
     }
 
@@ -344,6 +315,8 @@ struct DownloadProgress {
     /// 0 if unknown.
     #[serde(default)]
     total_bytes: f64,
+    /// Not in every version.
+    file_path: Option<PathBuf>,
 }
 
 impl DownloadProgress {
@@ -362,6 +335,11 @@ impl Listener for BrowserTargetListener {
             "Target.attachedToTarget" => {
                 if let Some(event) = parse_event(method, params) {
                     attached(&state, event);
+                }
+            }
+            "Target.targetCreated" if state.is_users => {
+                if let Some(event) = parse_event(method, params) {
+                    session_tabs::target_created(&state, event);
                 }
             }
             "Target.detachedFromTarget" => {
@@ -389,7 +367,10 @@ impl Listener for BrowserTargetListener {
                 {
                     let page = state.targets().downloading.remove(&event.guid);
                     let file = match event.state.as_str() {
-                        "completed" => Ok(state.downloads.join(&event.guid)),
+                        "completed" => {
+                            let expected = || state.downloads.join(&event.guid);
+                            Ok(event.file_path.clone().unwrap_or_else(expected))
+                        }
                         _ => Err(event.interruption()),
                     };
                     if let Some(page) = page {
@@ -405,11 +386,13 @@ impl Listener for BrowserTargetListener {
 fn attached(state: &Arc<BrowserState>, event: AttachedToTarget) {
     let session = event.session_id;
     let info = event.target_info;
-    let context = {
+    let tab = state.targets().tabs.get(&*info.target_id).cloned();
+    let is_adopted = tab.as_ref().is_some_and(|tab| tab.is_adopted);
+    let context = tab.map(|tab| tab.context).or_else(|| {
         let targets = state.targets();
         let id = info.browser_context_id.as_deref().unwrap_or_default();
         targets.contexts.get(id).or_else(|| targets.contexts.get("")).cloned()
-    };
+    });
     let cdp = state.cdp.sibling(session.clone());
     if let (Some(context), Some(kind)) = (&context, workers::kind(&info.kind)) {
         state.targets().workers.insert(session, context.network.clone());
@@ -436,6 +419,7 @@ fn attached(state: &Arc<BrowserState>, event: AttachedToTarget) {
         window_mode: state.window_mode,
         popup,
         network: context.network.clone(),
+        is_adopted,
     };
     let page = ChromiumPage::attach(setup, |page| context.observer.page_opened(page, opener));
     let mut targets = state.targets();
@@ -450,7 +434,10 @@ fn detached(state: &Arc<BrowserState>, session: &Arc<str>) {
         if let Some(network) = targets.workers.remove(session) {
             network.leave(session);
         }
-        targets.sessions.remove(session).and_then(|id| targets.pages.remove(&id))
+        targets.sessions.remove(session).and_then(|id| {
+            targets.tabs.remove(&id);
+            targets.pages.remove(&id)
+        })
     };
     if let Some(page) = page {
         page.gone();

@@ -6,6 +6,7 @@ use chromiumoxide::cdp::browser_protocol::{
         SetFocusEmulationEnabledParams, SetLocaleOverrideParams, SetTimezoneOverrideParams,
         SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
     },
+    page::{StartScreencastFormat, StartScreencastParams},
     security::SetIgnoreCertificateErrorsParams,
 };
 
@@ -25,9 +26,31 @@ pub(super) enum WindowMode {
     /// Chrome without a display. Each page needs its own window, because background tabs are never
     /// painted.
     Invisible,
-    /// Chrome on a display, or a browser of the user. Each page has its own window, whose size is
-    /// the viewport.
+    /// Chrome on a display, or a running browser. Each page has its own window, whose size is the
+    /// viewport.
     Visible,
+    /// A tab of the user's own browser, mostly in the background.
+    UserTab,
+}
+
+impl WindowMode {
+    /// Whether the viewport of a page is that of its window.
+    fn fills_window(self) -> bool {
+        matches!(self, Self::Visible | Self::UserTab)
+    }
+}
+
+/// Returns the command for a screencast without images. With an emulated focus alone, a background
+/// tab that changes produces only about one frame per second, and screenshots do not return. A
+/// screencast keeps it painted.
+pub(super) fn keep_painted() -> StartScreencastParams {
+    StartScreencastParams {
+        format: Some(StartScreencastFormat::Jpeg),
+        quality: Some(1),
+        max_width: Some(1),
+        max_height: Some(1),
+        every_nth_frame: Some(i64::from(i32::MAX)),
+    }
 }
 
 /// The default viewport of a page without a visible window, in CSS pixels.
@@ -45,9 +68,9 @@ fn viewport(
 ) -> Option<Viewport> {
     let options = &options.config;
     // On a phone every window fills the screen. A visible window already has the requested size.
-    let popup = popup.filter(|_| window_mode != WindowMode::Visible && !options.is_mobile);
+    let popup = popup.filter(|_| !window_mode.fills_window() && !options.is_mobile);
     let emulates = options.device_scale_factor.is_some() || options.is_mobile;
-    let default = (window_mode != WindowMode::Visible || emulates).then_some(DEFAULT_VIEWPORT);
+    let default = (!window_mode.fills_window() || emulates).then_some(DEFAULT_VIEWPORT);
     popup.or(options.viewport).or(default)
 }
 
@@ -56,7 +79,7 @@ pub(super) fn window_size(options: &ContextOptions, window_mode: WindowMode) -> 
     let chrome_height = match window_mode {
         WindowMode::None => 0,
         WindowMode::Invisible => WINDOW_CHROME_HEIGHT,
-        WindowMode::Visible => return None,
+        WindowMode::Visible | WindowMode::UserTab => return None,
     };
     viewport(options, window_mode, None)
         .map(|size| Viewport { height: size.height + chrome_height, ..size })
@@ -76,6 +99,9 @@ pub(super) fn apply_to_page(
     let options = &options.config;
     // Several pages are in use at once, and each must behave as if it had the focus.
     batch.add(SetFocusEmulationEnabledParams::new(true))?;
+    if window_mode == WindowMode::UserTab {
+        batch.add(keep_painted())?;
+    }
     if options.ignore_https_errors {
         batch.add(SetIgnoreCertificateErrorsParams::new(true))?;
     }
@@ -91,7 +117,7 @@ pub(super) fn metrics(
     let Viewport { width, height } = size;
     let scale = options.device_scale_factor.unwrap_or(1.0);
     let mut metrics = SetDeviceMetricsOverrideParams::new(width, height, scale, options.is_mobile);
-    if window_mode != WindowMode::Visible {
+    if !window_mode.fills_window() {
         // A screen is never smaller than its viewport, and a phone's screen has the size of the
         // viewport.
         let smallest = if options.is_mobile { Viewport { width: 0, height: 0 } } else { SCREEN };

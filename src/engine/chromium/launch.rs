@@ -34,6 +34,24 @@ pub(super) struct ChromiumProcess {
     pub downloads: PathBuf,
     /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
+    /// Whether it is the user's own browser, in which sessions have only their tabs.
+    pub is_users: bool,
+}
+
+impl ChromiumProcess {
+    /// A browser that another program has started.
+    pub fn running(connection: BrowserConnection, is_users: bool) -> Self {
+        Self {
+            ending: BrowserShutdown::of_connection(connection.closed()),
+            connection,
+            pid: None,
+            stderr: Stderr::default(),
+            window_mode: if is_users { WindowMode::UserTab } else { WindowMode::Visible },
+            downloads: std::env::temp_dir(),
+            gateway: None,
+            is_users,
+        }
+    }
 }
 
 /// The transport of the connection to a started browser.
@@ -88,18 +106,7 @@ pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<C
             "start one with --remote-debugging-port=9222 and pass its address".to_owned()
         })),
     })?;
-    let ending = BrowserShutdown::of_connection(connection.closed());
-    let downloads = std::env::temp_dir();
-    let stderr = Stderr::default();
-    Ok(ChromiumProcess {
-        connection,
-        pid: None,
-        stderr,
-        ending,
-        window_mode: WindowMode::Visible,
-        downloads,
-        gateway: None,
-    })
+    Ok(ChromiumProcess::running(connection, false))
 }
 
 /// Starts the configured browser.
@@ -152,7 +159,16 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
         }
     };
     let RunningBrowser { pid, stderr, ending } = running;
-    Ok(ChromiumProcess { connection, pid, stderr, ending, window_mode, downloads, gateway })
+    Ok(ChromiumProcess {
+        connection,
+        pid,
+        stderr,
+        ending,
+        window_mode,
+        downloads,
+        gateway,
+        is_users: false,
+    })
 }
 
 /// Arguments for a browser whose traffic must go through the proxy.

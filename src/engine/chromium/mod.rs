@@ -3,12 +3,14 @@
 //! structs, so that browsers newer than these types work.
 //!
 //! `launch` starts the process with the arguments of `switches`. `browser` assigns its targets to
-//! contexts, and `page/` implements pages. `events` and `requests` convert CDP's events into
-//! [`PageEvent`](super::PageEvent)s. `network` applies a context's rules in all its CDP sessions,
-//! and `workers` attaches workers to it. `input`, `mac_commands`, `emulation` and `cookies` convert
-//! parameters.
+//! contexts (`browser_state`), and `page/` implements pages. `events` and `requests` convert CDP's
+//! events into [`PageEvent`](super::PageEvent)s. `network` applies a context's rules in all its CDP
+//! sessions, and `workers` attaches workers to it. `input`, `mac_commands`, `emulation` and
+//! `cookies` convert parameters. For `--attach`, `user_browser` connects to the user's own browser,
+//! and `session_tabs` has the tabs of each session in it.
 
 mod browser;
+mod browser_state;
 mod console;
 mod cookies;
 mod emulation;
@@ -20,14 +22,18 @@ mod network;
 mod page;
 mod requests;
 mod session;
+mod session_tabs;
 mod switches;
 mod targets;
+mod user_browser;
 mod workers;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use self::user_browser::find_user_browser;
+use self::{launch::ChromiumProcess, user_browser::UserBrowser};
 use super::{Browser, Capabilities, Engine, EngineResult, process};
 use crate::config::Config;
 
@@ -41,21 +47,38 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Starts Chromium, Chrome or Edge, or connects to a running one.
 pub struct Chromium {
     config: Arc<Config>,
+    /// The browser of `--attach`.
+    user_browser: Option<UserBrowser>,
 }
 
 impl Chromium {
     pub fn new(config: Arc<Config>) -> Self {
-        Self { config }
+        Self { user_browser: UserBrowser::of(&config), config }
     }
 }
 
 #[async_trait]
 impl Engine for Chromium {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
-        let process = match &self.config.browser_endpoint {
-            Some(endpoint) => launch::attach(endpoint, &self.config.browser_headers).await?,
-            None => process::with_sweep(launch::launch(&self.config)).await?,
+        let process = match (&self.user_browser, &self.config.browser_endpoint) {
+            (Some(browser), _) => ChromiumProcess::running(browser.connection().await?, true),
+            (None, Some(endpoint)) => {
+                launch::attach(endpoint, &self.config.browser_headers).await?
+            }
+            (None, None) => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
+    }
+
+    async fn await_consent(&self) -> EngineResult<()> {
+        match &self.user_browser {
+            Some(browser) => browser.connection().await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.user_browser.as_ref().filter(|browser| browser.awaits_consent())?;
+        Some("waiting for your consent in the browser")
     }
 }

@@ -24,6 +24,13 @@ pub(super) struct DetachedFromTarget {
     pub session_id: Arc<str>,
 }
 
+/// The result of `Target.createTarget`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CreatedTarget {
+    pub target_id: String,
+}
+
 /// CDP's description of a target.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +42,8 @@ pub(super) struct TargetInfo {
     pub opener_id: Option<String>,
     #[serde(default)]
     pub url: String,
+    #[serde(default)]
+    pub title: String,
 }
 
 /// Returns the command that attaches to new targets of these types and pauses them.

@@ -23,14 +23,14 @@ pub struct BrowserAddress {
 }
 
 /// Why there is no connection. Neither text contains a token of the URL or a header.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AttachFailure {
     pub reason: String,
     pub suggestion: Option<String>,
 }
 
 impl AttachFailure {
-    pub(super) fn new(reason: impl Into<String>) -> Self {
+    pub(in crate::engine) fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), suggestion: None }
     }
 

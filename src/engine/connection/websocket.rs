@@ -84,25 +84,27 @@ impl MessageSink for WebSocketSink {
 impl BrowserConnection {
     /// Connects to a WebSocket, or to the one that an HTTP endpoint names.
     pub async fn connect(address: BrowserAddress) -> Result<Self, AttachFailure> {
+        let address = address.resolve(CONNECT_TIMEOUT).await?;
+        let seconds = CONNECT_TIMEOUT.as_secs();
+        tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(Self::upgrade(address)))
+            .await
+            .map_err(|_| AttachFailure::new(format!("no connection within {seconds} s")))?
+    }
+
+    /// Connects to a WebSocket. Waits without a limit for the response.
+    pub async fn upgrade(address: BrowserAddress) -> Result<Self, AttachFailure> {
         // Screenshots of whole pages exceed the default of 64 MiB for a message.
         let config = WebSocketConfig::default()
             .max_message_size(Some(1 << 30))
             .max_frame_size(Some(1 << 30));
-        let address = address.resolve(CONNECT_TIMEOUT).await?;
         let request = address.upgrade_request()?;
         let io = |error: io::Error| AttachFailure::new(error.to_string());
-        let connect = async {
-            let stream = TcpStream::connect(address.host_and_port()?).await.map_err(io)?;
-            stream.set_nodelay(true).map_err(io)?;
-            let stream = QuickAckStream(stream);
-            client_async_tls_with_config(request, stream, Some(config), None)
+        let stream = TcpStream::connect(address.host_and_port()?).await.map_err(io)?;
+        stream.set_nodelay(true).map_err(io)?;
+        let (socket, _) =
+            client_async_tls_with_config(request, QuickAckStream(stream), Some(config), None)
                 .await
-                .map_err(AttachFailure::handshake)
-        };
-        let seconds = CONNECT_TIMEOUT.as_secs();
-        let (socket, _) = tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(connect))
-            .await
-            .map_err(|_| AttachFailure::new(format!("no connection within {seconds} s")))??;
+                .map_err(AttachFailure::handshake)?;
         let closed = CancellationToken::new();
         let (queue, outgoing) = mpsc::channel(QUEUE_SIZE);
         let connection = Self::new(Box::new(WebSocketSink { queue }), closed.clone());

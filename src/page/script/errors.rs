@@ -102,7 +102,9 @@ impl Page {
                 error.details = details;
                 error
             }
-            EngineError::TimedOut(timeout) => self.timed_out("the browser did not answer", timeout),
+            EngineError::TimedOut(timeout) | EngineError::AwaitsConsent(timeout) => {
+                self.timed_out("the browser did not answer", timeout)
+            }
             EngineError::Unsupported { what, instead } => unsupported(what, instead),
             EngineError::Launch { reason, suggestion } => {
                 let mut error = TroupeError::new(ErrorCode::BrowserError, reason);

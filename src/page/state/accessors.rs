@@ -108,6 +108,11 @@ impl Page {
         self.state.open_chooser()
     }
 
+    /// Whether it is a tab of the user, which the session does not own.
+    pub fn is_adopted(&self) -> bool {
+        self.engine.is_adopted()
+    }
+
     /// Returns the engine's ID of the page.
     pub fn engine_id(&self) -> &str {
         self.engine.id()

@@ -62,13 +62,15 @@ pub struct Downloads {
     list: Mutex<Vec<DownloadEntry>>,
     changed: Notify,
     events: Events,
+    /// Whether the browser's file stays where it is, because it is in the user's folder.
+    copies: bool,
     /// Owns the tasks that move finished files.
     moving: TaskTracker,
 }
 
 impl Downloads {
-    pub fn new(folder: PathBuf, events: Events) -> Self {
-        Self { folder, events, ..Self::default() }
+    pub fn new(folder: PathBuf, events: Events, copies: bool) -> Self {
+        Self { folder, events, copies, ..Self::default() }
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<DownloadEntry>> {
@@ -103,7 +105,7 @@ impl Downloads {
         };
         let (downloads, id) = (self.clone(), id.clone());
         self.moving.spawn_blocking(move || {
-            let state = match store(&path, &downloads.folder, &name) {
+            let state = match store(&path, &downloads.folder, &name, downloads.copies) {
                 Ok(path) => DownloadState::Completed(path),
                 Err(error) => {
                     let folder = downloads.folder.display();
@@ -184,8 +186,8 @@ impl Events {
     }
 }
 
-/// Moves `from` into `folder` as `name`, or as `name (1)`, `name (2)`… if that file exists.
-fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
+/// Moves or copies `from` into `folder` as `name`, or as `name (1)`, `name (2)`… if that file exists.
+fn store(from: &Path, folder: &Path, name: &str, copies: bool) -> io::Result<PathBuf> {
     files::make_folder(folder)?;
     let (stem, extension) = split(name);
     for number in 0..MAX_SAME_NAMES {
@@ -200,9 +202,13 @@ fn store(from: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
             Ok(_) => {}
         }
         // A file cannot be renamed to another file system, so it is copied.
-        let moved = fs::rename(from, &path)
-            .or_else(|_| fs::copy(from, &path).and_then(|_| fs::remove_file(from)));
-        if let Err(error) = moved {
+        let stored = if copies {
+            fs::copy(from, &path).map(drop)
+        } else {
+            fs::rename(from, &path)
+                .or_else(|_| fs::copy(from, &path).and_then(|_| fs::remove_file(from)))
+        };
+        if let Err(error) = stored {
             let _ = fs::remove_file(&path);
             return Err(error);
         }
@@ -303,17 +309,28 @@ mod tests {
         for (text, name) in [("one", "a.txt"), ("two", "a (1).txt"), ("three", "a (2).txt")] {
             fs::create_dir_all(&folder).unwrap();
             fs::write(&source, text).unwrap();
-            assert_eq!(store(&source, &folder, "a.txt").unwrap(), folder.join(name));
+            assert_eq!(store(&source, &folder, "a.txt", false).unwrap(), folder.join(name));
             assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), text);
             assert!(!source.exists());
         }
         fs::remove_dir_all(folder).unwrap();
     }
 
+    #[test]
+    fn a_copied_file_stays_where_it_is() {
+        let folder = folder();
+        let source = folder.join("source");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(&source, "one").unwrap();
+        let stored = store(&source, &folder, "a.txt", true).unwrap();
+        assert_eq!((fs::read_to_string(stored).unwrap(), source.exists()), ("one".into(), true));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
     #[tokio::test]
     async fn a_download_is_reported_when_it_starts_and_when_it_ends() {
         let folder = folder();
-        let downloads = Arc::new(Downloads::new(folder.clone(), Events::default()));
+        let downloads = Arc::new(Downloads::new(folder.clone(), Events::default(), false));
         downloads.started(&start("1", "a.txt"));
         let changes = downloads.take_changes(Duration::ZERO).await;
         assert_eq!(changes[0].state, DownloadState::InProgress);
@@ -330,7 +347,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_interrupted_download_and_one_that_cannot_be_stored_have_failed() {
-        let downloads = Arc::new(Downloads::new("/dev/null/none".into(), Events::default()));
+        let downloads = Arc::new(Downloads::new("/dev/null/none".into(), Events::default(), false));
         for id in ["1", "2"] {
             downloads.started(&start(id, "a.txt"));
         }

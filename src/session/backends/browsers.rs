@@ -20,7 +20,7 @@ use crate::{
     page::{ChangeCounter, prelude},
     session::{
         clock::{Clock, Millis},
-        errors::engine_error,
+        errors::{browser_died, engine_error},
         lifecycle::{
             AttachedWorker, Backend, BrowserCounts, PageInfo, Readiness, Session, SessionWorker,
         },
@@ -166,9 +166,13 @@ impl Browsers {
 }
 
 /// Returns the configuration of the pool. WebKit has no pool: each session has its own browser
-/// process.
+/// process. The first call attaches to the user's browser, because that asks for consent, and the
+/// connection is kept.
 fn pool_of(config: &Config) -> PoolConfig {
     match config.browser {
+        _ if config.attach.is_some() => {
+            PoolConfig { min_browsers: 0, max_browsers: 1, idle_timeout: None }
+        }
         BrowserKind::Webkit => PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None },
         _ => config.pool.clone(),
     }
@@ -281,6 +285,10 @@ impl Backend for Browsers {
         self.pool.failure()
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.pool.waits_for()
+    }
+
     fn browser_counts(&self) -> BrowserCounts {
         self.pool.counts()
     }
@@ -350,6 +358,15 @@ impl SessionWorker for BrowserWorker {
                         error: crash_loop_error(retry_at),
                         retry_at,
                     });
+                }
+                // Another connection asks the user for consent again, so it waits for a call.
+                (_, None) if self.browsers.config.attach.is_some() => {
+                    tracing::warn!(
+                        session = &*session.id,
+                        "the connection to the browser is closed"
+                    );
+                    let (error, retry_at) = (browser_died(), session.clock.now());
+                    session.readiness.send_replace(Readiness::Lost { error, retry_at });
                 }
                 (_, None) => {
                     tracing::warn!(

@@ -90,6 +90,8 @@ impl BrowserPool {
     /// Leases the browser with the fewest sessions. Starts a new one if each has a session and the
     /// maximum is not reached.
     pub async fn lease(&self) -> Result<BrowserLease> {
+        // Before the lock, so that each session waits for the user as long as its own timeout.
+        self.engine.await_consent().await.map_err(engine_error)?;
         let mut running = self.running.lock().await;
         self.remove_dead(&mut running);
         let counted = running.iter().map(|member| (member.sessions(), member));
@@ -163,6 +165,11 @@ impl BrowserPool {
         let published = self.published.lock();
         let running = published.iter().filter(|gone| !gone.is_cancelled()).count();
         BrowserCounts { running, restarts: self.restarts.load(Ordering::Acquire) }
+    }
+
+    /// Returns what new sessions wait for, if it is a decision of the user.
+    pub fn waits_for(&self) -> Option<&'static str> {
+        self.engine.waits_for()
     }
 
     pub fn failure(&self) -> Option<TroupeError> {

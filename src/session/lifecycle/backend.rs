@@ -38,6 +38,11 @@ pub trait Backend: Send + Sync {
     /// Returns why the last start of a browser or upstream server failed; `None` if it succeeded.
     fn failure(&self) -> Option<TroupeError>;
 
+    /// Returns what new sessions wait for, if it is a decision of the user.
+    fn waits_for(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the number of its browsers, for the metrics.
     fn browser_counts(&self) -> BrowserCounts {
         BrowserCounts::default()

@@ -33,6 +33,7 @@ use crate::{
     policy::{redaction::Secrets, vault::Vault},
     session::{
         clock::Clock,
+        errors::profile_is_shared,
         memory,
         persistence::{SessionOrigin, StateCache, StorageState},
     },
@@ -247,6 +248,9 @@ impl SessionManager {
 
     /// Creates a session that every client with its id can use, until it expires.
     pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
+        if options.storage_state.is_some() && self.config.shares_profile() {
+            return Err(profile_is_shared());
+        }
         self.backend.clone().admit().await?;
         let slot = self.acquire_slot().await?;
         let session = self.new_session(slot, true, options);
@@ -663,6 +667,11 @@ impl SessionManager {
         // The browser may be closed next, and its download folder deleted.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
         drop(session.slot.lock().take());
+    }
+
+    /// Returns what new sessions wait for, if it is a decision of the user.
+    pub fn waits_for(&self) -> Option<&'static str> {
+        self.backend.waits_for()
     }
 
     /// Returns the store of calls and saved sessions.

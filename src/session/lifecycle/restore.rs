@@ -30,13 +30,15 @@ impl Session {
         if pages.is_empty() {
             pages.push((self.new_page().await?, const { &BLANK }));
         }
-        if !saved.cookies.is_empty()
+        let replaces_storage = !self.config.shares_profile();
+        if replaces_storage
+            && !saved.cookies.is_empty()
             && let Err(error) = self.set_cookies(&saved.cookies).await
         {
             tracing::warn!(session = &*self.id, %error, "the cookies were not restored");
         }
-        let written = self.write_storage(writes(&pages, &saved.origins), false).await;
-        if let Err(error) = written {
+        let writes = if replaces_storage { writes(&pages, &saved.origins) } else { Vec::new() };
+        if let Err(error) = self.write_storage(writes, false).await {
             if self.open_context()?.cookies().await.is_err() {
                 return Err(error);
             }

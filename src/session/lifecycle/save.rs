@@ -91,7 +91,7 @@ impl Session {
     pub(in crate::session) fn last_known(&self) -> Option<Arc<SavedSession>> {
         let last = self.cache.last()?;
         let mut pages = Vec::new();
-        for page in self.pages.all() {
+        for page in self.pages.all().into_iter().filter(|page| !page.is_adopted()) {
             let seen = last.pages.iter().find(|seen| seen.number == page.number);
             pages.push(match (seen, page.url()) {
                 (Some(seen), url) if seen.url == url => seen.clone(),
@@ -268,7 +268,8 @@ impl Session {
         };
         // Save before the slow part, which may be canceled.
         self.save_pages(&pages, &states, cookies.clone());
-        if !unread.is_empty() {
+        // In the user's browser, it would open a tab.
+        if !unread.is_empty() && !self.config.shares_profile() {
             if let Err(error) = self.read_departed_origins(&unread).await {
                 tracing::debug!(session = &*self.id, origins = ?unread, %error, "the storage of origins without a page was not read");
             }
@@ -290,7 +291,8 @@ impl Session {
             };
             same.flat_map(|page| &page.frames).filter(is_unseen).cloned().collect::<Vec<_>>()
         };
-        let pages = pages.iter().zip(states).map(|(page, state)| {
+        let own = pages.iter().zip(states).filter(|(page, _)| !page.is_adopted());
+        let pages = own.map(|(page, state)| {
             let mut frames = state.frames.clone();
             if state.unseen {
                 frames.extend(as_before(page.number, &page.url(), &state.frames));
@@ -323,7 +325,11 @@ impl Session {
             ..SavedSession::default()
         };
         drop(cache);
-        self.record_state(saved);
+        self.record_state(if self.config.shares_profile() {
+            saved.without_storage()
+        } else {
+            saved
+        });
     }
 
     /// Stores the state that was read in the cache, and saves it.

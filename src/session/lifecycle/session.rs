@@ -13,22 +13,23 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::{
     OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch,
 };
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::{ended::EndReason, hold::SessionHold};
 use crate::{
     config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
     engine::{
-        Context, Dialog,
+        Context, Dialog, UserTab,
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
     page::{ChangeCounter, ConsoleLog, Page, SessionEvent},
-    policy::redaction::Secrets,
+    policy::{check_navigation, redaction::Secrets},
     session::{
         clock::{Clock, Millis},
         errors::{browser_died, engine_error},
@@ -42,6 +43,9 @@ use crate::{
 
 /// Maximum number of waits that run concurrently with other calls of a session.
 const MAX_WAITS: usize = 64;
+
+/// Maximum number of tabs in an error.
+const MAX_LISTED_TABS: usize = 10;
 
 /// Whether a session can be used yet.
 #[derive(Clone)]
@@ -215,6 +219,40 @@ pub struct Session {
     pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
     pub(in crate::session) clock: Arc<dyn Clock>,
     pub(super) config: Arc<Config>,
+}
+
+/// Finds the tab that `name` identifies. Errors show only tabs that match it.
+fn find_tab<'a>(tabs: &'a [UserTab], name: &str) -> Result<&'a UserTab> {
+    let part = name.to_lowercase();
+    let equals = |tab: &&UserTab| tab.url == name || tab.title == name;
+    let contains = |tab: &&UserTab| {
+        tab.url.to_lowercase().contains(&part) || tab.title.to_lowercase().contains(&part)
+    };
+    let mut found: Vec<&UserTab> = tabs.iter().filter(|tab| tab.id == name).collect();
+    if found.is_empty() {
+        found = tabs.iter().filter(equals).collect();
+    }
+    if found.is_empty() {
+        found = tabs.iter().filter(contains).collect();
+    }
+    match *found {
+        [tab] => Ok(tab),
+        [] => Err(TroupeError::new(
+            ErrorCode::PageNotFound,
+            format!("none of the {} other tabs of the browser matches `{name}`", tabs.len()),
+        )
+        .suggestion("ask the user for the title or the URL of the tab")),
+        _ => {
+            let shown = found.iter().take(MAX_LISTED_TABS);
+            let shown: Vec<_> = shown
+                .map(|tab| json!({"tab": tab.id, "title": tab.title, "url": tab.url}))
+                .collect();
+            let message = format!("{} tabs match `{name}`", found.len());
+            Err(TroupeError::new(ErrorCode::InvalidParameters, message)
+                .detail("matches", shown)
+                .suggestion("pass the `tab` of one of details.matches"))
+        }
+    }
 }
 
 /// Returns the network rules of a new session.
@@ -483,6 +521,19 @@ impl Session {
     /// Opens a page and makes it the current one.
     pub async fn new_page(&self) -> Result<Arc<Page>> {
         self.pages.open_in(&*self.open_context()?).await
+    }
+
+    /// Adopts the tab of the user that `name` identifies: by its id, its URL or its title, or else by
+    /// a part of its URL or title.
+    pub async fn adopt_tab(&self, name: &str) -> Result<Arc<Page>> {
+        let context = self.open_context()?;
+        let mut tabs = context.user_tabs().await.map_err(engine_error)?;
+        // Among others, the browser's own pages, such as that of the consent.
+        tabs.retain(|tab| {
+            Url::parse(&tab.url).is_ok_and(|url| check_navigation(&self.config, &url).is_ok())
+        });
+        let tab = find_tab(&tabs, name)?;
+        self.pages.adopt_in(&*context, &tab.id).await
     }
 
     /// Opens a page that is hidden from clients. The caller closes it.

@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{Page, WaitUntil},
     session::{
-        errors::engine_error,
+        errors::{engine_error, profile_is_shared},
         persistence::{EmptyPage, OriginState, StorageState},
     },
 };
@@ -46,9 +46,16 @@ impl Session {
     }
 
     /// Returns the cookies that a request to one of `urls` would have, or all cookies if `urls` is
-    /// empty.
+    /// empty. In the user's browser, all cookies means those of the session's pages.
     pub async fn cookies(&self, urls: &[Url]) -> Result<Vec<Cookie>> {
         let mut cookies = self.open_context()?.cookies().await.map_err(engine_error)?;
+        if urls.is_empty() && self.config.shares_profile() {
+            let pages = self.pages.all();
+            let urls: Vec<Url> =
+                pages.iter().filter_map(|page| Url::parse(&page.url()).ok()).collect();
+            cookies.retain(|cookie| urls.iter().any(|url| cookie.is_sent_to(url)));
+            return Ok(cookies);
+        }
         cookies.retain(|cookie| urls.is_empty() || urls.iter().any(|url| cookie.is_sent_to(url)));
         Ok(cookies)
     }
@@ -90,8 +97,12 @@ impl Session {
     /// Other pages show the new state after a reload.
     ///
     /// # Errors
-    /// If the browser rejects the state. Then the previous state is restored.
+    /// If the browser rejects the state. Then the previous state is restored. Also if the browser is
+    /// the user's.
     pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
+        if self.config.shares_profile() {
+            return Err(profile_is_shared());
+        }
         let page = self.page(None).await?;
         page.check_no_dialog()?;
         let url = Url::parse(&page.url());

@@ -86,6 +86,14 @@ impl Default for SavedSession {
 }
 
 impl SavedSession {
+    /// Without cookies and storage.
+    pub fn without_storage(mut self) -> Self {
+        self.cookies.clear();
+        self.origins.clear();
+        self.pages.iter_mut().for_each(|page| page.session_storage.clear());
+        self
+    }
+
     /// Reads the texts of [`Self::text`] and [`origin_text`], with the same secrets.
     pub fn read(text: &str, origins: &[String], vault: &Vault) -> Result<Self> {
         let unreadable = |why: String| {

@@ -32,7 +32,7 @@ use chromiumoxide::cdp::{
             ResetNavigationHistoryParams, SetLifecycleEventsEnabledParams, StopLoadingParams,
             Viewport as Clip,
         },
-        target::CloseTargetParams,
+        target::{CloseTargetParams, DetachFromTargetParams},
     },
     js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
 };
@@ -53,7 +53,7 @@ use super::{
     session::CdpSession,
 };
 use crate::{
-    config::Viewport,
+    config::{ContextConfig, Viewport},
     engine::{
         Area, Capabilities, ContextOptions, EmulatedMedia, EngineError, EnginePage, EngineResult,
         FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart,
@@ -85,6 +85,8 @@ pub(super) struct ChromiumPageSetup {
     /// The size that its opener requested.
     pub popup: Option<Viewport>,
     pub network: Arc<CdpContextNetwork>,
+    /// Whether it is a tab of the user, without the emulation of `options`.
+    pub is_adopted: bool,
 }
 
 pub(super) struct ChromiumPage {
@@ -105,6 +107,7 @@ pub(super) struct ChromiumPage {
     /// Held while the events of one CDP message are reported.
     reporting: Mutex<()>,
     network: Arc<CdpContextNetwork>,
+    is_adopted: bool,
     navigation: Mutex<ClientNavigation>,
     /// `None` while the page is being set up.
     state: watch::Sender<Option<Result<(), EngineError>>>,
@@ -117,20 +120,25 @@ impl ChromiumPage {
         setup: ChromiumPageSetup,
         introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
+        let mut options = setup.options;
+        if setup.is_adopted {
+            options.config = ContextConfig::default();
+        }
         let page = Arc::new(Self {
             id: setup.id,
             cdp: setup.cdp,
             observer: OnceLock::new(),
-            options: setup.options,
+            options,
             window_mode: setup.window_mode,
             frames: CdpFrames::default(),
             held: Mutex::new(0),
             drag: Arc::default(),
             media: Mutex::default(),
             popups: Popups::default(),
-            screencast: CdpScreencast::default(),
+            screencast: CdpScreencast::new(setup.window_mode == WindowMode::UserTab),
             reporting: Mutex::default(),
             network: setup.network,
+            is_adopted: setup.is_adopted,
             navigation: Mutex::default(),
             state: watch::Sender::new(None),
         });
@@ -162,10 +170,16 @@ impl ChromiumPage {
                                 .and(Err(emulation::rejected_setting(error, &page.options.config)));
                         }
                     }
+                    // The document of an adopted tab is known before its first call.
+                    let (first, later) =
+                        if page.is_adopted { (document.ok(), None) } else { (None, document.ok()) };
+                    if let Some(document) = first {
+                        page.report_first_document(document).await;
+                    }
                     page.state.send_replace(Some(outcome));
                     // If a popup opens a dialog at once, the response arrives when the dialog is
                     // closed.
-                    if let Ok(document) = document {
+                    if let Some(document) = later {
                         page.report_first_document(document).await;
                     }
                 });
@@ -672,8 +686,20 @@ impl EnginePage for ChromiumPage {
         self.cdp.run(params).await
     }
 
+    fn is_adopted(&self) -> bool {
+        self.is_adopted
+    }
+
     async fn close(&self) -> EngineResult<()> {
         let browser = self.cdp.browser();
+        if self.is_adopted {
+            let session_id = self.cdp.id.as_ref().map(|id| id.to_string().into());
+            return match browser.run(DetachFromTargetParams { session_id }).await {
+                // The tab is already closed.
+                Err(EngineError::Refused(_) | EngineError::PageGone) | Ok(()) => Ok(()),
+                Err(error) => Err(error),
+            };
+        }
         match browser.run(CloseTargetParams::new(self.id.to_string())).await {
             // The page is already closed.
             Err(EngineError::Refused(_) | EngineError::PageGone) | Ok(()) => Ok(()),

@@ -13,14 +13,20 @@ use crate::{
     config::Viewport,
     engine::{
         EngineResult, ScreencastFrame,
-        chromium::session::{CdpSession, parse_event},
+        chromium::{
+            emulation::keep_painted,
+            session::{CdpSession, parse_event},
+        },
     },
     offload,
 };
 
 /// The receiver of the images while there is a screencast.
-#[derive(Default)]
-pub(super) struct CdpScreencast(Mutex<Option<mpsc::Sender<ScreencastFrame>>>);
+pub(super) struct CdpScreencast {
+    frames: Mutex<Option<mpsc::Sender<ScreencastFrame>>>,
+    /// Whether the page has the screencast of [`keep_painted`] at other times.
+    keeps_painted: bool,
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,6 +44,10 @@ struct FrameMetadata {
 }
 
 impl CdpScreencast {
+    pub fn new(keeps_painted: bool) -> Self {
+        Self { frames: Mutex::default(), keeps_painted }
+    }
+
     /// Starts a screencast in place of the current one.
     pub async fn start(
         &self,
@@ -46,7 +56,7 @@ impl CdpScreencast {
         quality: u8,
         frames: mpsc::Sender<ScreencastFrame>,
     ) -> EngineResult<()> {
-        if self.0.lock().replace(frames).is_some() {
+        if self.frames.lock().replace(frames).is_some() || self.keeps_painted {
             drop(cdp.post(StopScreencastParams {})?);
         }
         let params = StartScreencastParams {
@@ -61,7 +71,7 @@ impl CdpScreencast {
 
     /// Passes on an image.
     pub fn received(&self, cdp: &CdpSession, method: &str, params: &RawValue) {
-        let Some(frames) = self.0.lock().clone() else { return };
+        let Some(frames) = self.frames.lock().clone() else { return };
         let Some(event) = parse_event::<FrameEvent>(method, params) else { return };
         let FrameEvent { data, metadata, session_id: number } = event;
         let decoded = offload::in_place(data.len(), || STANDARD.decode(&data));
@@ -81,8 +91,11 @@ impl CdpScreencast {
     }
 
     pub fn stop(&self, cdp: &CdpSession) {
-        if self.0.lock().take().is_some() {
+        if self.frames.lock().take().is_some() {
             drop(cdp.post(StopScreencastParams {}));
+            if self.keeps_painted {
+                drop(cdp.post(keep_painted()));
+            }
         }
     }
 }

@@ -1,0 +1,157 @@
+// A browser that asks for consent to each connection, as Chrome does since version 144: a proxy
+// before a real browser that has no HTTP endpoints, and that answers the handshake of a WebSocket
+// when the user has decided.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { pathOf } from './browser.mjs'
+import { startBrowser } from './running-browser.mjs'
+import { until } from './wait.mjs'
+
+/**
+ * Returns a function that passes each text message of a WebSocket to `handle`.
+ * @param {(text: string) => void} handle
+ */
+function messages(handle) {
+  let bytes = Buffer.alloc(0)
+  /** @type {Buffer[]} */
+  let parts = []
+  return (/** @type {Buffer} */ data) => {
+    bytes = Buffer.concat([bytes, data])
+    for (;;) {
+      if (bytes.length < 2) return
+      const isMasked = bytes[1] > 127
+      let length = bytes[1] & 127
+      let at = 2
+      if (length > 125) {
+        const size = length === 126 ? 2 : 8
+        if (bytes.length < 2 + size) return
+        length = size === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+        at += size
+      }
+      const mask = isMasked ? bytes.subarray(at, at + 4) : undefined
+      at += isMasked ? 4 : 0
+      if (bytes.length < at + length) return
+      const payload = Buffer.from(bytes.subarray(at, at + length))
+      if (mask) payload.forEach((byte, index) => (payload[index] = byte ^ mask[index % 4]))
+      const [isLast, opcode] = [bytes[0] > 127, bytes[0] & 15]
+      bytes = bytes.subarray(at + length)
+      if (opcode > 2) continue
+      parts.push(payload)
+      if (!isLast) continue
+      handle(Buffer.concat(parts).toString())
+      parts = []
+    }
+  }
+}
+
+/**
+ * Starts the user's browser with `urls` in its tabs, and the proxy before it.
+ * @param {any} t
+ * @param {string[]} urls
+ */
+export async function startUserBrowser(t, urls) {
+  const executable = pathOf('chromium') ?? 'chromium'
+  const browser = await startBrowser(t, { executable, args: ['--headless=new', 'about:blank'] })
+  const [blank] = await browser.pages()
+  // Chrome without a window accepts only one URL on its command line.
+  for (const url of urls)
+    await fetch(`${browser.http}/json/new?${encodeURIComponent(url)}`, { method: 'PUT' })
+  await fetch(`${browser.http}/json/close/${blank.id}`)
+  const isLoaded = async () => {
+    const pages = await browser.pages()
+    // A tab that loads has its URL as title.
+    const areLoaded = pages.every(({ title }) => title !== '' && !title.startsWith('data:'))
+    return pages.length === urls.length && areLoaded
+  }
+  await until(isLoaded, 'the tabs of the user')
+  /** The commands that reached the browser. @type {any[]} */
+  const commands = []
+  /** The ids of the tabs that the commands opened. @type {string[]} */
+  const opened = []
+  /** The paths of HTTP requests. @type {(string | undefined)[]} */
+  const requests = []
+  /** The handshakes that wait for a decision. @type {((allows: boolean) => void)[]} */
+  const dialogs = []
+  /** @type {Set<import('node:stream').Duplex>} */
+  const sockets = new Set()
+  let connections = 0
+  let mostDialogs = 0
+  const server = createServer((request, response) => {
+    requests.push(request.url)
+    response.writeHead(404).end()
+  })
+  server.on('upgrade', async (request, from) => {
+    sockets.add(from)
+    from.on('error', () => {})
+    from.on('close', () => sockets.delete(from))
+    const allows = await new Promise((resolve) => {
+      dialogs.push(resolve)
+      mostDialogs = Math.max(mostDialogs, dialogs.length)
+    })
+    if (!allows) return from.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    connections++
+    const { hostname, port, pathname } = new URL(browser.ws)
+    const to = connect(Number(port), hostname)
+    const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
+    const lines = names.map((name) => `${name}: ${request.headers[name]}`)
+    to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
+    const creations = new Set()
+    const sent = messages((text) => {
+      const command = JSON.parse(text)
+      commands.push(command)
+      if (command.method === 'Target.createTarget') creations.add(command.id)
+    })
+    const received = messages((text) => {
+      const { id, result } = JSON.parse(text)
+      if (creations.delete(id) && result) opened.push(result.targetId)
+    })
+    from.on('data', (bytes) => {
+      sent(bytes)
+      to.write(bytes)
+    })
+    let isOpen = false
+    to.on('data', (bytes) => {
+      from.write(bytes)
+      // The browser sends nothing after its response to the handshake before the first command.
+      if (isOpen) received(bytes)
+      isOpen = true
+    })
+    for (const [one, other] of [
+      [from, to],
+      [to, from]
+    ]) {
+      one.on('error', () => {})
+      one.on('close', () => other.destroy())
+    }
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const drop = () => sockets.forEach((socket) => socket.destroy())
+  t.after(() => {
+    drop()
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  // The profile folder that the server reads, with the proxy's port.
+  const profile = join(browser.profile, 'of-the-proxy')
+  mkdirSync(profile)
+  writeFileSync(join(profile, 'DevToolsActivePort'), `${port}\n${new URL(browser.ws).pathname}`)
+  /** Answers all open dialogs. @param {boolean} allows */
+  const decide = (allows) => dialogs.splice(0).forEach((dialog) => dialog(allows))
+  return {
+    ...browser,
+    port,
+    profile,
+    commands,
+    opened,
+    requests,
+    decide,
+    drop,
+    /** The number of dialogs that are open. */
+    dialogs: () => dialogs.length,
+    connections: () => connections,
+    mostDialogs: () => mostDialogs
+  }
+}
