@@ -237,6 +237,8 @@ export interface Config {
   allowUnrestrictedFileAccess?: boolean
   /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
   enableScriptEvaluation?: boolean
+  /** Offer the tool run_script, which runs JavaScript with many steps in one call. Default: false */
+  enableScripts?: boolean
   /** Offer the tool upload_file. Default: true */
   enableFileUpload?: boolean
   /** Maximum size of a screenshot, in bytes. Default: 10485760 */
@@ -284,6 +286,8 @@ export interface Config {
     blockedDomains?: string[]
     /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
     enableScriptEvaluation?: boolean
+    /** Offer the tool run_script, which runs JavaScript with many steps in one call. Default: false */
+    enableScripts?: boolean
     /** Offer the tool upload_file. Default: true */
     enableFileUpload?: boolean
     /** Maximum size of a screenshot, in bytes. Default: 10485760 */
@@ -398,6 +402,10 @@ export interface ErrorDetails {
   class?: string
   line?: number
   column?: number
+  /** `run_script`: the session method that failed, the number of calls that the script made, and what it printed. */
+  call?: string
+  steps?: number
+  console?: string[]
   /** The operation that the browser does not support. */
   unsupported?: string
   /** Length of the result in characters, if `offset` is past its end. */
@@ -735,6 +743,10 @@ export class Session {
   /** Run several calls in order in one turn: a form, a login, several pages. Selectors such as label= and role= work on pages that a step opens. One line per step, and the last result in full. */
   batch(steps: BatchArguments['steps'], options?: Omit<BatchArguments, 'steps'>): Promise<BatchResult>
   batch(args: BatchArguments): Promise<BatchResult>
+
+  /** Run JavaScript with many steps in one call: `await session.click('e12')`, conditions, loops, `return`. session has the methods of the Node library; console.log is part of the result. */
+  runScript(script: RunScriptArguments['script'], options?: Omit<RunScriptArguments, 'script'>): Promise<RunScriptResult>
+  runScript(args: RunScriptArguments): Promise<RunScriptResult>
 }
 
 export interface SessionInfo {
@@ -1636,6 +1648,25 @@ export interface BatchResult {
   }[]
   /** Steps that were not run. */
   skipped?: number
+}
+
+export interface RunScriptArguments {
+  /** The body of an async function with session, args and console */
+  script: string
+  /** The value of args */
+  args?: unknown
+  /** Default 60000, at most 600000 */
+  timeout?: number
+}
+
+export interface RunScriptResult {
+  success: boolean
+  /** What the script returned. */
+  value: unknown
+  /** The lines that it printed. */
+  console?: string[]
+  /** Number of calls that it made. */
+  steps: number
 }
 
 /** A page logged a message. */

@@ -168,6 +168,11 @@ pub struct ErrorDetails {
     class: Option<String>,
     line: Option<u64>,
     column: Option<u64>,
+    /// `run_script`: the session method that failed, the number of calls that the script made, and
+    /// what it printed.
+    call: Option<String>,
+    steps: Option<u64>,
+    console: Option<Vec<String>>,
     /// The operation that the browser does not support.
     unsupported: Option<String>,
     /// Length of the result in characters, if `offset` is past its end.

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
 import { shared } from '../support/scope.mjs'
+import { BIN } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+
+const LINUX_ONLY = process.platform === 'linux' ? false : 'uses `script` of util-linux'
 
 const items = Array.from({ length: 700 }, (_, at) => `<p>Paragraph number ${at}</p>`).join('')
 const shop =
@@ -31,6 +34,7 @@ describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
   test('open, read and change a page, and print what has changed', async () => {
     const opened = await cli.ok('open', site.url('/'))
     assert.match(opened, /^title: Shop\nurl: http/)
+    assert.doesNotMatch(opened, /timing/)
     assert.match(opened, /textbox "Email" \[ref=e\d+\]/)
     assert.equal(
       (await cli.ok('click', 'role=button[name="Save"]')).replace(/e\d+/, 'e0'),
@@ -48,6 +52,10 @@ describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.deepEqual([twins.status, twins.stdout], [20, ''])
     assert.match(twins.stderr, /^error: .* \(ELEMENT_AMBIGUOUS\)\n {2}ref=e\d+ .*\n {2}ref=e\d+ /)
     assert.match(twins.stderr, /\nnext: /)
+    await cli.run(['eval', 'setTimeout(() => alert(1)); 1'])
+    const blocked = await cli.run(['click', 'e1'])
+    assert.match(blocked.stderr, /\nnext: answer it with `troupe dialog`/)
+    await cli.ok('dialog', 'true')
     const stale = await cli.run(['click', 'e9999', '--json'])
     assert.equal(stale.status, 19)
     assert.equal(JSON.parse(stale.stderr).errorCode, 'ELEMENT_NOT_FOUND')
@@ -130,6 +138,26 @@ describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.equal((await cli.run(['snapshot', '-s', 'one'])).status, 13)
     const invalid = await cli.run(['open', site.url('/'), '-s', '../up'])
     assert.equal(invalid.status, 10)
+  })
+
+  test('print colors only on a terminal', { skip: LINUX_ONLY }, async () => {
+    await cli.ok('open', site.url('/'))
+    /** @param {Record<string, string>} env @param {string} command */
+    const onTerminal = async (command, env = {}) => {
+      const line = `'${process.execPath}' '${BIN}' ${command}`
+      const run = await cli.program('script', ['-qec', line, '/dev/null'], {
+        env: { TERM: 'xterm', ...env }
+      })
+      return run.stdout
+    }
+    const bold = '\u001b[1m'
+    assert.ok((await onTerminal("eval '6 * 7'")).startsWith(`${bold}value:\u001b[0m 42`))
+    assert.ok((await onTerminal("eval '6 * 7'", { NO_COLOR: '1' })).startsWith('value: 42'))
+    assert.match(await onTerminal('click e9999'), /\u001b\[1m\u001b\[31merror:\u001b\[0m /)
+    const slow = await onTerminal("wait 'Never there' --timeout 2500")
+    assert.match(slow, /\r\u001b\[2K\S troupe wait, 1 s\r\u001b\[2K/)
+    const piped = await cli.run(['click', 'e9999'])
+    assert.ok(!piped.stderr.includes('\u001b'), piped.stderr)
   })
 
   test('have a help with an example', async () => {

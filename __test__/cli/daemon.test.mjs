@@ -1,6 +1,6 @@
 // The daemon of the command line: one for each user, which starts, stops and is replaced by itself.
 import assert from 'node:assert/strict'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
@@ -34,6 +34,16 @@ describe('the daemon', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.match(await cli.ok('daemon', 'stop'), /^stopped/)
     assert.ok(!existsSync(join(cli.state, 'socket')))
     assert.match(await cli.ok('daemon', 'stop'), /^not running\n/)
+  })
+
+  test('reads the files of its options in the directory of its caller', async (t) => {
+    const cli = new CommandLine(t, { TROUPE_CONFIG: 'troupe.json', TROUPE_LOG_FILE: 'own.log' })
+    writeFileSync(join(cli.folder, 'troupe.json'), '{ "maxSessions": 1 }')
+    await cli.ok('daemon', 'start')
+    assert.ok(existsSync(join(cli.folder, 'own.log')))
+    await cli.ok('open', 'about:blank', '-s', 'first')
+    const second = await cli.run(['open', 'about:blank', '-s', 'second'])
+    assert.match(second.stderr, /MAX_SESSIONS_REACHED/)
   })
 
   test('exits when it has been idle, and leaves no process', { skip: LINUX_ONLY }, async (t) => {

@@ -108,12 +108,13 @@ const ERRORS = {
     'upload_file',
     'save_pdf',
     'screenshot',
-    'compare_screenshots'
+    'compare_screenshots',
+    'run_script'
   ],
-  RESOURCE_EXHAUSTED: ['screenshot', 'screenshot_element', 'compare_screenshots'],
-  SCRIPT_ERROR: ['evaluate'],
+  RESOURCE_EXHAUSTED: ['screenshot', 'screenshot_element', 'compare_screenshots', 'run_script'],
+  SCRIPT_ERROR: ['evaluate', 'run_script'],
   NETWORK_ERROR: ['evaluate'],
-  TIMEOUT: ['wait_for', 'wait_for_selector', 'wait_for_load'],
+  TIMEOUT: ['wait_for', 'wait_for_selector', 'wait_for_load', 'run_script'],
   RECORD_NOT_FOUND: ['get_content', 'compare_screenshots'],
   MAX_SESSIONS_REACHED: ['create_session'],
   SESSION_EXPIRED: ['navigate', 'evaluate']

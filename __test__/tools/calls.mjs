@@ -70,6 +70,7 @@ export const FITTING = {
   get_console_content: {},
   list_requests: {},
   batch: { steps: [] },
+  run_script: { script: 'console.log(1); return 2' },
   ask_user: { message: 'Which one?' },
   session_resume: { sessionId: UNKNOWN_SESSION },
   save_state: {},

@@ -55,7 +55,10 @@ describe('every tool', { timeout: 60_000 }, () => {
   // The folder for saved files.
   const folder = mkdtempSync(join(tmpdir(), 'troupe-tools-'))
   const { server, site, scope } = startShared({
-    args: ['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder],
+    args: [
+      ...['--timeout-action', '100', '--max-sessions', '3', '--output-dir', folder],
+      '--enable-scripts'
+    ],
     routes: { '/every': PAGE }
   })
   scope.after(() => rmSync(folder, { recursive: true }))

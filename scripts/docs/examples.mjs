@@ -133,6 +133,15 @@ const STEPS = [
   { tool: 'get_console_content', args: () => ({}) },
   { tool: 'get_content', args: () => ({ searchFor: 'Ordered' }) },
   { tool: 'list_requests', args: () => ({ limit: 2 }) },
+  {
+    tool: 'run_script',
+    args: () => ({
+      script: `const { texts } = await session.getAllText('td')
+for (const text of texts) {
+  if (Number(text) > 1.4) return text
+}`
+    })
+  },
   { tool: 'list_sessions', args: () => ({}) },
   { tool: 'session_resume', args: ({ session }) => ({ sessionId: session }), restart: true },
   { tool: 'close_session', args: ({ session }) => ({ sessionId: session }) }
@@ -193,7 +202,7 @@ export async function makeExamples() {
 }
 
 /** Starts a server in `folder`. @param {string} folder @param {string[]} [options] */
-export async function connect(folder, options = ['--store=record.db']) {
+export async function connect(folder, options = ['--store=record.db', '--enable-scripts']) {
   const args = [
     join(ROOT, 'bin/troupe.js'),
     '--headless',

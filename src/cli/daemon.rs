@@ -15,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FAILED, OK, logging, misused, report, screen::Screen};
 use crate::{
-    config::{Config, LogConfig, Transport, one_line, version},
+    config::{
+        Config, LogConfig, Setting, Transport, absolute_variables, one_line, version,
+        working_directory,
+    },
     error::{ErrorCode, Result, TroupeError},
     policy::vault::Vault,
     transport::{DaemonClient, DaemonFolder, Endpoint},
@@ -135,6 +138,8 @@ async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> 
     config.transport = Transport::Http;
     config.connect = None;
     config.auth = false;
+    // Clients of the socket can already do more than a script.
+    config.security.enable_scripts = true;
     (config.auth_token, config.auth_token_file) = (None, None);
     config.socket = Some(folder.socket());
     config.output_dir.get_or_insert(folder.output());
@@ -212,11 +217,14 @@ async fn start(
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(true).open(&errors);
     let file = file.map_err(|error| failed(&errors, &error))?;
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut command = Command::new(program);
     command
         .args(arguments)
         .args(["daemon", "serve"])
-        .args(flags.iter().map(|(name, value)| format!("--{name}={value}")))
+        .args(flags.iter().flat_map(|(name, value)| absolute_flags(name, value)))
+        .envs(absolute_variables(environment, &working_directory()))
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -238,6 +246,17 @@ async fn start(
         format!("the daemon could not be started: {}", one_line(why.trim())),
     )
     .suggestion("`troupe daemon logs` prints its log"))
+}
+
+/// Returns a flag as arguments for a process with another working directory.
+fn absolute_flags(name: &str, text: &str) -> Vec<String> {
+    match Setting::from_flag(name, text) {
+        Ok(Setting { option, value, .. }) if option.kind.holds_paths() => {
+            let paths = option.kind.arguments(&value, &working_directory());
+            paths.iter().map(|path| format!("--{name}={path}")).collect()
+        }
+        _ => vec![format!("--{name}={text}")],
+    }
 }
 
 /// Detaches the process from the terminal, whose end would stop it.

@@ -1,9 +1,11 @@
 //! stdout and stderr, or two buffers in their place (for tests).
 
-use std::io::{self, ErrorKind, Write};
-use std::time::Duration;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
+use anstream::{AutoStream, ColorChoice};
 use parking_lot::Mutex;
+use tokio::time::{MissedTickBehavior, interval_at};
 
 type Stream = Mutex<Box<dyn Write + Send>>;
 
@@ -11,15 +13,35 @@ type Stream = Mutex<Box<dyn Write + Send>>;
 pub(super) struct Screen {
     out: Stream,
     err: Stream,
+    /// Whether stdout and stderr are terminals that show colors.
+    pub colors: Colors,
 }
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Colors {
+    pub out: bool,
+    pub err: bool,
+}
+
+/// How long a command runs before the terminal shows that it does, and how often it is updated.
+const PATIENCE: Duration = Duration::from_secs(1);
+const FRAME: Duration = Duration::from_millis(100);
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// Returns to the beginning of the line and clears it.
+const CLEAR: &str = "\r\u{1b}[2K";
 
 impl Screen {
     pub(super) fn of_this_process() -> Self {
-        Self::new(Box::new(io::stdout()), Box::new(io::stderr()))
+        let (out, err) = (io::stdout(), io::stderr());
+        let colors = Colors {
+            out: out.is_terminal() && AutoStream::choice(&out) != ColorChoice::Never,
+            err: err.is_terminal() && AutoStream::choice(&err) != ColorChoice::Never,
+        };
+        Self { colors, ..Self::new(Box::new(out), Box::new(err)) }
     }
 
     pub(super) fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Self {
-        Self { out: Mutex::new(out), err: Mutex::new(err) }
+        Self { out: Mutex::new(out), err: Mutex::new(err), colors: Colors::default() }
     }
 
     /// Writes a text, with a line end if it has none.
@@ -30,14 +52,47 @@ impl Screen {
     pub(super) fn err(&self, text: &str) {
         write(&self.err, text);
     }
+
+    /// Shows on a terminal that `name` is running, until `work` has ended.
+    pub(super) async fn while_running<T>(&self, name: &str, work: impl Future<Output = T>) -> T {
+        if !self.colors.err {
+            return work.await;
+        }
+        let begun = Instant::now();
+        let mut frames = interval_at((begun + PATIENCE).into(), FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut shown = FRAMES.iter().cycle();
+        tokio::pin!(work);
+        let mut is_shown = false;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    if is_shown {
+                        write_all(&self.err, CLEAR.as_bytes());
+                    }
+                    return done;
+                }
+                _ = frames.tick() => {
+                    is_shown = true;
+                    let (frame, seconds) = (shown.next().unwrap_or(&""), begun.elapsed().as_secs());
+                    write_all(&self.err, format!("{CLEAR}{frame} {name}, {seconds} s").as_bytes());
+                }
+            }
+        }
+    }
 }
 
 /// A reader that closes the pipe (`troupe --help | head -1`) is not an error, so write failures are
 /// ignored.
 fn write(stream: &Stream, text: &str) {
-    let mut stream = stream.lock();
     let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
-    let mut rest = line.as_bytes();
+    write_all(stream, line.as_bytes());
+}
+
+fn write_all(stream: &Stream, bytes: &[u8]) {
+    let mut stream = stream.lock();
+    let mut rest = bytes;
     while !rest.is_empty() {
         match stream.write(rest) {
             Ok(0) => return,

@@ -1,12 +1,12 @@
 //! The settings from the environment: `TROUPE_` and the option's name in capitals.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use super::error::{ConfigError, hint, one_line};
 use super::layer::Setting;
 use super::options::{self, ConfigOption};
 use super::origin::Origin;
-use super::value::TextSource;
+use super::value::{Kind, TextSource};
 
 const PREFIX: &str = "TROUPE_";
 /// The prefix of the variables of @playwright/mcp.
@@ -70,6 +70,25 @@ pub(super) fn settings(
         settings.push(setting);
     }
     Ok(found)
+}
+
+/// Returns the variables that contain paths, with absolute paths: for a process with another
+/// working directory than `folder`. Variables that are not valid are left out.
+pub fn absolute_variables(
+    variables: impl IntoIterator<Item = (String, String)>,
+    folder: &Path,
+) -> Vec<(String, String)> {
+    let settings = settings(variables).unwrap_or_default().settings;
+    let absolute = settings.into_iter().filter_map(|Setting { option, value, origin }| {
+        let Origin::Variable(name) = origin else { return None };
+        let separator = match option.kind {
+            Kind::List { environment, .. } => environment.to_string(),
+            _ => String::new(),
+        };
+        let paths = option.kind.arguments(&value, folder).join(&separator);
+        option.kind.holds_paths().then_some((name, paths))
+    });
+    absolute.collect()
 }
 
 /// Adds the variables of @playwright/mcp to `found`, unless Troupe's own variables set the same.

@@ -31,7 +31,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::attach::{AttachTarget, BrowserChannel, CHANNELS};
-pub use self::environment::{SESSION, own_variables, server_variables};
+pub use self::environment::{SESSION, absolute_variables, own_variables, server_variables};
 pub use self::error::{ConfigError, one_line};
 pub use self::folders::{state_folder, working_directory};
 pub use self::layer::Setting;
@@ -300,6 +300,7 @@ pub struct SecurityConfig {
     /// `None`: allowed, except in documents that hold a secret that was typed by name.
     pub enable_script_evaluation: Option<bool>,
     pub enable_file_upload: bool,
+    pub enable_scripts: bool,
     /// Bytes.
     pub max_screenshot_size: u64,
     pub secrets: Option<PathBuf>,
@@ -470,6 +471,7 @@ impl Default for Config {
                 allow_file_access: false,
                 enable_script_evaluation: None,
                 enable_file_upload: true,
+                enable_scripts: false,
                 max_screenshot_size: 10 * 1024 * 1024,
                 secrets: None,
             },

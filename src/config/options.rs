@@ -911,6 +911,15 @@ pub static OPTIONS: &[ConfigOption] = &[
     .scope(Scope::Engine),
     row(
         SAFETY,
+        "enable-scripts",
+        "security.enableScripts",
+        Kind::Switch,
+        "Offer the tool run_script, which runs JavaScript with many steps in one call",
+    )
+    .nested("security.enableScripts")
+    .scope(Scope::Engine),
+    row(
+        SAFETY,
         "enable-file-upload",
         "security.enableFileUpload",
         Kind::Switch,

@@ -247,6 +247,12 @@ impl Kind {
         }
     }
 
+    /// Whether its values are or contain paths, which are relative to the working directory.
+    pub fn holds_paths(&self) -> bool {
+        let is_list = matches!(self, Self::List { item: ItemKind::File, .. });
+        is_list || matches!(self, Self::Path | Self::File | Self::Store)
+    }
+
     /// Whether a flag without a value is complete.
     pub fn has_optional_value(&self) -> bool {
         matches!(self, Self::Switch | Self::Attach)

@@ -119,36 +119,28 @@ pub(super) async fn run(
     let count = given.steps.len();
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
     let mut pictures = Vec::new();
+    let place = StepPlace { session_id: given.session_id, page_id: given.page_id };
     for (done, step) in given.steps.into_iter().enumerate() {
         let is_last = done + 1 == count;
         #[expect(clippy::cast_precision_loss, reason = "no batch has that many steps")]
         let (done, total) = (done as f64, count as f64);
         progress.report(Stage { done, total: Some(total), step: Some(step.tool.clone()) });
         let seen = pictures.len();
-        let mut arguments = step.arguments.unwrap_or_default();
-        for (names, id) in [(SESSION, &given.session_id), (PAGE, &given.page_id)] {
-            if let Some(id) = id
-                && registry.takes(&step.tool, names[0])
-                && !names.iter().any(|name| arguments.contains_key(*name))
-            {
-                arguments.insert(names[0].to_owned(), id.clone().into());
+        let arguments = step.arguments.unwrap_or_default();
+        let outcome = match self::step(registry, connection, step.tool.clone(), arguments, &place) {
+            Ok(invocation) => {
+                let invocation = Invocation {
+                    held: held.clone(),
+                    overview: Some(overview && is_last),
+                    condensed: !whole && !is_last,
+                    ..invocation
+                };
+                match Box::pin(registry.call(invocation)).await {
+                    Ok(outcome) => outcome.result,
+                    Err(unknown) => Err(refusal(&unknown.to_string())),
+                }
             }
-        }
-        let outcome = if let Some(reason) = registry.not_in_batch(&step.tool) {
-            Err(refusal(reason))
-        } else {
-            let invocation = Invocation {
-                held: held.clone(),
-                // The budget applies to the result of the batch, not to each step.
-                whole: true,
-                overview: Some(overview && is_last),
-                condensed: !whole && !is_last,
-                ..Invocation::new(connection.clone(), step.tool.clone(), Value::Object(arguments))
-            };
-            match Box::pin(registry.call(invocation)).await {
-                Ok(outcome) => outcome.result,
-                Err(unknown) => Err(refusal(&unknown.to_string())),
-            }
+            Err(refused) => Err(refused),
         };
         // A failed call of the Playwright set has a result.
         let is_failure = outcome.as_ref().is_ok_and(Answer::is_failure);
@@ -182,6 +174,36 @@ pub(super) async fn run(
         Answer::Json(facts) if !pictures.is_empty() => Answer::Pictured { facts, pictures },
         other => other,
     })
+}
+
+/// The session and the page of the steps that name none.
+pub(super) struct StepPlace {
+    pub session_id: Option<String>,
+    pub page_id: Option<String>,
+}
+
+/// Creates the call of a step, unless the tool cannot be a step.
+pub(super) fn step(
+    registry: &Registry,
+    connection: &Arc<Connection>,
+    tool: String,
+    mut arguments: Map<String, Value>,
+    place: &StepPlace,
+) -> Result<Invocation> {
+    if let Some(reason) = registry.not_in_batch(&tool) {
+        return Err(refusal(reason));
+    }
+    for (names, id) in [(SESSION, &place.session_id), (PAGE, &place.page_id)] {
+        if let Some(id) = id
+            && registry.takes(&tool, names[0])
+            && !names.iter().any(|name| arguments.contains_key(*name))
+        {
+            arguments.insert(names[0].to_owned(), id.clone().into());
+        }
+    }
+    let invocation = Invocation::new(connection.clone(), tool, Value::Object(arguments));
+    // The budget applies to the result of all steps, not to each.
+    Ok(Invocation { whole: true, ..invocation })
 }
 
 /// Removes the fields that the last step reports. Returns only the message if no other field is

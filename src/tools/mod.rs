@@ -26,7 +26,9 @@ mod recorded;
 mod recorder;
 mod registry;
 mod resource_uri;
+mod sandbox;
 mod screenshots;
+mod script;
 mod sessions;
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -55,5 +57,5 @@ pub use recorded::Recorded;
 pub use registry::{Invocation, Registry, UnknownTool};
 pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
-pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Tool};
+pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Properties, Tool};
 pub use user_question::{NoQuestionHandler, Question, QuestionHandler, Reply};

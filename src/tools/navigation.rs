@@ -18,10 +18,11 @@ use crate::{
 };
 
 pub(super) fn tools() -> Vec<Tool> {
-    let goes = |name, description| tool(name, Group::Navigation, description);
+    let goes =
+        |name, description| tool(name, Group::Navigation, description).unprinted(&["timing"]);
     vec![
         goes("navigate", "Go to a URL and wait until it has loaded.")
-            .command("open", &["url"], "troupe open https://example.com")
+            .command("open", &["url"], "troupe open http://localhost:3000")
             .opens_session()
             .page(navigate),
         goes("go_back", "Go back in the history.")
@@ -42,7 +43,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Group::Pages,
             "List, open (at a url), select or close tabs, or adopt a tab of the user (--attach). A popup is not selected automatically.",
         )
-        .command("tab", &["action", "pageId"], "troupe tab new --url https://example.com")
+        .command("tab", &["action", "pageId"], "troupe tab new --url http://localhost:3000")
         .session(pages),
     ]
 }

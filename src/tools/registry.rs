@@ -21,6 +21,7 @@ use super::{
     progress::{Progress, Stage},
     record,
     recorder::{self, Recording, redact},
+    script::{self, ScriptInvocation, ScriptParameters},
     sessions,
     suggestions::with_offered_tools,
     tool::{
@@ -54,6 +55,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     tools.extend(record::tools());
     tools.extend(user_question::tools());
     tools.extend(batch::tools());
+    tools.extend(script::tools());
     tools
 });
 
@@ -577,6 +579,20 @@ impl Registry {
                     &progress,
                 )
                 .await
+            }
+            Run::Script => {
+                let (session, _place) =
+                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
+                let given: ScriptParameters = parameters::read(&tool.name, Value::Object(given))?;
+                recording.begin(Some(session.clone())).await;
+                let (connection, progress) = (&connection, &progress);
+                let call = ScriptInvocation {
+                    registry: self,
+                    connection,
+                    session: session.clone(),
+                    progress,
+                };
+                Box::pin(session.run(script::run(call, given))).await
             }
             Run::Session(run) => {
                 let (session, _place) =

@@ -138,6 +138,8 @@ pub(super) enum Run {
     Playwright(PlaywrightHandler),
     /// The registry runs the steps as separate calls.
     Batch,
+    /// The registry runs the steps of a script as separate calls.
+    Script,
     /// Run by the upstream server of the session. `session`: the parameters that can name the
     /// session.
     Upstream {
@@ -210,6 +212,10 @@ pub struct Properties {
     pub opens_session: bool,
     /// The parameters that name files of the client.
     pub files: &'static [&'static str],
+    /// Fields of the result that its command prints only with `--json`.
+    pub unprinted: &'static [&'static str],
+    /// The parameters that the command reads from the file of the given path.
+    pub contents: &'static [&'static str],
 }
 
 /// A row of the list.
@@ -276,8 +282,18 @@ impl Tool {
     pub fn is_in_session(&self) -> bool {
         matches!(
             self.run,
-            Run::Session(_) | Run::Page(_) | Run::Playwright(_) | Run::Upstream { .. }
+            Run::Session(_)
+                | Run::Page(_)
+                | Run::Script
+                | Run::Playwright(_)
+                | Run::Upstream { .. }
         )
+    }
+
+    /// Whether a script can call it.
+    pub fn is_step_in_session(&self) -> bool {
+        let Properties { not_in_batch, lifecycle, .. } = self.properties;
+        self.takes("sessionId") && not_in_batch.is_none() && lifecycle.is_none()
     }
 
     /// Creates the row of an upstream tool. Adds the parameter `sessionId`, unless the tool has one
@@ -356,6 +372,8 @@ impl Default for Properties {
             command: None,
             opens_session: false,
             files: &[],
+            unprinted: &[],
+            contents: &[],
         }
     }
 }
@@ -472,6 +490,18 @@ impl ToolBuilder {
         self
     }
 
+    /// Names the fields that the command does not print.
+    pub fn unprinted(mut self, fields: &'static [&'static str]) -> Self {
+        self.properties.unprinted = fields;
+        self
+    }
+
+    /// Names the parameters for which the command takes the path of a file.
+    pub fn contents(mut self, parameters: &'static [&'static str]) -> Self {
+        self.properties.contents = parameters;
+        self
+    }
+
     /// Ends the row of a tool of the server.
     pub fn server<P, A, F>(self, handler: fn(ServerCall, P) -> F) -> Tool
     where
@@ -509,6 +539,13 @@ impl ToolBuilder {
         let mut input = parameters::schema::<P>();
         parameters::add_common(&mut input, &["sessionId", "pageId"]);
         self.finish::<A>(input, Run::Batch)
+    }
+
+    /// Ends the row of `run_script`.
+    pub fn script<P: JsonSchema, A: IntoAnswer>(self) -> Tool {
+        let mut input = parameters::schema::<P>();
+        parameters::add_common(&mut input, &["sessionId"]);
+        self.finish::<A>(input, Run::Script)
     }
 
     /// Ends the row of a tool of a page, and adds the parameters `sessionId` and `pageId`.

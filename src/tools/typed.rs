@@ -33,6 +33,11 @@ impl TypedText {
 #[serde(transparent)]
 pub(super) struct TypedKey(pub String);
 
+/// JavaScript of the client. It can contain passwords, and is not typed as a whole.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct ScriptText(pub String);
+
 macro_rules! marked_schema {
     ($type:ty, $kind:literal) => {
         impl JsonSchema for $type {
@@ -53,6 +58,7 @@ macro_rules! marked_schema {
 
 marked_schema!(TypedText, "text");
 marked_schema!(TypedKey, "key");
+marked_schema!(ScriptText, "text");
 
 /// The paths of parameters that contain typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]

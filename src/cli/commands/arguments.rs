@@ -2,12 +2,12 @@
 
 use std::{io::Read, path::Path, time::Duration};
 
-use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use clap::{Arg, ArgAction, ArgMatches, Command as Clap, ValueHint};
 use heck::ToKebabCase;
 use serde_json::{Map, Value};
 
 use super::super::usage::Usage;
-use crate::tools::{CommandRow, Registry, Tool};
+use crate::tools::{CommandRow, Properties, Registry, Tool};
 
 /// The argument that reads a value from stdin.
 const STDIN: &str = "-";
@@ -115,7 +115,7 @@ pub(in crate::cli) fn command(tool: &'static Tool, row: CommandRow) -> Clap {
     for name in row.positional {
         let schema = &tool.input["properties"][*name];
         let list = schema["type"] == "array" && Some(name) == last && holds_strings(schema);
-        let argument = Arg::new(*name)
+        let argument = with_values(Arg::new(*name), tool, name)
             .required(is_required(tool, name))
             .allow_negative_numbers(true)
             .help(help(schema));
@@ -124,6 +124,7 @@ pub(in crate::cli) fn command(tool: &'static Tool, row: CommandRow) -> Clap {
     }
     for (name, schema) in options(tool, row) {
         let argument = Arg::new(name).long(name.to_kebab_case()).help(help(schema));
+        let argument = with_values(argument, tool, name);
         command = command.arg(match schema["type"].as_str() {
             Some("boolean") => argument
                 .value_name("true|false")
@@ -164,6 +165,27 @@ pub(in crate::cli) fn command(tool: &'static Tool, row: CommandRow) -> Clap {
         )
 }
 
+/// Adds what completions offer for the values of a parameter.
+fn with_values(argument: Arg, tool: &'static Tool, name: &str) -> Arg {
+    let schema = &tool.input["properties"][name];
+    let choices = match schema["type"].as_str() {
+        Some("string") => strings(&schema["enum"]),
+        Some("array") => strings(&schema["items"]["enum"]),
+        Some("boolean") => vec!["true", "false"],
+        _ => Vec::new(),
+    };
+    if !choices.is_empty() {
+        return argument.value_parser(choices);
+    }
+    let Properties { files, contents, .. } = tool.properties;
+    let is_file = files.contains(&name) || contents.contains(&name);
+    argument.value_hint(if is_file { ValueHint::FilePath } else { ValueHint::Other })
+}
+
+fn strings(list: &'static Value) -> Vec<&'static str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 fn is_required(tool: &Tool, name: &str) -> bool {
     tool.input["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name))
 }
@@ -186,18 +208,13 @@ fn options(
 
 fn help(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
-    let choices = [&schema["enum"], &schema["items"]["enum"]]
-        .into_iter()
-        .filter_map(Value::as_array)
-        .map(|choices| choices.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
-        .next();
     let form = match schema["type"].as_str() {
         Some("object") => Some("JSON".to_owned()),
         Some("array") if !holds_strings(schema) => Some("JSON".to_owned()),
         Some("array") => Some("can be repeated".to_owned()),
         _ => None,
     };
-    let parts = [Some(text.to_owned()).filter(|text| !text.is_empty()), choices, form];
+    let parts = [Some(text.to_owned()).filter(|text| !text.is_empty()), form];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -223,7 +240,12 @@ fn call(
     let names = row.positional.iter().copied().chain(options(tool, row).map(|(name, _)| name));
     for name in names {
         let Some(texts) = matches.get_many::<String>(name) else { continue };
-        let mut texts = texts.map(&mut read).collect::<Result<Vec<_>, _>>()?;
+        let is_content = tool.properties.contents.contains(&name);
+        let texts = texts.map(|text| match is_content && text != STDIN {
+            true => file(&folder.join(text)),
+            false => read(text),
+        });
+        let mut texts = texts.collect::<Result<Vec<_>, _>>()?;
         if tool.properties.files.contains(&name) {
             // Relative paths are those of the caller, not of the daemon.
             let is_path = |text: &String| !text.trim_start().starts_with('{');
@@ -239,6 +261,11 @@ fn call(
         arguments.insert("timeout".to_owned(), (*timeout).into());
     }
     Ok(Value::Object(arguments))
+}
+
+fn file(path: &Path) -> Result<String, Usage> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Usage::Other(format!("`{}` cannot be read: {error}", path.display())))
 }
 
 /// Converts the texts of an argument into a value of its schema.

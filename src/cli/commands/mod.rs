@@ -1,9 +1,11 @@
 //! Commands that call a tool: `troupe open URL`, `troupe click e12`. They are generated from the
 //! rows of the registry and sent to the daemon.
 //!
-//! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results.
+//! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results, in
+//! which `hints` replaces the names of tools.
 
 pub(super) mod arguments;
+mod hints;
 mod names;
 mod output;
 
@@ -48,13 +50,15 @@ pub(super) async fn run(
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
-    let printer = Printer::new(&command, &caller.folder);
+    let printer = Printer::new(&command, &caller.folder, screen.colors);
     let limit = match command.timeout {
         Some(given) if command.tool.takes("timeout") => given + GRACE,
         Some(given) => given,
         None => DEADLINE,
     };
     let work = tokio::time::timeout(limit, Box::pin(call(&command, caller, screen)));
+    let name = format!("troupe {}", command.row.name);
+    let work = screen.while_running(&name, work);
     let done = tokio::select! {
         done = work => done.unwrap_or_else(|_| Err(late(&command, limit))),
         () = stop.cancelled() => return STOPPED,

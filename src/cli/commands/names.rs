@@ -40,9 +40,14 @@ pub(super) fn name(given: Option<&str>, caller: &Caller) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Returns the name for the working tree that contains `folder`, or for `folder` itself.
+/// Returns the root of the working tree that contains `folder`, or `folder` itself.
+pub(in crate::cli) fn working_tree(folder: &Path) -> &Path {
+    folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder)
+}
+
+/// Returns the name for the working tree that contains `folder`.
 fn of_tree(folder: &Path) -> String {
-    let tree = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder);
+    let tree = working_tree(folder);
     let folder_name = tree.file_name().unwrap_or_default().to_string_lossy();
     let plain = folder_name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     let plain: String = plain.take(MAX_FOLDER_NAME).collect();

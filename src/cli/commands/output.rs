@@ -8,15 +8,16 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{arguments::PageCommand, names::SessionNames};
+use super::{arguments::PageCommand, hints::as_commands, names::SessionNames};
 use crate::{
+    cli::screen::Colors,
     config::one_line,
     error::{ErrorCode, Result, TroupeError},
     server::without_boundaries,
-    tools::Registry,
     transport::DaemonResult,
 };
 
@@ -34,13 +35,25 @@ pub(super) struct Printer {
     folder: PathBuf,
     json: bool,
     inline: bool,
+    /// Fields that only `--json` prints.
+    unprinted: &'static [&'static str],
+    colors: Colors,
+}
+
+const LABEL: Style = Style::new().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const NEXT: Style = AnsiColor::Cyan.on_default();
+
+/// Returns the text in the style, if it is shown in colors.
+fn styled(text: &str, style: Style, is_colored: bool) -> String {
+    if is_colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
 impl Printer {
-    pub fn new(command: &PageCommand, folder: &Path) -> Self {
-        let PageCommand { row, json, inline, .. } = command;
-        let folder = folder.join(FOLDER);
-        Self { command: row.name, folder, json: *json, inline: *inline }
+    pub fn new(command: &PageCommand, folder: &Path, colors: Colors) -> Self {
+        let PageCommand { tool, row, json, inline, .. } = command;
+        let (folder, unprinted) = (folder.join(FOLDER), tool.properties.unprinted);
+        Self { command: row.name, folder, json: *json, inline: *inline, unprinted, colors }
     }
 
     /// Returns the output of the command. Writes texts that are too long to files.
@@ -89,15 +102,18 @@ impl Printer {
         if self.json {
             return serde_json::to_string(error).unwrap_or_else(|_| error.to_string());
         }
-        let mut lines = vec![format!("error: {} ({})", error.message, error.code.as_str())];
+        let label = styled("error:", ERROR, self.colors.err);
+        let mut lines = vec![format!("{label} {} ({})", error.message, error.code.as_str())];
         for (name, value) in &error.details {
             if matches!(name.as_str(), "matches" | "suggestions" | "violations") {
                 let items = value.as_array().into_iter().flatten();
                 lines.extend(items.map(|item| format!("  {}", item_line(item))));
             }
         }
-        lines
-            .extend(error.suggestion.as_deref().map(|text| format!("next: {}", as_commands(text))));
+        let label = styled("next:", NEXT, self.colors.err);
+        lines.extend(
+            error.suggestion.as_deref().map(|text| format!("{label} {}", as_commands(text))),
+        );
         lines.join("\n")
     }
 
@@ -106,23 +122,25 @@ impl Printer {
         let Value::Object(fields) = value else { return self.short(&lines(value), "") };
         let mut parts = Vec::new();
         for (name, value) in fields {
+            let label = styled(&format!("{name}:"), LABEL, self.colors.out);
             match value {
                 Value::Null => {}
+                _ if self.unprinted.contains(&name.as_str()) => {}
                 Value::Bool(true) if name == "success" => {}
                 Value::String(text) if name == "message" => parts.push(as_commands(text)),
                 Value::String(text) if text.contains('\n') => {
-                    parts.push(format!("{name}:\n{}", self.short(text, "")?));
+                    parts.push(format!("{label}\n{}", self.short(text, "")?));
                 }
-                Value::String(text) => parts.push(format!("{name}: {}", self.short(text, "")?)),
-                Value::Array(items) if items.is_empty() => parts.push(format!("{name}: none")),
+                Value::String(text) => parts.push(format!("{label} {}", self.short(text, "")?)),
+                Value::Array(items) if items.is_empty() => parts.push(format!("{label} none")),
                 Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
                     let items: Vec<String> = items.iter().map(item_line).collect();
-                    parts.push(format!("{name}: {}", self.short(&items.join(", "), "")?));
+                    parts.push(format!("{label} {}", self.short(&items.join(", "), "")?));
                 }
                 Value::Array(_) => {
-                    parts.push(format!("{name}:\n{}", self.short(&lines(value), "")?));
+                    parts.push(format!("{label}\n{}", self.short(&lines(value), "")?));
                 }
-                other => parts.push(format!("{name}: {}", self.short(&other.to_string(), "")?)),
+                other => parts.push(format!("{label} {}", self.short(&other.to_string(), "")?)),
             }
         }
         Ok(parts.join("\n"))
@@ -208,17 +226,6 @@ fn item_line(item: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Replaces the names of tools in a message by their commands.
-fn as_commands(text: &str) -> String {
-    let mut text = text.to_owned();
-    for tool in Registry::all() {
-        if let Some(row) = tool.properties.command {
-            text = text.replace(&format!("`{}`", tool.name), &format!("`troupe {}`", row.name));
-        }
-    }
-    text
 }
 
 /// Replaces the ids of sessions in a result by their names.

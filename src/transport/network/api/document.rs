@@ -327,7 +327,9 @@ mod tests {
 
     #[test]
     fn each_tool_has_a_schema_with_the_session_next_to_its_parameters() {
-        let document = document(Config::default());
+        let mut config = Config::default();
+        config.security.enable_scripts = true;
+        let document = document(config);
         let forms = &document["paths"]["/api/requests"]["post"]["requestBody"]["content"]["application/json"]
             ["schema"];
         let forms = forms["oneOf"].as_array().unwrap();

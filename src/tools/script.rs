@@ -1,0 +1,223 @@
+//! `run_script`: JavaScript that calls the methods of a session, in one call.
+
+use std::{sync::Arc, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::{
+    answer::{Answer, IntoAnswer},
+    batch::{StepPlace, step},
+    progress::{Progress, Stage},
+    registry::{Invocation, Registry},
+    sandbox::{Sandbox, SandboxEvent, ScriptEnd, ScriptException},
+    tool::{Group, Switch, Tool, tool},
+    typed::ScriptText,
+};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    session::{Connection, Session},
+};
+
+/// The time that a script has without `timeout`, and the most that it can have.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+
+const ENABLED: Switch = Switch {
+    option: "enable-scripts",
+    is_on: |security| security.enable_scripts,
+    suggestion: "make the calls one by one or in a `batch`, or start the server with --enable-scripts",
+};
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        tool("run_script", Group::Batch, "Run JavaScript with many steps in one call: `await session.click('e12')`, conditions, loops, `return`. session has the methods of the Node library; console.log is part of the result.")
+            .command("run", &["script"], "troupe run steps.js")
+            .contents(&["script"])
+            .harmless()
+            .not_in_batch("a script cannot be a step of a batch or of a script: make it a separate call")
+            .not_replayed()
+            .switched_by(ENABLED)
+            .script::<ScriptParameters, ScriptAnswer>(),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScriptParameters {
+    /// The body of an async function with session, args and console
+    script: ScriptText,
+    /// The value of args
+    args: Option<Value>,
+    /// Default 60000, at most 600000
+    timeout: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ScriptAnswer {
+    success: bool,
+    /// What the script returned.
+    value: Value,
+    /// The lines that it printed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    console: Vec<String>,
+    /// Number of calls that it made.
+    steps: usize,
+}
+
+/// The place of a script: its session and its client.
+pub(super) struct ScriptInvocation<'a> {
+    pub registry: &'a Registry,
+    pub connection: &'a Arc<Connection>,
+    pub session: Arc<Session>,
+    pub progress: &'a Progress,
+}
+
+impl ScriptInvocation<'_> {
+    /// The tools that the script can call.
+    fn steps(&self) -> impl Iterator<Item = &'static Tool> {
+        self.registry.tools().iter().copied().filter(|tool| tool.is_step_in_session())
+    }
+}
+
+/// A step that has begun.
+struct RunStep {
+    method: String,
+    line: Option<u64>,
+    error: Option<TroupeError>,
+}
+
+impl RunStep {
+    /// Returns the place of the step in the script: "line 3, `session.click`".
+    fn place(&self) -> String {
+        match self.line {
+            Some(line) => format!("line {line}, `session.{}`", self.method),
+            None => format!("`session.{}`", self.method),
+        }
+    }
+}
+
+/// Runs the script. Its steps run one after the other, each as a separate call.
+pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> Result<Answer> {
+    let limit = given.timeout.map_or(TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
+    let tools: Value = call
+        .steps()
+        .map(|tool| json!({"name": tool.name, "inputSchema": tool.input, "lifecycle": null}))
+        .collect();
+    let args = given.args.unwrap_or_default();
+    let mut sandbox = Sandbox::start(given.script.0, args, &call.session.id, tools)?;
+    let mut steps: Vec<RunStep> = Vec::new();
+    let place = StepPlace { session_id: Some(call.session.id.to_string()), page_id: None };
+    let ended = timeout(limit, drive(&call, &mut sandbox, &place, &mut steps)).await;
+    let error = match ended {
+        Ok(ScriptEnd::Value(value)) => {
+            let (console, steps) = (sandbox.printed(), steps.len());
+            return Ok(ScriptAnswer { success: true, value, console, steps }.into_answer());
+        }
+        Ok(ScriptEnd::Failure(number)) => failure(number, &mut steps),
+        Ok(ScriptEnd::Thrown(thrown)) => exception(&thrown),
+        Ok(ScriptEnd::Pending) => TroupeError::new(
+            ErrorCode::ScriptError,
+            "the script waits for a promise that nothing resolves",
+        )
+        .suggestion("await only session methods: there are no timers"),
+        Ok(ScriptEnd::Stopped) => {
+            TroupeError::new(ErrorCode::InternalError, "the script ended without a result")
+        }
+        Err(_) => late(limit, &steps),
+    };
+    let console = sandbox.printed();
+    let error = error.detail("steps", steps.len());
+    Err(if console.is_empty() { error } else { error.detail("console", console) })
+}
+
+/// Makes the calls of the script until it ends.
+async fn drive(
+    call: &ScriptInvocation<'_>,
+    sandbox: &mut Sandbox,
+    place: &StepPlace,
+    steps: &mut Vec<RunStep>,
+) -> ScriptEnd {
+    while let Some(event) = sandbox.events.recv().await {
+        let asked = match event {
+            SandboxEvent::Step(step) => step,
+            SandboxEvent::End(end) => return end,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a script makes a limited number of calls")]
+        let done = steps.len() as f64;
+        call.progress.report(Stage { done, total: None, step: Some(asked.tool.clone()) });
+        steps.push(RunStep { method: asked.method, line: asked.line, error: None });
+        let mut arguments = match asked.arguments {
+            Value::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        // A script works in its own session only.
+        arguments.remove("session_id");
+        arguments.remove("sessionId");
+        let held: Arc<[_]> = Arc::new([call.session.clone()]);
+        let invocation = if call.steps().any(|tool| tool.name == asked.tool) {
+            step(call.registry, call.connection, asked.tool, arguments, place)
+        } else {
+            let message = format!("a script cannot call the tool `{}`", asked.tool);
+            Err(TroupeError::new(ErrorCode::InvalidParameters, message))
+        };
+        let result = match invocation {
+            Ok(invocation) => {
+                let invocation = Invocation { held, overview: Some(false), ..invocation };
+                match Box::pin(call.registry.call(invocation)).await {
+                    Ok(outcome) => outcome.result.map(Answer::into_value),
+                    Err(unknown) => {
+                        Err(TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))
+                    }
+                }
+            }
+            Err(refused) => Err(refused),
+        };
+        if let (Err(error), Some(last)) = (&result, steps.last_mut()) {
+            last.error = Some(error.clone());
+        }
+        // Without a receiver, the script has been stopped: no event follows.
+        let _ = asked.reply.send(result);
+    }
+    ScriptEnd::Stopped
+}
+
+/// Returns the error of a step that the script did not catch.
+fn failure(number: usize, steps: &mut [RunStep]) -> TroupeError {
+    let step = number.checked_sub(1).and_then(|index| steps.get_mut(index));
+    let Some((mut error, step)) = step.and_then(|step| Some((step.error.take()?, step))) else {
+        return TroupeError::new(ErrorCode::ScriptError, "a step of the script failed");
+    };
+    error.message = format!("{}: {}", step.place(), error.message);
+    error.detail("call", step.method.clone()).detail("line", step.line)
+}
+
+fn exception(thrown: &ScriptException) -> TroupeError {
+    if thrown.is_out_of_memory() {
+        return TroupeError::new(
+            ErrorCode::ResourceExhausted,
+            "the script needs more than 64 MB of memory",
+        )
+        .suggestion("keep less data in the script");
+    }
+    let line = thrown.line();
+    let name = thrown.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    TroupeError::new(ErrorCode::ScriptError, format!("{place}{name}{}", thrown.message))
+        .detail("message", thrown.message.clone())
+        .detail("class", thrown.name.clone())
+        .detail("line", line)
+}
+
+fn late(limit: Duration, steps: &[RunStep]) -> TroupeError {
+    let at = match steps.last() {
+        Some(step) => format!("; the last step was {}", step.place()),
+        None => "; it made no call".to_owned(),
+    };
+    let message = format!("the script did not end within {} ms{at}", limit.as_millis());
+    TroupeError::new(ErrorCode::Timeout, message)
+        .suggestion("raise `timeout`, or split the script")
+        .detail("timeout", u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+}
