@@ -4,7 +4,8 @@
 //! where the next argument could be the value or not.
 
 use clap::builder::ValueRange;
-use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use clap::{Arg, ArgAction, ArgMatches, Command as Clap, ValueHint};
+use clap_complete::Shell;
 
 use super::daemon::DaemonAction;
 use super::sessions::RecordAction;
@@ -15,6 +16,11 @@ use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 const VARIADIC: &[&str] = &["grant-permissions", "init-script"];
 /// Options whose value may begin with a hyphen.
 const OF_HYPHENS: &[&str] = &["browser-arg", "browser-args"];
+
+/// The actions of `troupe sessions`.
+pub(super) const SESSIONS_ACTIONS: &[&str] = &["list", "show", "export", "purge"];
+/// The shells of `troupe completions`.
+pub(super) const SHELLS: &[&str] = &["bash", "zsh", "fish", "powershell"];
 
 /// Options in the order in which they were given: their names without dashes, and their values.
 pub(super) type Given = Vec<(String, String)>;
@@ -39,6 +45,7 @@ pub(super) enum Subcommand {
     Config { client: String, http: bool },
     Daemon(DaemonAction),
     Dashboard { url: Option<String>, session: Option<String> },
+    Completions(Shell),
 }
 
 pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
@@ -75,6 +82,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     session: text(matches, "session"),
                 },
                 "sessions" => Subcommand::Sessions(sessions_action(matches)?),
+                "completions" => Subcommand::Completions(shell(matches)?),
                 _ => Subcommand::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
                         command: "config",
@@ -86,6 +94,14 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
         }
     };
     Ok(Parsed::Run { command, given })
+}
+
+fn shell(matches: &ArgMatches) -> Result<Shell, Usage> {
+    let name = matches
+        .get_one::<String>("SHELL")
+        .ok_or(Usage::Missing { command: "completions", what: "a shell's name, such as `bash`" })?;
+    let known = SHELLS.contains(&name.as_str()).then(|| name.parse().ok()).flatten();
+    known.ok_or_else(|| Usage::UnknownShell { name: name.clone(), known: SHELLS })
 }
 
 fn daemon_action(matches: &ArgMatches) -> Result<DaemonAction, Usage> {
@@ -199,7 +215,7 @@ fn given(matches: &ArgMatches) -> Given {
     found.into_iter().map(|(_, name, text)| (name, text)).collect()
 }
 
-fn application() -> Clap {
+pub(super) fn application() -> Clap {
     let main = with_options(
         Clap::new("troupe")
             .version(env!("CARGO_PKG_VERSION"))
@@ -277,6 +293,11 @@ fn application() -> Clap {
             ),
     ))
     .subcommand(command(
+        Clap::new("completions")
+            .about("Print the completions for a shell")
+            .arg(Arg::new("SHELL").help(SHELLS.join(", "))),
+    ))
+    .subcommand(command(
         Clap::new("config")
             .about("Print the snippet for the configuration of a client")
             .arg(Arg::new("CLIENT").help(super::client::names().join(", ")))
@@ -336,6 +357,10 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
             .default_missing_value("true"),
         _ => argument
             .value_name(value_name(option.kind))
+            .value_hint(match option.kind {
+                Kind::Path | Kind::File => ValueHint::AnyPath,
+                _ => ValueHint::Other,
+            })
             .num_args(values)
             .allow_negative_numbers(true),
     }

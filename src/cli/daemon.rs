@@ -50,6 +50,12 @@ impl DaemonAction {
         ("logs", Self::Logs),
         ("serve", Self::Serve),
     ];
+
+    /// The names of the actions for users.
+    pub fn offered() -> impl Iterator<Item = &'static str> {
+        let offered = Self::NAMES.iter().filter(|(_, action)| *action != Self::Serve);
+        offered.map(|(name, _)| *name)
+    }
 }
 
 /// The command line that runs this program: the path of Node and that of the launcher.

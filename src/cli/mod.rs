@@ -5,6 +5,7 @@ mod arguments;
 mod call;
 mod client;
 mod commands;
+mod completions;
 mod daemon;
 mod dashboard;
 mod doctor;
@@ -131,6 +132,10 @@ async fn run_with(
         }
         Ok((Subcommand::Dashboard { url, session }, _, config)) => {
             until_stopped(dashboard::run(&config, url, session, screen), stop).await
+        }
+        Ok((Subcommand::Completions(shell), _, _)) => {
+            screen.out(&completions::script(shell));
+            OK
         }
         Ok((Subcommand::Sessions(action), _, config)) => {
             until_stopped(sessions::run(&config, action, screen), stop).await

@@ -5,8 +5,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::config::{self, ConfigError, OPTIONS, Setting};
 
 /// The subcommands, as messages list them.
-pub(super) const COMMANDS: &[&str] =
-    &["install", "doctor", "call", "sessions", "dashboard", "config", "daemon"];
+pub(super) const COMMANDS: &[&str] = &[
+    "install",
+    "doctor",
+    "call",
+    "sessions",
+    "dashboard",
+    "config",
+    "daemon",
+    "completions",
+];
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Usage {
@@ -27,6 +35,8 @@ pub(super) enum Usage {
     Missing { command: &'static str, what: &'static str },
     #[error("unknown client `{name}`; use one of {}", known.join(", "))]
     UnknownClient { name: String, known: Vec<&'static str> },
+    #[error("unknown shell `{name}`; use one of {}", known.join(", "))]
+    UnknownShell { name: String, known: &'static [&'static str] },
     #[error("unknown browser `{name}`; use one of chromium, firefox, webkit")]
     UnknownBrowser { name: String },
     #[error("the arguments of the tool must be a JSON object ({why}): `{text}`")]
