@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use super::daemon::DaemonAction;
 use super::sessions::RecordAction;
+use super::skill::{CLIENTS, SkillAction};
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
@@ -46,6 +47,7 @@ pub(super) enum Subcommand {
     Daemon(DaemonAction),
     Dashboard { url: Option<String>, session: Option<String> },
     Completions(Shell),
+    Skill(SkillAction),
 }
 
 pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
@@ -82,6 +84,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     session: text(matches, "session"),
                 },
                 "sessions" => Subcommand::Sessions(sessions_action(matches)?),
+                "skill" => Subcommand::Skill(skill_action(matches)?),
                 "completions" => Subcommand::Completions(shell(matches)?),
                 _ => Subcommand::Config {
                     client: text(matches, "CLIENT").ok_or(Usage::Missing {
@@ -94,6 +97,20 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
         }
     };
     Ok(Parsed::Run { command, given })
+}
+
+fn skill_action(matches: &ArgMatches) -> Result<SkillAction, Usage> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let (topic, folder, user) = (text("TOPIC"), text("DIR"), matches.get_flag("user"));
+    let clients: Vec<_> = CLIENTS.iter().filter(|client| matches.get_flag(client.flag)).collect();
+    if topic.as_deref() == Some("install") {
+        return Ok(SkillAction::Install { clients, folder: folder.map(Into::into), user });
+    }
+    let flag = clients.first().map(|client| client.flag).or(user.then_some("user"));
+    match folder.or(flag.map(|flag| format!("--{flag}"))) {
+        Some(argument) => Err(Usage::Unexpected { argument }),
+        None => Ok(SkillAction::Print { topic }),
+    }
 }
 
 fn shell(matches: &ArgMatches) -> Result<Shell, Usage> {
@@ -290,6 +307,28 @@ pub(super) fn application() -> Clap {
                     .long("session")
                     .value_name("ID")
                     .help("Show only this session"),
+            ),
+    ))
+    .subcommand(command(
+        Clap::new("skill")
+            .about("Print the skill for coding agents; `install` writes a file that refers to it")
+            .arg(Arg::new("TOPIC").help("`install`, a topic that the skill lists, or a command"))
+            .arg(
+                Arg::new("DIR")
+                    .value_hint(ValueHint::DirPath)
+                    .help("install: folder that contains skills"),
+            )
+            .args(CLIENTS.iter().map(|client| {
+                Arg::new(client.flag)
+                    .long(client.flag)
+                    .action(ArgAction::SetTrue)
+                    .help(format!("install: in {}", client.project))
+            }))
+            .arg(
+                Arg::new("user")
+                    .long("user")
+                    .action(ArgAction::SetTrue)
+                    .help("install: for all projects, in the home directory"),
             ),
     ))
     .subcommand(command(

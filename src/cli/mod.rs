@@ -15,6 +15,7 @@ mod replay;
 mod screen;
 mod serve;
 mod sessions;
+mod skill;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -137,6 +138,7 @@ async fn run_with(
             screen.out(&completions::script(shell));
             OK
         }
+        Ok((Subcommand::Skill(action), _, _)) => skill::run(&action, &working_directory(), screen),
         Ok((Subcommand::Sessions(action), _, config)) => {
             until_stopped(sessions::run(&config, action, screen), stop).await
         }

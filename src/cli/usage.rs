@@ -14,6 +14,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "config",
     "daemon",
     "completions",
+    "skill",
 ];
 
 #[derive(Debug, thiserror::Error)]

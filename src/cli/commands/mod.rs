@@ -9,6 +9,8 @@ mod hints;
 mod names;
 mod output;
 
+pub(super) use self::{hints::as_commands, names::working_tree};
+
 use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
