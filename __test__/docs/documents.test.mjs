@@ -148,6 +148,7 @@ describe('snippets in the documents', { timeout: 120_000 }, () => {
   for (const [index, { path, code }] of codeBlocks('js').entries())
     test(`JavaScript ${index + 1}, in ${path}, runs`, async (t) => {
       const site = await startSite(t, { '/': '<title>Example</title><a href="/">Link</a>' })
+      if (path.endsWith('command-line.md')) return runScript(t, site, code)
       // A file of the package itself, so that it imports `troupe` by name.
       const folder = join(ROOT, '.cache', `snippet-${process.pid}-${index}`)
       mkdirSync(folder, { recursive: true })
@@ -165,6 +166,18 @@ describe('snippets in the documents', { timeout: 120_000 }, () => {
       assert.equal(stderr, '')
       assert.match(stdout, /Example|loaded/)
     })
+
+  /** Runs a script in a session. @param {string} code */
+  async function runScript(t, site, code) {
+    const server = await startServer(t, ['--enable-scripts'])
+    const page =
+      '<h1>Tasks</h1><p class="task">Write</p><button onclick="this.previousSibling.textContent = \'Read\'">Next</button>'
+    await server.ok('navigate', { url: site.url('/') })
+    await server.ok('evaluate', { script: `document.body.innerHTML = ${JSON.stringify(page)}` })
+    const { value, console, steps } = await server.ok('run_script', { script: code })
+    assert.deepEqual([value, console, steps], ['Tasks', ['Write'], 4])
+    assert.match(await server.ok('snapshot'), /Read/)
+  }
 
   test('calls of the cookbook succeed one after the other', async (t) => {
     const site = await startSite(t, {
@@ -232,12 +245,20 @@ describe('facts in the documents', () => {
       flag,
       ...aliases.map((name) => `--${name}`)
     ])
-    const help = ['', 'install', 'doctor', 'call', 'sessions', 'config', 'click'].flatMap(
-      (command) => {
-        const args = ['bin/troupe.js', ...(command ? [command] : []), '--help']
-        return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stdout
-      }
-    )
+    const help = [
+      '',
+      'install',
+      'doctor',
+      'call',
+      'sessions',
+      'config',
+      'click',
+      'run',
+      'skill install'
+    ].flatMap((command) => {
+      const args = ['bin/troupe.js', ...command.split(' ').filter(Boolean), '--help']
+      return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stdout
+    })
     const known = new Set([...options, ...help.join('\n').match(/--[a-z-]+/g)])
     for (const path of [
       'README.md',
