@@ -68,6 +68,7 @@ const ABOUT_CHROMIUM = {
   'page/line-cache.test.mjs': { '*': PAGE_SCRIPT },
   'page/rules.test.mjs': { '*': PAGE_SCRIPT },
   'page/targets.test.mjs': { '*': PAGE_SCRIPT },
+  'dashboard/live.test.mjs': { 'takes no images while nobody watches': IS_CHROMIUM },
   'dashboard/page.test.mjs': { '*': 'the page is tested once, with Chromium' },
   'playwright/': { '*': 'the pages are compared once, with Chromium' },
   'page/wpt.test.mjs': { '*': PAGE_SCRIPT },
@@ -208,6 +209,7 @@ export const BROWSERS = {
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
+      'dashboard/takeover.test.mjs': { 'answers a dialog': NO_DIALOG_KIND },
       'life/page-options.test.mjs': { '*': 'its driver supports none of these options' },
       'bad-input/dialogs.test.mjs': {
         '*': 'WebDriver does not report the type of a dialog, nor its default value'

@@ -163,7 +163,7 @@ function isDeclared(schema, [name, ...rest]) {
  * Fields that the result of any tool may have: the first result after a session was suspended lists
  * what is lost.
  */
-const IN_ANY_RESULT = ['resumed']
+const IN_ANY_RESULT = ['resumed', 'person']
 
 /** Empties the folder for a whole run. @param {string} path */
 export function begin(path) {

@@ -57,7 +57,10 @@ describe('run_script', { timeout: 120_000 }, () => {
       console.log('bought', bought.length, { bought })
       await session.navigate(args.next)
       return { bought, title: (await session.getText('h1')).text }`
-    const result = await run(script, { args: { stock: 2, next: site.url('/more') } })
+    const result = await run(script, {
+      args: { stock: 2, next: site.url('/more') },
+      timeout: 30_000
+    })
     assert.deepEqual(result.value, { bought: [2, 5, 8, 11], title: 'More' })
     assert.deepEqual(result.console, ['bought 4 {"bought":[2,5,8,11]}'])
     assert.ok(result.steps >= 20, `${result.steps}`)
