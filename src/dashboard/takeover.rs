@@ -18,7 +18,7 @@ use crate::{
 const UNSENT_INPUTS: usize = 512;
 
 /// How long the end of the control waits for the last input events.
-const SENT_TIMEOUT: Duration = Duration::from_secs(1);
+const SENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum QueuedInput {
     Event(PersonInput),

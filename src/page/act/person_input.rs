@@ -15,8 +15,9 @@ use crate::{
     },
 };
 
-/// How long the page may take to return the values of its password fields.
-const PASSWORDS_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long the page may take to return the values of its password fields. While the page is busy, it
+/// would not process the next event either.
+const PASSWORDS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The expression for the values of the password fields of a frame.
 const PASSWORDS: &str = "Array.from(document.querySelectorAll('input[type=password]'), \
      (field) => field.value).filter((value) => value !== '')";
@@ -114,6 +115,10 @@ impl Page {
 
     /// Returns the values of the page's password fields. A frame that does not respond is omitted.
     pub async fn password_values(&self) -> Vec<String> {
+        // A dialog blocks the page; the values were read before the event that opened it.
+        if self.dialog().is_some() {
+            return Vec::new();
+        }
         let frames: Vec<FrameId> = self.state.read(|facts| facts.frames.keys().cloned().collect());
         let values = frames.iter().map(async |frame| {
             let read = self.engine.evaluate(frame, World::Isolated, PASSWORDS);
