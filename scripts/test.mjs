@@ -73,7 +73,8 @@ const PARTS = {
   js: {
     title: 'JavaScript lints and types',
     run: () => check('npm', ['run', '--silent', 'lint:js']),
-    needs: ['packages', 'addon', 'dashboard']
+    // The types of the tests include those of the clients.
+    needs: ['packages', 'addon', 'dashboard', 'clients']
   },
   prose: {
     title: 'Spelling, Markdown and wording',

@@ -99,6 +99,10 @@ describe('a person', { timeout: 120_000 }, () => {
     await until(submitted, 'the form')
     assert.equal(submitted(), `user=ada&password=${PASSWORD}`)
     assert.ok(await isPending(job), 'the call of the agent waits')
+    // The person sees the next page before giving control back.
+    await live.message('sessions', ({ sessions }) =>
+      sessions.some((/** @type {{ title: string }} */ session) => session.title === 'Account')
+    )
     live.say({ type: 'release', id })
     await live.message('held', (held) => held.by === null)
     const { json } = await within(job, 'the call of the agent')

@@ -185,7 +185,8 @@ describe('session_resume', { timeout: 120_000 }, () => {
     ])
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
-    await until(() => Date.now() >= expiresAt - 200, 'the last moments of the session')
+    const moments = 'the last moments of the session'
+    await until(() => Date.now() >= expiresAt - 200, moments, Number(BRIEF))
     // Only the last save contains this, and it takes as long as the page is busy.
     const script = `document.querySelector('input').value = 'typed late'; while (Date.now() < ${expiresAt + 250});`
     const { json } = await server.call('evaluate', { sessionId, script })

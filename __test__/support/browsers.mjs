@@ -209,6 +209,7 @@ export const BROWSERS = {
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,
+      'cli/skill.test.mjs': { 'consists of commands that work one after the other': NO_PDF },
       'dashboard/takeover.test.mjs': { 'answers a dialog': NO_DIALOG_KIND },
       'life/page-options.test.mjs': { '*': 'its driver supports none of these options' },
       'bad-input/dialogs.test.mjs': {
@@ -402,6 +403,9 @@ export const BROWSERS = {
       },
       'seed-000/operations.test.mjs': {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
+      },
+      'tools/suggestions.test.mjs': {
+        '*': 'each test would start a browser; the suggestions are those of the server'
       },
       'state/storage-state.test.mjs': {
         'contains the partitioned cookies of a cross-site frame':
