@@ -217,6 +217,16 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
       assert.ok(offered.names.test(json.suggestion) || ofServer, text)
     })
 
+  test('names the call that takes an offline session online', async () => {
+    const { sessionId } = await server.ok('create_session')
+    await server.ok('set_offline', { sessionId, offline: true })
+    const offline = await server.call('navigate', { sessionId, url: site.url('/page') })
+    await server.call('close_session', { sessionId })
+    assert.equal(offline.json.errorCode, 'NAVIGATION_FAILED')
+    assert.match(offline.json.message, /the session or the machine is offline/)
+    assert.match(offline.json.suggestion, /^`set_offline` with `offline`: false/)
+  })
+
   test('lists a similar element once, whose ref the suggestion contains', async () => {
     const { sessionId } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/page') })

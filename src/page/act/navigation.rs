@@ -370,6 +370,7 @@ impl Page {
             "net::ERR_EMPTY_RESPONSE" => {
                 "the server closed the connection without a response".to_owned()
             }
+            "net::ERR_INTERNET_DISCONNECTED" => "the session or the machine is offline".to_owned(),
             "net::ERR_ABORTED" => "the server sent no document, or something stopped it".to_owned(),
             other => other.to_owned(),
         };
@@ -394,6 +395,9 @@ impl Page {
                 "pass another `url`: the certificate is not trusted, unless the server is started with --ignore-https-errors"
             }
             "net::ERR_UNSAFE_PORT" => "serve the page on another port, and pass that `url`",
+            "net::ERR_INTERNET_DISCONNECTED" => {
+                "`set_offline` with `offline`: false, if the session was taken offline"
+            }
             _ if retryable => "`navigate` again later",
             _ => "check `url`, or open another page with `navigate`",
         };
