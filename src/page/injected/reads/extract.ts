@@ -116,6 +116,7 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
   return { grid, headRows }
 }
 
+/** Builds the grid of a table that has ARIA roles. Ignores `aria-rowspan`. */
 function ariaGrid(element: Element): { grid: Cell[][]; headRows: number } {
   const grid: Cell[][] = []
   let headRows = 0

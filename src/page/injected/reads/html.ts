@@ -56,8 +56,8 @@ const keptAttributes = new Set([
 ])
 
 /**
- * Deeper elements are written without their tags, because the recursive HTML parser could overflow
- * its stack.
+ * Deeper elements are written without their tags, because the HTML parser of the Markdown
+ * conversion is recursive and could overflow its stack.
  */
 const maxDepth = 200
 
