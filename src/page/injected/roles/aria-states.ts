@@ -1,4 +1,4 @@
-/** ARIA states, as they are in snapshots. */
+/** ARIA states, in the notation of snapshots. */
 import { attr, elementMatches, hasAttr, isHtml, localName } from '../dom/composed-tree'
 
 const checkable = new Set([
@@ -20,7 +20,7 @@ const selectable = new Set([
   'rowheader',
   'treeitem'
 ])
-/** Roles that can be selectable or not. `[selected=false]` shows that an element is selectable. */
+/** Roles with selectable and other elements. `[selected=false]` marks a selectable element. */
 const optionallySelectable = new Set(['row', 'treeitem'])
 const formTags = new Set([
   'button',
@@ -87,7 +87,7 @@ export function levelOf(element: Element, role: string): number {
   return match ? Number(match[1]) : 2
 }
 
-/** Returns the states in a line: ` [checked] [expanded=false]`. */
+/** Returns the states as text: ` [checked] [expanded=false]`. */
 export function stateText(
   element: Element,
   role: string,
