@@ -1,7 +1,8 @@
 //! The dashboard at `/dashboard/`: its page, its JSON API and its WebSocket.
 //!
-//! `links` decides who may use it, `files` has the files of the page, `figures` what it
-//! draws as charts, `routes` the HTTP interface, `live` the WebSocket.
+//! - `links` decides who may use it.
+//! - `files` has the files of the page, and `figures` the data of its charts.
+//! - `routes` has the HTTP interface, and `live` the WebSocket.
 
 mod figures;
 mod files;
