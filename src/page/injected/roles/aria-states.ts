@@ -67,6 +67,7 @@ export function isDisabled(element: Element, tag = localName(element)): boolean 
   return attr(element, 'aria-disabled') === 'true'
 }
 
+/** Returns the expanded state, null if there is none. A `details` has it at its `summary`. */
 export function expandedOf(element: Element): boolean | null {
   const tag = localName(element)
   if (tag === 'details') return null
@@ -78,6 +79,7 @@ export function expandedOf(element: Element): boolean | null {
   return value === 'true' ? true : value === 'false' ? false : null
 }
 
+/** Returns the level of a heading, list item, row or tree item, 0 if it has none. */
 export function levelOf(element: Element, role: string): number {
   if (role !== 'heading' && role !== 'listitem' && role !== 'row' && role !== 'treeitem') return 0
   const value = parseInt(attr(element, 'aria-level') ?? '', 10)

@@ -90,11 +90,13 @@ export function isFocusable(element: Element): boolean {
   return hasAttr(element, 'contenteditable') && isEditingHost(element)
 }
 
+/** Returns whether `contenteditable` makes an element editable. */
 export function isEditingHost(element: Element): boolean {
   const value = attr(element, 'contenteditable')
   return value !== null && value.toLowerCase() !== 'false' && value.toLowerCase() !== 'inherit'
 }
 
+/** Returns whether a `summary` is the first one of its `details`. Others are not interactive. */
 export function isDetailsSummary(element: Element): boolean {
   const parent = element.parentElement
   if (!parent || localName(parent) !== 'details') return false
