@@ -1,6 +1,7 @@
 // The jobs, and how an agent does each with each program. The scripts read a page before they act
 // on it, use only what they have read, and put what needs no decision in one turn: with the tool
-// that does several steps, or with `&&`. They take the shortest way that the program documents.
+// that does several steps, or with `&&`. They take the shortest way that the program documents, and
+// hide output that they do not need.
 import assert from 'node:assert/strict'
 import { LOGIN, REGISTRATION, SOUGHT, sought } from './site.mjs'
 
@@ -37,6 +38,8 @@ const uid = (agent, role, name) => agent.found(new RegExp(`uid=(\\w+) ${role} "$
 /** The ref of the invoice's link, above the cell of its customer. @param {Agent} agent */
 const invoiceRef = (agent) => ref(agent, 'link', sought.number)
 
+/** Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most. */
+const HIDDEN = ' > /dev/null'
 const quoted = (/** @type {unknown} */ text) => `'${text}'`
 
 /** @param {Agent} agent @param {unknown[][]} fields @param {string} button */
@@ -54,7 +57,7 @@ async function troupeForm(agent, fields, button) {
 async function troupeShellForm(agent, fields, button) {
   const filled = fields.map(([name, role, value]) => ({ selector: ref(agent, role, name), value }))
   await agent.shell(
-    `troupe form ${quoted(JSON.stringify(filled))}`,
+    `troupe form ${quoted(JSON.stringify(filled))}${HIDDEN}`,
     `troupe click ${ref(agent, 'button', button)}`
   )
 }
@@ -119,14 +122,17 @@ const login = {
       await playwrightForm(agent, SIGN_IN, 'Sign in')
     },
     async playwrightCli(agent, url) {
-      await agent.shell(`playwright-cli open ${url}/login`, 'playwright-cli --raw snapshot')
+      await agent.shell(
+        `playwright-cli open ${url}/login${HIDDEN}`,
+        'playwright-cli --raw snapshot'
+      )
       await agent.shell(
         ...setters(agent, SIGN_IN, 'playwright-cli --raw'),
         `playwright-cli click ${ref(agent, 'button', 'Sign in')}`
       )
     },
     async agentBrowser(agent, url) {
-      await agent.shell(`agent-browser open ${url}/login`, 'agent-browser snapshot -i')
+      await agent.shell(`agent-browser open ${url}/login${HIDDEN}`, 'agent-browser snapshot -i')
       await agent.shell(
         ...setters(agent, SIGN_IN, 'agent-browser', '@'),
         `agent-browser click @${ref(agent, 'button', 'Sign in')}`,
@@ -166,7 +172,10 @@ const register = {
       await agent.call('browser_find', { text: 'number' })
     },
     async playwrightCli(agent, url) {
-      await agent.shell(`playwright-cli goto ${url}/register`, 'playwright-cli --raw snapshot')
+      await agent.shell(
+        `playwright-cli --raw goto ${url}/register`,
+        'playwright-cli --raw snapshot'
+      )
       await agent.shell(
         ...setters(agent, FIELDS, 'playwright-cli --raw'),
         `playwright-cli --raw click ${ref(agent, 'button', 'Register')}`,
@@ -174,7 +183,7 @@ const register = {
       )
     },
     async agentBrowser(agent, url) {
-      await agent.shell(`agent-browser open ${url}/register`, 'agent-browser snapshot -i')
+      await agent.shell(`agent-browser open ${url}/register${HIDDEN}`, 'agent-browser snapshot -i')
       await agent.shell(
         ...setters(agent, FIELDS, 'agent-browser', '@'),
         `agent-browser click @${ref(agent, 'button', 'Register')}`,
@@ -214,7 +223,10 @@ const invoices = {
       await agent.call('click', { selector: invoiceRef(agent) })
     },
     async troupeCli(agent, url) {
-      await agent.shell(`troupe open ${url}/invoices`, `troupe find ${quoted(SOUGHT.customer)}`)
+      await agent.shell(
+        `troupe open ${url}/invoices${HIDDEN}`,
+        `troupe find ${quoted(SOUGHT.customer)}`
+      )
       readAmount(agent)
       await agent.shell(`troupe click ${invoiceRef(agent)}`)
     },
@@ -226,7 +238,7 @@ const invoices = {
     },
     async playwrightCli(agent, url) {
       await agent.shell(
-        `playwright-cli goto ${url}/invoices`,
+        `playwright-cli --raw goto ${url}/invoices`,
         `playwright-cli find ${quoted(SOUGHT.customer)}`
       )
       readAmount(agent)
@@ -234,7 +246,7 @@ const invoices = {
     },
     async agentBrowser(agent, url) {
       await agent.shell(
-        `agent-browser open ${url}/invoices`,
+        `agent-browser open ${url}/invoices${HIDDEN}`,
         `agent-browser snapshot | grep -C 2 ${quoted(SOUGHT.customer)}`
       )
       readAmount(agent)

@@ -68,7 +68,7 @@ skill. When the skill is used, the model reads its text, and the guide that the 
 
 A turn is a call of a tool or a line for the shell. *Sent* is the tool and its arguments as JSON, and *read* is the text of the
 result. The agent reads a page before it acts, and puts what needs no decision in one turn: with a tool for several steps, or
-with \`&&\`. The jobs follow each other in one session.`,
+with \`&&\`. In the shell, it hides output that it does not need. The jobs follow each other in one session.`,
     ...jobs.map(({ name, title }) =>
       [
         `### ${title}`,
