@@ -2,8 +2,8 @@
 // of its commands. A chain of commands is one turn.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { JobAgent } from '../apps/jobs/agent.mjs'
-import { JOBS } from '../apps/jobs/index.mjs'
+import { JobAgent } from './jobs/agent.mjs'
+import { JOBS } from './jobs/index.mjs'
 import { commandLine } from '../support/command-calls.mjs'
 import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
 
