@@ -95,7 +95,11 @@ describe('a question of an agent', { timeout: 120_000 }, () => {
     await page.locator('canvas[data-frame]').click()
     await page.keyboard.type('ada')
     await page.keyboard.press('Enter')
-    await until(() => site.requests.some(({ path }) => path.startsWith('/account')), 'the log-in')
+    await until(
+      () => site.requests.some(({ path }) => path.startsWith('/account')),
+      'the log-in',
+      30_000
+    )
     assert.ok(await isPending(asking), 'the agent waits for Done')
     await page.getByRole('button', { name: 'Done' }).click()
     const result = await within(asking, 'the result')
