@@ -266,11 +266,13 @@ impl ImageChannels {
         }
     }
 
-    /// Takes images in an interval. A call of the session is not delayed by them.
+    /// Takes images in an interval. A call of the session is not delayed by them, unless a person
+    /// needs the images to act.
     async fn send_screenshots(&self, session: &Session, page: &Page) {
         while page.is_open() {
             let due = Instant::now() + SCREENSHOT_INTERVAL;
-            if !session.is_running() && page.dialog().is_none() {
+            let needs_person = session.pending_question().is_some() || session.holder().is_some();
+            if (needs_person || !session.is_running()) && page.dialog().is_none() {
                 match page.live_image(QUALITY).await {
                     Ok(frame) => {
                         self.publish(page, frame);

@@ -1,15 +1,18 @@
 //! The dashboard at `/dashboard/`: its page, its JSON API and its WebSocket.
 //!
 //! `links` decides who may use it, `files` has the files of the page, `figures` what it
-//! draws as charts, `routes` the HTTP interface, `live` the WebSocket.
+//! draws as charts, `routes` the HTTP interface, `live` the WebSocket. `user_links` has the links in
+//! questions of agents.
 
 mod figures;
 mod files;
 mod links;
 mod live;
 mod routes;
+mod user_links;
 
 pub(super) use self::{
     links::AccessGrants,
     routes::{link_routes, routes},
+    user_links::UserLinks,
 };
