@@ -1,15 +1,16 @@
 // Other browser servers for agents: Google's chrome-devtools-mcp, and Vercel's agent-browser, a
 // command-line program with a daemon that keeps the browser.
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ROOT, step } from '../scripts/run.mjs'
+import { ROOT } from '../scripts/run.mjs'
+import { setup } from '../scripts/setup.mjs'
 import { StdioClient, textOf } from './stdio-client.mjs'
+import { COMMAND_LINES } from './tokens/programs.mjs'
 
 /** @typedef {import('./servers.mjs').Server} Server */
 
-const AGENT_BROWSER = '0.41.2'
 const isRoot = process.getuid?.() === 0
 
 /** @param {string} browser @returns {Promise<Server[]>} */
@@ -63,20 +64,9 @@ function devtools(browser) {
 
 /** @param {string} browser @returns {Promise<Server>} */
 async function agentBrowser(browser) {
-  const folder = join(ROOT, '.cache/agent-browser')
+  await setup(['tokens'])
   const system = `${process.platform}-${process.arch}`
-  const program = join(folder, `node_modules/agent-browser/bin/agent-browser-${system}`)
-  // A hundred megabytes, which only this comparison needs.
-  if (!existsSync(program))
-    await step('agent-browser', 'to compare with', [
-      'npm',
-      'install',
-      '--prefix',
-      folder,
-      '--no-save',
-      '--ignore-scripts',
-      `agent-browser@${AGENT_BROWSER}`
-    ])
+  const program = join(COMMAND_LINES, `agent-browser/bin/agent-browser-${system}`)
   // Its install script would do this, but also download a browser.
   chmodSync(program, 0o755)
   let started = 0

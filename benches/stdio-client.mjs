@@ -16,10 +16,10 @@ export class StdioClient {
   /** The end of the server's stderr, for the error if it exits. */
   #stderr = ''
 
-  /** @param {string[]} command @param {Record<string, string>} [env] */
-  constructor([program, ...args], env = {}) {
+  /** @param {string[]} command @param {Record<string, string>} [env] @param {string} [cwd] */
+  constructor([program, ...args], env = {}, cwd = undefined) {
     this.spawned = performance.now()
-    this.#child = spawn(program, args, { stdio: 'pipe', env: { ...process.env, ...env } })
+    this.#child = spawn(program, args, { stdio: 'pipe', env: { ...process.env, ...env }, cwd })
     this.exited = new Promise((resolve) => this.#child.on('close', resolve))
     this.#child.stderr.on('data', (data) => (this.#stderr = (this.#stderr + data).slice(-2000)))
     this.#child.stdin.on('error', () => {})
@@ -38,12 +38,13 @@ export class StdioClient {
   }
 
   async initialize() {
-    await this.request('initialize', {
+    const result = await this.request('initialize', {
       protocolVersion: '2025-06-18',
       capabilities: {},
       clientInfo: { name: 'troupe-bench', version: '0' }
     })
     this.#send({ method: 'notifications/initialized' })
+    return result
   }
 
   /** @param {string} method @param {object} [params] */

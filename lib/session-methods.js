@@ -26,7 +26,9 @@
  */
 function sessionMethods(tools) {
   return tools
-    .filter((tool) => tool.inputSchema.properties?.sessionId && !tool.lifecycle)
+    .filter(({ name, inputSchema, lifecycle }) => {
+      return inputSchema.properties?.sessionId && !lifecycle && !WITHOUT_METHOD.includes(name)
+    })
     .map(({ name: tool, inputSchema: { properties, required: needed = [] } }) => {
       const parameters = Object.keys(properties).filter((key) => key !== 'sessionId')
       const required = parameters.filter((key) => needed.includes(key))
@@ -39,6 +41,9 @@ function sessionMethods(tools) {
       }
     })
 }
+
+/** A program asks its own user. */
+const WITHOUT_METHOD = ['ask_user']
 
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']

@@ -99,6 +99,7 @@ const STEPS = {
   registry: () =>
     npmPackages(join(ROOT, '__test__/registry'), 'a registry, package managers and Node versions'),
   site: () => npmPackages(join(ROOT, 'docs'), 'the generator of the documentation site'),
+  tokens: () => npmPackages(join(ROOT, 'benches/tokens'), 'a tokenizer, and other command lines'),
   async python() {
     for (const [name, packages] of Object.entries(PYTHON_ENVIRONMENTS))
       await pythonPackages(name, packages)
@@ -112,7 +113,7 @@ const STEPS = {
 /** @typedef {keyof typeof STEPS} Step */
 
 /** What the server needs. @type {Step[]} */
-const SERVER = ['packages', 'addon', 'browser']
+export const SERVER = ['packages', 'addon', 'browser']
 /** What all end-to-end tests need. @type {Step[]} */
 export const END_TO_END = [
   ...SERVER,

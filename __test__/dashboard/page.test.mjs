@@ -301,8 +301,43 @@ describe('the page of the dashboard', OPTIONS, () => {
       await page.getByText('Please sign in to the travel site').waitFor()
       await page.getByRole('button', { name: 'Done' }).click()
       const done = await server.message(({ type }) => type === 'done')
-      assert.deepEqual(done, { type: 'done', id: 's-2-login', question: 'q1' })
+      assert.deepEqual(done, { type: 'done', id: 's-2-login', question: 'q1', answer: {} })
       await page.getByText('Please sign in').waitFor({ state: 'detached' })
+    })
+
+    test('asks the person for an answer that fits the schema', async (t) => {
+      const { page, server } = await open(t, { view: '/session/s-2-login' })
+      const { question } = server.sessions[1]
+      question.schema = {
+        type: 'object',
+        properties: {
+          code: { type: 'string', title: 'Code', description: 'From your telephone' },
+          days: { type: 'integer', title: 'Days', minimum: 1, default: 7 },
+          trust: { type: 'boolean', title: 'Trust this device' },
+          account: { title: 'Account', oneOf: [{ const: 'a', title: 'Ada' }, { const: 'b' }] },
+          alerts: { type: 'array', title: 'Alerts', items: { enum: ['mail', 'text'] } },
+          note: { type: 'string' }
+        },
+        required: ['code', 'account']
+      }
+      question.id = 'q3'
+      server.sendSessions()
+      await page.getByLabel('Code').waitFor()
+      await page.getByRole('button', { name: 'Done' }).click()
+      const isMissing = page.locator('input:invalid, select:invalid')
+      assert.equal(await isMissing.count(), 2)
+      await page.getByLabel('Code').fill('123')
+      await page.getByLabel('Account').selectOption('Ada')
+      await page.getByLabel('mail').check()
+      await page.getByRole('button', { name: 'Done' }).click()
+      const done = await server.message(({ type }) => type === 'done')
+      assert.deepEqual(done.answer, {
+        code: '123',
+        days: 7,
+        trust: false,
+        account: 'a',
+        alerts: ['mail']
+      })
     })
 
     test('that ends becomes a past session', async (t) => {

@@ -58,7 +58,18 @@ export function sampleSessions() {
       name: `${ATTACK} name`,
       title: `${ATTACK} title`,
       url: `javascript:window.attacked=1//${ATTACK}`,
-      question: { id: 'q2', message: `${ATTACK} question` },
+      question: {
+        id: 'q2',
+        message: `${ATTACK} question`,
+        schema: {
+          properties: {
+            text: { type: 'string', title: `${ATTACK} field`, description: ATTACK },
+            choice: { enum: [ATTACK, 'b'] },
+            choices: { type: 'array', description: ATTACK, items: { enum: [ATTACK, 'b'] } },
+            agree: { type: 'boolean', description: ATTACK }
+          }
+        }
+      },
       pages: [{ id: 'p1', url: `https://x.example/${ATTACK}`, title: ATTACK, active: true }]
     }),
     session('s-5', { ...past, state: 'recoverable', name: 'weekly report', browser: 'webkit' }),

@@ -190,6 +190,9 @@ const MODERN = '2026-07-28'
 
 /** A client whose requests are self-contained. */
 export class StatelessClient extends HttpClient {
+  /** What this client can do. */
+  capabilities = {}
+
   /**
    * @param {string} method
    * @param {any} [params]
@@ -199,7 +202,7 @@ export class StatelessClient extends HttpClient {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': MODERN,
       'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
-      'io.modelcontextprotocol/clientCapabilities': {}
+      'io.modelcontextprotocol/clientCapabilities': this.capabilities
     }
     const { headers } = this
     const named = params?.name ?? params?.uri

@@ -21,10 +21,36 @@ export interface RunningCall {
   startedAt: string
 }
 
+/** A property of an answer. */
+export interface PropertySchema {
+  type?: string
+  title?: string
+  description?: string
+  default?: unknown
+  format?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  enum?: string[]
+  enumNames?: string[]
+  oneOf?: { const: string; title?: string }[]
+  anyOf?: { const: string; title?: string }[]
+  items?: PropertySchema
+}
+
+/** JSON Schema of an answer: a flat object. */
+export interface AnswerSchema {
+  properties?: Record<string, PropertySchema>
+  required?: string[]
+}
+
 /** A question of the agent to a person. */
 export interface Question {
   id: string
   message: string
+  /** Null for an optional text. */
+  schema: AnswerSchema | null
 }
 
 export interface Session {
@@ -149,7 +175,7 @@ export type ToServer =
   | { type: 'release'; id: string }
   | { type: 'input'; id: string; events: PageInput[] }
   | { type: 'dialog'; id: string; accept: boolean; text: string | null }
-  | { type: 'done'; id: string; question: string }
+  | { type: 'done'; id: string; question: string; answer: Record<string, unknown> }
 
 export type FromServer =
   | { type: 'sessions'; sessions: Session[] }

@@ -62,6 +62,7 @@ export default defineConfig({
         items: [
           page('Architecture', '/architecture'),
           page('Performance log', '/internals/performance'),
+          page('Token costs', '/tokens'),
           page('Clicks, step by step', '/internals/click'),
           page('Fast paths', '/internals/fast-paths'),
           page('Firefox notes', '/internals/firefox'),

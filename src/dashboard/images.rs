@@ -267,11 +267,13 @@ impl ImageChannels {
         }
     }
 
-    /// Takes screenshots at an interval, except during calls of the session, which they would delay.
+    /// Takes screenshots at an interval. During calls of the session, which they would delay, it takes
+    /// none, unless a person needs the images to act.
     async fn send_screenshots(&self, session: &Session, page: &Page) {
         while page.is_open() {
             let due = Instant::now() + SCREENSHOT_INTERVAL;
-            if !session.is_running() && page.dialog().is_none() {
+            let needs_person = session.pending_question().is_some() || session.holder().is_some();
+            if (needs_person || !session.is_running()) && page.dialog().is_none() {
                 match page.live_image(QUALITY).await {
                     Ok(frame) => {
                         self.publish(page, frame);

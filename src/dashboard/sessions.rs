@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Dashboard, calls::cut};
 use crate::{
@@ -39,6 +40,7 @@ pub struct SessionView {
     pub calls: u64,
     pub running: Option<RunningView>,
     pub held_by: Option<&'static str>,
+    pub question: Option<QuestionView>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -48,6 +50,15 @@ pub enum ShownState {
     /// It has ended, and can be resumed.
     Recoverable,
     Ended,
+}
+
+/// A question of the agent, which waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QuestionView {
+    pub id: Arc<str>,
+    pub message: String,
+    /// JSON Schema of the answer. `None`: an optional text.
+    pub schema: Option<Value>,
 }
 
 /// A running call in the list.
@@ -136,6 +147,11 @@ impl Dashboard {
                 started_at: iso8601(request.at),
             }),
             held_by: session.holder().map(|_| "viewer"),
+            question: session.pending_question().map(|question| QuestionView {
+                id: question.id.clone(),
+                message: question.message.clone(),
+                schema: question.schema.clone(),
+            }),
         }
     }
 
@@ -157,6 +173,7 @@ impl Dashboard {
             calls: row.requests,
             running: None,
             held_by: None,
+            question: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -149,6 +150,22 @@ impl Dashboard {
             remember_passwords(&session, &page).await;
         }
         session.release(person);
+    }
+}
+
+impl Dashboard {
+    /// Answers the question `question` of the session `id`, after the control of `person` has ended.
+    /// Returns false if the question does not wait for an answer.
+    pub async fn answer_question(
+        &self,
+        id: &str,
+        person: &str,
+        question: &str,
+        answer: Map<String, Value>,
+    ) -> bool {
+        let Some(session) = self.manager.find(id) else { return false };
+        self.release(id, person).await;
+        session.answer_question(question, answer)
     }
 }
 

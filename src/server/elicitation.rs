@@ -3,32 +3,47 @@
 //! Until 2025-11-25 the server sends a request and waits for its answer. From 2026-07-28 on, the
 //! result of the call describes what is needed, and the client repeats the call with the user's
 //! reply.
+//!
+//! Where the server has a dashboard, a client that supports the URL mode opens the question there.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{
-        CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, InputResponses,
-        RequestId, ServerRequest,
+        CancelledNotificationParam, ClientResult, CustomNotification, ElicitRequest,
+        ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+        InputRequiredResult, InputResponses, RequestId, ServerNotification, ServerRequest,
     },
     service::{Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
-
+use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    tools::{Question, QuestionHandler, Reply},
+    tools::{ANSWER_TIMEOUT, Question, QuestionHandler, QuestionPlace, Reply, no_answer},
 };
 
 /// The key of the question among the inputs that a call requires.
 const QUESTION: &str = "question";
-/// How long a user may take to answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Notifies the client that the user has answered at the URL.
+const COMPLETE: &str = "notifications/elicitation/complete";
+
+/// Creates links to the dashboard for the user of a client.
+pub trait DashboardLinks: Send + Sync {
+    /// Returns a new link to the view of a session, which works once.
+    fn link(&self, session: &str) -> String;
+}
+
+/// The forms of elicitation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ElicitationMode {
+    Form,
+    Url,
+}
 
 /// Asks the user of one call's client by elicitation.
 pub(super) struct ElicitationHandler {
@@ -36,11 +51,16 @@ pub(super) struct ElicitationHandler {
     responses: InputResponses,
     /// The question that the call returns instead of its result.
     needed: Mutex<Option<ElicitRequest>>,
+    links: Option<Arc<dyn DashboardLinks>>,
 }
 
 impl ElicitationHandler {
-    pub fn new(context: RequestContext<RoleServer>, responses: Option<InputResponses>) -> Self {
-        Self { context, responses: responses.unwrap_or_default(), needed: Mutex::default() }
+    pub fn new(
+        context: RequestContext<RoleServer>,
+        responses: Option<InputResponses>,
+        links: Option<Arc<dyn DashboardLinks>>,
+    ) -> Self {
+        Self { context, responses: responses.unwrap_or_default(), needed: Mutex::default(), links }
     }
 
     /// Returns the question that the call must return instead of its result.
@@ -50,11 +70,14 @@ impl ElicitationHandler {
         Some(InputRequiredResult::from_input_requests(requests))
     }
 
-    /// Returns whether the client can show a form.
-    fn can_ask(&self) -> bool {
-        let elicitation = self.context.client_capabilities().and_then(|client| client.elicitation);
+    /// Returns how the client can ask its user. The URL mode is preferred.
+    fn mode(&self, has_url: bool) -> Option<ElicitationMode> {
+        let modes = self.context.client_capabilities()?.elicitation?;
+        if has_url && modes.url.is_some() {
+            return Some(ElicitationMode::Url);
+        }
         // A client that declares no mode supports forms.
-        elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+        (modes.form.is_some() || modes.url.is_none()).then_some(ElicitationMode::Form)
     }
 
     async fn send(&self, request: ElicitRequest) -> Result<ElicitResult> {
@@ -82,12 +105,7 @@ impl ElicitationHandler {
                 ErrorCode::InternalError,
                 "the client's reply to the question has an unexpected form",
             )),
-            Err(ServiceError::Timeout { .. }) => Err(TroupeError::new(
-                ErrorCode::Timeout,
-                format!("the user did not answer within {} minutes", ANSWER_TIMEOUT.as_secs() / 60),
-            )
-            .detail("timeout", ANSWER_TIMEOUT.as_secs() * 1000)
-            .suggestion("ask again, or ask the question in the text at the end of your turn")),
+            Err(ServiceError::Timeout { .. }) => Err(no_answer()),
             Err(error) => Err(TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the client did not show the question: {error}"),
@@ -124,7 +142,7 @@ impl Drop for PendingQuestion {
 #[async_trait]
 impl QuestionHandler for ElicitationHandler {
     async fn ask(&self, question: Question) -> Result<Reply> {
-        let Question { message, schema } = question;
+        let Question { message, schema, place } = question;
         let requested_schema: ElicitationSchema =
             serde_json::from_value(schema).map_err(|error| {
                 TroupeError::new(
@@ -135,11 +153,29 @@ impl QuestionHandler for ElicitationHandler {
                     "pass an object schema whose properties are strings, numbers, booleans or enums",
                 )
             })?;
-        if !self.can_ask() {
+        let Some(mode) = self.mode(place.is_some()) else {
             return Ok(Reply::Unavailable("this client does not support elicitation"));
-        }
-        let params =
-            ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+        };
+        let params = match (mode, place) {
+            (ElicitationMode::Url, Some(QuestionPlace { id, url })) => {
+                let elicitation_id = id;
+                ElicitRequestParams::UrlElicitationParams {
+                    meta: None,
+                    message,
+                    url,
+                    elicitation_id,
+                }
+            }
+            (_, place) => {
+                let message = match place {
+                    Some(QuestionPlace { url, .. }) => format!(
+                        "{message}\n\nYou can also answer in the dashboard, which shows the page: {url}"
+                    ),
+                    None => message,
+                };
+                ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
+            }
+        };
         let request = ElicitRequest::new(params);
         let result = if is_stateless(&self.context) {
             match self.responses.get(QUESTION) {
@@ -151,17 +187,14 @@ impl QuestionHandler for ElicitationHandler {
                 })?,
                 None => {
                     *self.needed.lock() = Some(request);
-                    // Not visible to the client: the question replaces this error.
-                    return Err(TroupeError::new(
-                        ErrorCode::InternalError,
-                        "the user must be asked first",
-                    ));
+                    return Ok(Reply::Deferred);
                 }
             }
         } else {
             self.send(request).await?
         };
         Ok(match result.action {
+            ElicitationAction::Accept if mode == ElicitationMode::Url => Reply::Opened,
             ElicitationAction::Accept => {
                 let content = result.content.and_then(|content| content.as_object().cloned());
                 Reply::Accepted(content.unwrap_or_default())
@@ -170,6 +203,23 @@ impl QuestionHandler for ElicitationHandler {
             // Also for actions that a later revision adds.
             _ => Reply::Cancelled,
         })
+    }
+
+    fn dashboard_link(&self, session: &str) -> Option<String> {
+        self.links.as_ref().map(|links| links.link(session))
+    }
+
+    async fn answered_in_dashboard(&self, id: &str) {
+        if is_stateless(&self.context) || self.mode(true) != Some(ElicitationMode::Url) {
+            return;
+        }
+        let complete = CustomNotification::new(COMPLETE, Some(json!({"elicitationId": id})));
+        // Fails only if the client has disconnected.
+        let _ = self
+            .context
+            .peer
+            .send_notification(ServerNotification::CustomNotification(complete))
+            .await;
     }
 }
 

@@ -36,7 +36,7 @@ use url::Url;
 use super::fixtures;
 use super::{
     completion,
-    elicitation::{ElicitationHandler, is_stateless},
+    elicitation::{DashboardLinks, ElicitationHandler, is_stateless},
     log::ClientLogLevel,
     progress, render,
     resources::{self, Subscriptions},
@@ -134,6 +134,8 @@ pub struct Handler {
     workspace: Arc<OnceCell<Option<Arc<Path>>>>,
     /// Canceled when the client has disconnected: its calls stop at once.
     over: CancellationToken,
+    /// `None` if the server has no dashboard that the user of the client could open.
+    links: Option<Arc<dyn DashboardLinks>>,
 }
 
 impl Server {
@@ -155,7 +157,12 @@ impl Handler {
         over: CancellationToken,
     ) -> Self {
         let (level, subscriptions, watched, workspace) = Default::default();
-        Self { server, connection, level, subscriptions, watched, workspace, over }
+        Self { server, connection, level, subscriptions, watched, workspace, over, links: None }
+    }
+
+    /// Lets questions to the user contain links to the dashboard.
+    pub fn with_links(self, links: Option<Arc<dyn DashboardLinks>>) -> Self {
+        Self { links, ..self }
     }
 
     fn manager(&self) -> &Arc<SessionManager> {
@@ -210,8 +217,8 @@ impl Handler {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let mut invocation = Invocation::new(self.connection.clone(), &*tool, arguments);
         invocation.turn = context.extensions.get::<TurnSlot>().and_then(TurnSlot::take);
-        let elicitation =
-            Arc::new(ElicitationHandler::new(context.clone(), request.input_responses));
+        let (links, responses) = (self.links.clone(), request.input_responses);
+        let elicitation = Arc::new(ElicitationHandler::new(context.clone(), responses, links));
         invocation.question_handler = elicitation.clone();
         invocation.workspace = self.workspace(context).await;
         let progress = invocation.progress.clone();

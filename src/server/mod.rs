@@ -22,6 +22,7 @@ mod server;
 /// disconnects early as an error.
 pub const LIBRARY_LOG: &str = "rmcp=error,rmcp::service=off,rmcp::transport::worker=off,rmcp::transport::streamable_http_server::tower=off";
 
+pub use elicitation::DashboardLinks;
 pub use handler::{Handler, TurnSlot};
 pub use once::{CallOutput, call_once, failure_in};
 pub use render::without_boundaries;

@@ -25,9 +25,9 @@ pub use backends::Browsers;
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
 pub use lifecycle::{
-    AdmittedSession, Backend, BrowserCounts, CallTurn, Connection, ConnectionId, CreateOptions,
-    EndReason, Holder, PageInfo, PresenceGuard, Session, SessionInfo, SessionLimit, SessionManager,
-    SessionNotice,
+    AdmittedSession, AskedQuestion, Backend, BrowserCounts, CallTurn, Connection, ConnectionId,
+    CreateOptions, EndReason, Holder, PageInfo, PersonQuestion, PresenceGuard, Session,
+    SessionInfo, SessionLimit, SessionManager, SessionNotice,
 };
 pub use memory::{ResidentMemory, available as available_memory};
 pub use persistence::{CookieParameter, OriginState, StorageState, StorageStateParameter};

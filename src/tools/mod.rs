@@ -58,4 +58,6 @@ pub use registry::{Invocation, Registry, UnknownTool};
 pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
 pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Properties, Tool};
-pub use user_question::{NoQuestionHandler, Question, QuestionHandler, Reply};
+pub use user_question::{
+    ANSWER_TIMEOUT, NoQuestionHandler, Question, QuestionHandler, QuestionPlace, Reply, no_answer,
+};

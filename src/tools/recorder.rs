@@ -274,7 +274,16 @@ impl Recording {
             return (raw_json::rewrite(text, &sent, &stored), None, pictures);
         }
         let (text, pictures) = match &outcome.result {
-            Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
+            Ok(Answer::Json(value)) => {
+                let mut value = value.clone();
+                for field in self.tool.properties.unrecorded {
+                    if let Some(text) = value.get_mut(*field) {
+                        *text = MASK.into();
+                    }
+                }
+                self.mask_value(&mut value);
+                (Some(value.to_string().into()), Vec::new())
+            }
             Ok(Answer::Text(text)) => (Some(self.masked_text(text)), Vec::new()),
             Ok(Answer::Image(picture)) => {
                 (picture.facts().map(|facts| self.masked_json(&facts)), vec![picture])

@@ -214,6 +214,8 @@ pub struct Properties {
     pub files: &'static [&'static str],
     /// Fields of the result that its command prints only with `--json`.
     pub unprinted: &'static [&'static str],
+    /// Fields of the result that are masked in the record.
+    pub(super) unrecorded: &'static [&'static str],
     /// The parameters that the command reads from the file of the given path.
     pub contents: &'static [&'static str],
 }
@@ -373,6 +375,7 @@ impl Default for Properties {
             opens_session: false,
             files: &[],
             unprinted: &[],
+            unrecorded: &[],
             contents: &[],
         }
     }
@@ -444,6 +447,11 @@ impl ToolBuilder {
 
     pub fn not_replayed(mut self) -> Self {
         self.properties.is_replayed = false;
+        self
+    }
+
+    pub fn unrecorded(mut self, fields: &'static [&'static str]) -> Self {
+        self.properties.unrecorded = fields;
         self
     }
 

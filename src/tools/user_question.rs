@@ -1,8 +1,9 @@
 //! `ask_user`: asks the user of the client for a log-in, a captcha or a decision.
 //!
-//! Each interface passes its own [`QuestionHandler`] with the call.
+//! Each interface passes its own [`QuestionHandler`] with the call. Where the server has a dashboard,
+//! the view of the session shows the question too, and its answer there ends the wait.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,7 +11,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::tool::{Group, ServerCall, Tool, tool};
-use crate::error::Result;
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    session::{AskedQuestion, Session},
+};
+
+/// How long a user may take to answer.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// The message of a result without an answer.
+const PENDING: &str = "Nobody has answered yet. Give the user `url`, which works once and for ten \
+     minutes. It opens the page of the session: there they can take control, and press Done. Then call \
+     `ask_user` again with the same arguments, which waits for the answer.";
 
 /// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +30,16 @@ pub struct Question {
     pub message: String,
     /// JSON Schema of the answer: an object of texts, numbers, choices and yes or no.
     pub schema: Value,
+    pub place: Option<QuestionPlace>,
+}
+
+/// Where the dashboard shows a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuestionPlace {
+    /// The id of the question.
+    pub id: String,
+    /// Opens the view of the session. Works once.
+    pub url: String,
 }
 
 /// The user's reply.
@@ -27,6 +49,10 @@ pub enum Reply {
     Declined,
     /// The user closed the question without a decision.
     Cancelled,
+    /// The user opens the dashboard, and answers there.
+    Opened,
+    /// The client asks the user, and then repeats the call.
+    Deferred,
     /// The user could not be asked, for this reason.
     Unavailable(&'static str),
 }
@@ -36,6 +62,15 @@ pub enum Reply {
 pub trait QuestionHandler: Send + Sync {
     /// Asks the question and waits for the reply.
     async fn ask(&self, question: Question) -> Result<Reply>;
+
+    /// Returns a new link to the view of a session in the dashboard. `None` if there is no dashboard
+    /// that the user could open.
+    fn dashboard_link(&self, _session: &str) -> Option<String> {
+        None
+    }
+
+    /// Called when the user has answered the question `id` in the dashboard.
+    async fn answered_in_dashboard(&self, _id: &str) {}
 }
 
 /// The handler for clients that cannot ask their user.
@@ -48,31 +83,40 @@ impl QuestionHandler for NoQuestionHandler {
     }
 }
 
+/// Returns the error for a user who does not answer.
+pub fn no_answer() -> TroupeError {
+    let minutes = ANSWER_TIMEOUT.as_secs() / 60;
+    let message = format!("the user did not answer within {minutes} minutes");
+    TroupeError::new(ErrorCode::Timeout, message)
+        .detail("timeout", ANSWER_TIMEOUT.as_secs() * 1000)
+        .suggestion("ask again, or ask the question in the text at the end of your turn")
+}
+
 pub(super) fn no_question_handler() -> Arc<dyn QuestionHandler> {
     Arc::new(NoQuestionHandler)
 }
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tool(
-            "ask_user",
-            Group::Person,
-            "Ask the user for what only they know or may do: a login, a captcha, a decision.",
-        )
-        .read_only()
-        // A client may reply by repeating the call, and the earlier steps of a batch would run
-        // twice.
-        .not_in_batch("`ask_user` cannot be a step of a batch: make it a separate call")
-        .not_replayed()
-        .server(ask_user),
+        tool("ask_user", Group::Person, "Ask the user for a login, a captcha or a decision.")
+            .read_only()
+            // A client may reply by repeating the call, and the earlier steps of a batch would run
+            // twice.
+            .not_in_batch("`ask_user` cannot be a step of a batch: make it a separate call")
+            .not_replayed()
+            // A link gives its owner control of the session, also in a record that others may read.
+            .unrecorded(&["url"])
+            .server(ask_user),
     ]
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct AskParameters {
     message: String,
     /// JSON Schema of the answer, flat
     schema: Option<Map<String, Value>>,
+    session_id: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -82,6 +126,8 @@ enum ReplyAction {
     Accept,
     Decline,
     Cancel,
+    /// Nobody has answered yet.
+    Pending,
     Unavailable,
 }
 
@@ -91,37 +137,148 @@ struct AskUserResult {
     /// The reply, which fits the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Map<String, Value>>,
+    /// Set if a person has controlled the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    person: Option<String>,
+    /// Link for the user if nobody has answered yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     message: String,
 }
 
+impl AskUserResult {
+    fn new(action: ReplyAction, message: impl Into<String>) -> Self {
+        Self { action, content: None, person: None, url: None, message: message.into() }
+    }
+
+    fn of(reply: Reply) -> Result<Self> {
+        Ok(match reply {
+            Reply::Accepted(content) => Self {
+                content: Some(content),
+                ..Self::new(ReplyAction::Accept, "The user has answered.")
+            },
+            Reply::Declined => Self::new(ReplyAction::Decline, "The user declined to answer."),
+            Reply::Cancelled => {
+                let message = "The user closed the question without an answer.";
+                Self::new(ReplyAction::Cancel, message)
+            }
+            Reply::Unavailable(reason) => {
+                let message = format!(
+                    "The user could not be asked: {reason}. Ask the question in the text at the end of your turn."
+                );
+                Self::new(ReplyAction::Unavailable, message)
+            }
+            // Not visible to the client: the question replaces this error.
+            Reply::Deferred | Reply::Opened => {
+                let message = "the user must be asked first";
+                return Err(TroupeError::new(ErrorCode::InternalError, message));
+            }
+        })
+    }
+}
+
 async fn ask_user(call: ServerCall, given: AskParameters) -> Result<AskUserResult> {
-    let schema = given.schema.map_or_else(
-        || json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
-        Value::Object,
-    );
+    let AskParameters { message, schema, session_id } = given;
+    let shown = match session_id {
+        Some(id) => Some(call.connection.session(&call.manager, &id).await?),
+        None => None,
+    };
+    let schema = schema.map(Value::Object);
+    let form = Question {
+        message: message.clone(),
+        schema: schema.clone().unwrap_or_else(|| {
+            json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]})
+        }),
+        place: None,
+    };
     // The user may log in meanwhile, so the client's sessions must not expire before the reply.
     let sessions = call.connection.sessions(&call.manager);
     let _in_use: Vec<_> = sessions.iter().map(|session| session.start_use()).collect();
-    let reply = call.question_handler.ask(Question { message: given.message, schema }).await?;
-    let result = |action, message: &str| AskUserResult {
-        action,
-        content: None,
-        message: message.to_owned(),
+    let last_used = || sessions.iter().max_by_key(|session| session.last_used_at()).cloned();
+    let handler = &*call.question_handler;
+    let place = shown.or_else(last_used).and_then(|session| {
+        let url = handler.dashboard_link(&session.id)?;
+        Some((session, url))
+    });
+    let Some((session, url)) = place else {
+        return AskUserResult::of(handler.ask(form).await?);
     };
-    Ok(match reply {
-        Reply::Accepted(content) => AskUserResult {
-            content: Some(content),
-            ..result(ReplyAction::Accept, "The user has answered.")
-        },
-        Reply::Declined => result(ReplyAction::Decline, "The user declined to answer."),
-        Reply::Cancelled => {
-            result(ReplyAction::Cancel, "The user closed the question without an answer.")
+    let question = DashboardQuestion {
+        asked: session.ask_person(message, schema),
+        session,
+        url,
+        repeat_timeout: call.manager.config().takeover_timeout,
+    };
+    question.ask(handler, form).await
+}
+
+/// A question that the dashboard shows too.
+struct DashboardQuestion {
+    session: Arc<Session>,
+    asked: AskedQuestion,
+    /// Opens the view of the session.
+    url: String,
+    /// How long a repeated call waits if only the dashboard shows the question.
+    repeat_timeout: Duration,
+}
+
+impl DashboardQuestion {
+    async fn ask(mut self, handler: &dyn QuestionHandler, form: Question) -> Result<AskUserResult> {
+        let id = self.asked.id().to_owned();
+        let place = Some(QuestionPlace { id: id.clone(), url: self.url.clone() });
+        let in_dashboard = async {
+            match self.asked.answered().await {
+                Ok(Some(answer)) => answer,
+                // The client still shows the question.
+                _ => std::future::pending().await,
+            }
+        };
+        let reply = tokio::select! {
+            biased;
+            answer = in_dashboard => Err(answer),
+            reply = handler.ask(Question { place, ..form }) => Ok(reply?),
+        };
+        // How long the dashboard alone shows the question, and the result after this time.
+        let (limit, unanswered) = match reply {
+            Err(answer) => {
+                handler.answered_in_dashboard(&id).await;
+                return Ok(self.answered(answer));
+            }
+            Ok(Reply::Opened) => (ANSWER_TIMEOUT, Err(no_answer())),
+            Ok(Reply::Unavailable(_)) => {
+                self.asked.keep();
+                // The user gets the link with the result of the first call.
+                let limit = if self.asked.is_new { Duration::ZERO } else { self.repeat_timeout };
+                let pending = AskUserResult::new(ReplyAction::Pending, PENDING);
+                (limit, Ok(AskUserResult { url: Some(self.url.clone()), ..pending }))
+            }
+            Ok(reply) => {
+                if reply == Reply::Deferred {
+                    self.asked.keep();
+                }
+                let result = AskUserResult::of(reply)?;
+                return Ok(AskUserResult { person: self.session.take_person_notice(), ..result });
+            }
+        };
+        match tokio::time::timeout(limit, self.asked.answered()).await {
+            Ok(Ok(Some(answer))) => {
+                handler.answered_in_dashboard(&id).await;
+                Ok(self.answered(answer))
+            }
+            Ok(Ok(None)) => {
+                let message = "Another question in the same session has replaced this one.";
+                Ok(AskUserResult::new(ReplyAction::Cancel, message))
+            }
+            Ok(Err(ended)) => Err(ended),
+            Err(_) => unanswered,
         }
-        Reply::Unavailable(reason) => result(
-            ReplyAction::Unavailable,
-            &format!(
-                "The user could not be asked: {reason}. Ask the question in the text at the end of your turn."
-            ),
-        ),
-    })
+    }
+
+    fn answered(&self, content: Map<String, Value>) -> AskUserResult {
+        AskUserResult {
+            content: Some(content).filter(|content| !content.is_empty()),
+            person: self.session.take_person_notice(),
+            ..AskUserResult::new(ReplyAction::Accept, "A person answered in the dashboard.")
+        }
+    }
 }

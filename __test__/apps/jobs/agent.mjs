@@ -153,8 +153,8 @@ export class JobAgent {
     this.calls += args.steps?.length ?? 1
     this.bytes += Buffer.byteLength(text)
     // In JSON, the lines of a snapshot are escaped.
-    this.results.push(
-      text.startsWith('{') ? text.replaceAll('\\n', '\n').replaceAll('\\"', '"') : text
-    )
+    if (text.startsWith('{')) this.results.push(text.replaceAll('\\n', '\n').replaceAll('\\"', '"'))
+    // In the output of chained commands, refs before a navigation are those of the page before.
+    else this.results.push(...text.split(/\n(?=title: )/))
   }
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../api'
 import type { Call, Failure, FrameHeader, Session, Tab } from '../contract'
 import { counted, duration, moment } from '../format'
-import { liveSessions, send, tabs } from '../live'
+import { liveSessions, tabs } from '../live'
 import { navigate } from '../route'
 import { failureOf, findSession, loadSessions, me, nameOf } from '../store'
 import { Details } from './calls'
@@ -10,6 +10,7 @@ import { Control, ControlButton } from './control'
 import { Running } from './grid'
 import { LiveImage } from './image'
 import { Address, Failed, Link, Loading, ServerFailure, StateBadge, Title } from './parts'
+import { QuestionOfAgent } from './question'
 import { Timeline } from './timeline'
 
 export function SessionView({ id, call }: { id: string; call: string | null }) {
@@ -105,29 +106,6 @@ function LivePanel({ session, pages }: { session: Session; pages: Tab[] }) {
       </Control>
       {pages.length > 0 && <Tabs pages={pages} />}
     </section>
-  )
-}
-
-function QuestionOfAgent({ session }: { session: Session }) {
-  const { question } = session
-  const [isSent, setSent] = useState(false)
-  useEffect(() => setSent(false), [question?.id])
-  if (!question) return null
-  return (
-    <div class="notice warning" role="alert">
-      <p>
-        <strong>The agent needs a person:</strong> {question.message}
-      </p>
-      {!me.value.readOnly && (
-        <button
-          class="primary"
-          disabled={isSent}
-          onClick={() => setSent(send({ type: 'done', id: session.id, question: question.id }))}
-        >
-          Done
-        </button>
-      )}
-    </div>
   )
 }
 

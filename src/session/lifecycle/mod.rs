@@ -1,12 +1,14 @@
 //! The life of a session: its creation, its calls, its end and its resumption; and the clients that
 //! use it.
 
+mod asking;
 mod backend;
 mod clients;
 mod connection;
 mod ended;
 mod hold;
 mod manager;
+mod question;
 mod queue;
 mod restore;
 mod resume;
@@ -15,12 +17,14 @@ mod session;
 mod storage;
 mod takeover;
 
+pub use asking::AskedQuestion;
 pub use backend::{Backend, BrowserCounts};
 pub use clients::ConnectionId;
 pub use connection::{AdmittedSession, Connection, PresenceGuard};
 pub use ended::EndReason;
 pub use hold::Holder;
 pub use manager::{CreateOptions, SessionLimit, SessionManager};
+pub use question::PersonQuestion;
 pub use queue::CallTurn;
 pub(super) use session::{AttachedWorker, Readiness, SessionWorker};
 pub use session::{PageInfo, Session, SessionInfo, SessionNotice};

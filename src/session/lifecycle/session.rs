@@ -20,7 +20,7 @@ use tokio::sync::{
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::{ended::EndReason, hold::SessionHold};
+use super::{ended::EndReason, hold::SessionHold, question::SessionQuestion};
 use crate::{
     config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
     engine::{
@@ -192,6 +192,8 @@ pub struct Session {
     running: AtomicUsize,
     /// Who controls it in place of its agents.
     pub(super) held: SessionHold,
+    /// What a person is asked in the dashboard.
+    pub(super) question: SessionQuestion,
     /// The number of calls so far.
     calls: AtomicU64,
     /// When the last call began or ended, in milliseconds since 1970.
@@ -298,6 +300,7 @@ impl Session {
             queue: Arc::default(),
             running: AtomicUsize::new(0),
             held: SessionHold::default(),
+            question: SessionQuestion::default(),
             calls: AtomicU64::new(0),
             last_used_at: AtomicU64::new(clock.now()),
             waits: Arc::new(Semaphore::new(MAX_WAITS)),
@@ -592,6 +595,13 @@ impl Session {
         let mut notices = self.notices.lock();
         notices.retain(|notice| notice.field != field);
         notices.push(SessionNotice { field, text });
+    }
+
+    /// Takes the notice of `field`, if there is one.
+    pub(super) fn take_notice(&self, field: &str) -> Option<String> {
+        let mut notices = self.notices.lock();
+        let at = notices.iter().position(|notice| notice.field == field)?;
+        Some(notices.remove(at).text)
     }
 
     /// Takes the notices for the result of this call. Later calls get none.

@@ -39,6 +39,11 @@ impl Session {
         }
     }
 
+    /// Takes the notice that a person has acted. Later results do not have it.
+    pub fn take_person_notice(&self) -> Option<String> {
+        self.take_notice(FIELD)
+    }
+
     /// Records that the person has lost the `connection`, unless the person has taken control with
     /// another one since.
     pub fn abandon(&self, connection: u64) {

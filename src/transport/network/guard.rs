@@ -271,7 +271,7 @@ pub(super) async fn authenticate_program(
 
 /// Returns the host of the request; `None` if there are two, because a proxy may have used the
 /// other one.
-fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     let mut given = headers.get_all(header::HOST).iter();
     let named = given.next().map(|host| Authority::try_from(host.as_bytes()));
     if given.next().is_some() {

@@ -34,10 +34,15 @@ use serde_json::Value;
 use super::{
     ServerState, batch,
     clients::{AttachedClient, Clients, TooManyClients},
+    dashboard::UserLinks,
     events::{ClientEvents, EventBuffers},
     problem, request,
 };
-use crate::{server::Handler, session::Connection, transport::messages};
+use crate::{
+    server::{DashboardLinks, Handler},
+    session::Connection,
+    transport::messages,
+};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -114,7 +119,8 @@ async fn handle(
     body: Bytes,
 ) -> Response {
     let sessions = Arc::new(ProtocolSessions::new(state, client));
-    let service = service(state, sessions.clone());
+    let links = UserLinks::of(state, &parts.uri, &parts.headers);
+    let service = service(state, sessions.clone(), links);
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
     if let Some(too_many) = sessions.refused.get() {
         return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
@@ -160,9 +166,11 @@ fn unreadable(body: &[u8]) -> Option<Response> {
 fn service(
     state: &ServerState,
     sessions: Arc<ProtocolSessions>,
+    links: Option<Arc<dyn DashboardLinks>>,
 ) -> StreamableHttpService<Handler, ProtocolSessions> {
     let client = &sessions.client;
     let handler = state.server.handler(client.connection.clone(), client.over.clone());
+    let handler = handler.with_links(links);
     // The guard checks `Host` and `Origin`.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.max_request_body_bytes = request::MAX_BODY;

@@ -21,7 +21,7 @@ use axum::{
         State, WebSocketUpgrade,
         ws::{CloseFrame, Message as Frame, WebSocket, close_code},
     },
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri},
     response::{IntoResponse, Response},
 };
 use futures_util::{
@@ -35,10 +35,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     ServerState,
     clients::{AttachedClient, ClientSocket},
+    dashboard::UserLinks,
     problem,
     request::MAX_BODY,
 };
 use crate::{
+    server::Handler,
     session::Connection,
     transport::messages::{self, ClientMessage},
 };
@@ -61,6 +63,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Handles a request to `/ws`.
 pub(super) async fn upgrade(
     State(state): State<ServerState>,
+    uri: Uri,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -97,11 +100,15 @@ pub(super) async fn upgrade(
     let unread = socket.unread.clone().drop_guard();
     let read = HeaderValue::from(client.read.load(Ordering::Acquire));
     let name = HeaderValue::from_str(&id);
+    let links = UserLinks::of(&state, &uri, &headers);
     let mut response = upgrade
         .protocols([PROTOCOL])
         .max_message_size(MAX_BODY)
         .max_frame_size(MAX_BODY)
-        .on_upgrade(move |stream| serve(state, id, client, socket, unread, stream))
+        .on_upgrade(move |stream| {
+            let handler = state.server.handler(client.connection.clone(), socket.over.clone());
+            serve(state, handler.with_links(links), id, client, socket, unread, stream)
+        })
         .into_response();
     response.headers_mut().insert(MESSAGES_READ, read);
     response.headers_mut().extend(name.map(|name| (SESSION_ID, name)));
@@ -110,6 +117,7 @@ pub(super) async fn upgrade(
 
 async fn serve(
     state: ServerState,
+    handler: Handler,
     id: Arc<str>,
     client: Arc<AttachedClient>,
     ClientSocket { over, .. }: ClientSocket,
@@ -130,7 +138,6 @@ async fn serve(
         frames.received.clone(),
         over.clone(),
     )));
-    let handler = state.server.handler(client.connection.clone(), over.clone());
     match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
             let reason = running.waiting().await;

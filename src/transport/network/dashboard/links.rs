@@ -41,6 +41,15 @@ impl Access {
         Self { read_only: false, person: "local".into(), session: None, expires_at: None }
     }
 
+    /// Returns whether its owner has no use for `other`: may do all that it permits, for at least
+    /// another hour.
+    pub fn covers(&self, other: &Self) -> bool {
+        let soon = Instant::now() + READ_ONLY.access;
+        (other.read_only || !self.read_only)
+            && (self.session.is_none() || self.session == other.session)
+            && self.expires_at.is_none_or(|at| at > soon)
+    }
+
     /// Returns whether it includes the session `id`.
     pub fn includes(&self, id: &str) -> bool {
         self.session.as_deref().is_none_or(|only| only == id)
@@ -76,15 +85,16 @@ impl AccessGrants {
         issue(&self.links, access, now + lifetime.link)
     }
 
-    /// Exchanges the token of a link for a cookie. The token works once.
-    pub fn redeem(&self, token: &str) -> Option<Issued> {
+    /// Returns the access that a link grants. Its token works once.
+    pub fn open(&self, token: &str) -> Option<Access> {
         let link = self.links.lock().remove(&digest(token))?;
-        let now = Instant::now();
-        if link.expires_at <= now {
-            return None;
-        }
-        let expires_at = link.access.expires_at.unwrap_or(now);
-        Some(issue(&self.cookies, link.access, expires_at))
+        (link.expires_at > Instant::now()).then_some(link.access)
+    }
+
+    /// Creates a cookie.
+    pub fn create_cookie(&self, access: Access) -> Issued {
+        let expires_at = access.expires_at.unwrap_or_else(Instant::now);
+        issue(&self.cookies, access, expires_at)
     }
 
     /// Returns the access of a cookie.
@@ -120,6 +130,12 @@ fn digest(secret: &str) -> SecretDigest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl AccessGrants {
+        fn redeem(&self, token: &str) -> Option<Issued> {
+            self.open(token).map(|access| self.create_cookie(access))
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_link_works_once_and_only_for_ten_minutes() {
@@ -159,5 +175,21 @@ mod tests {
         }
         assert!(grants.redeem(&first).is_none());
         assert_eq!(grants.links.lock().len(), MOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_browser_keeps_the_access_that_includes_a_new_link() {
+        let grants = AccessGrants::default();
+        let access = |read_only, session: Option<&str>| {
+            let link = grants.create_link(read_only, session.map(Into::into)).secret;
+            grants.open(&link).unwrap()
+        };
+        let (all, one) = (access(false, None), access(false, Some("one")));
+        assert!(all.covers(&one) && all.covers(&access(true, None)));
+        assert!(one.covers(&access(true, Some("one"))));
+        assert!(!one.covers(&all) && !one.covers(&access(false, Some("two"))));
+        assert!(!access(true, None).covers(&one));
+        tokio::time::advance(FULL.access - READ_ONLY.access).await;
+        assert!(!all.covers(&one), "it ends soon");
     }
 }

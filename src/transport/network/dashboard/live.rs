@@ -24,7 +24,7 @@ use axum::{
 use futures_util::{SinkExt, StreamExt, stream::SplitSink, stream::SplitStream};
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast::error::RecvError, mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -54,6 +54,7 @@ enum ViewerMessage {
     Release { id: String },
     Input { id: String, events: Vec<PersonInput> },
     Dialog { id: String, accept: bool, text: Option<String> },
+    Done { id: String, question: String, answer: Option<Map<String, Value>> },
 }
 
 /// A session that the page shows.
@@ -193,10 +194,7 @@ impl LiveViewer {
                 }
             }
             ViewerMessage::Release { id } => {
-                let held = self.held.lock().remove(&id);
-                if let Some(held) = held {
-                    held.inputs.sent().await;
-                }
+                self.finish_inputs(&id).await;
                 self.state.dashboard.release(&id, &self.access.person).await;
             }
             ViewerMessage::Input { id, events } => {
@@ -204,6 +202,9 @@ impl LiveViewer {
                 for event in events {
                     inputs.add(event).await;
                 }
+            }
+            ViewerMessage::Done { id, question, answer } => {
+                self.answer(&id, &question, answer.unwrap_or_default()).await;
             }
             ViewerMessage::Dialog { id, accept, text } => {
                 if self.inputs(&id).await.is_none() {
@@ -220,6 +221,26 @@ impl LiveViewer {
                     held.dialog = Some(AbortOnDropHandle::new(tokio::spawn(answering)));
                 }
             }
+        }
+    }
+
+    /// Answers the question of a session, and gives control of the session back.
+    async fn answer(&self, id: &str, question: &str, answer: Map<String, Value>) {
+        let person = &self.access.person;
+        self.finish_inputs(id).await;
+        let is_answered = self.access.includes(id)
+            && self.state.dashboard.answer_question(id, person, question, answer).await;
+        if !is_answered {
+            let message = format!("session `{id}` no longer asks this question");
+            self.send_error("NOT_ASKED", &message, "return to the agent").await;
+        }
+    }
+
+    /// Waits until the browser has processed the input so far, and takes no further input.
+    async fn finish_inputs(&self, id: &str) {
+        let held = self.held.lock().remove(id);
+        if let Some(held) = held {
+            held.inputs.sent().await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! The dashboard at `/dashboard/`: its page, its JSON API and its WebSocket.
 //!
-//! - `links` decides who may use it.
+//! - `links` decides who may use it, and `user_links` has the links in questions of agents.
 //! - `files` has the files of the page, and `figures` the data of its charts.
 //! - `routes` has the HTTP interface, and `live` the WebSocket.
 
@@ -9,8 +9,10 @@ mod files;
 mod links;
 mod live;
 mod routes;
+mod user_links;
 
 pub(super) use self::{
     links::AccessGrants,
     routes::{link_routes, routes},
+    user_links::UserLinks,
 };

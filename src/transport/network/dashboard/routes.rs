@@ -241,11 +241,16 @@ async fn log_in(State(state): State<ServerState>, headers: HeaderMap, body: Body
         Ok(login) => login,
         Err(response) => return response,
     };
-    let Some(cookie) = state.grants.redeem(&login.token) else {
+    let Some(opened) = state.grants.open(&login.token) else {
         let message = "the link has been used, or has expired";
         let suggestion = "run `troupe dashboard`, which prints a new link";
         return failure(StatusCode::UNAUTHORIZED, "LINK_INVALID", message, suggestion);
     };
+    // The link of a question does not take the other sessions away.
+    if access(&state, &headers).is_some_and(|known| known.covers(&opened)) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let cookie = state.grants.create_cookie(opened);
     let base = &state.server.registry().manager().config().base_path;
     let age = cookie.expires_at.saturating_duration_since(Instant::now()).as_secs();
     let origin = headers.get(header::ORIGIN);

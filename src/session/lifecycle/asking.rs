@@ -1,0 +1,64 @@
+//! The calls that ask a person in the dashboard, and wait for the answer.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{question::PersonQuestion, session::Session};
+use crate::error::Result;
+
+/// A question that a call has asked. If it is dropped, the dashboard no longer shows the question.
+pub struct AskedQuestion {
+    session: Arc<Session>,
+    question: Arc<PersonQuestion>,
+    /// Whether no call before has asked it.
+    pub is_new: bool,
+    stays: bool,
+}
+
+impl Session {
+    /// Shows a question in the dashboard. If it is the one that a call has asked before, that one
+    /// stays, with its answer.
+    pub fn ask_person(self: &Arc<Self>, message: String, schema: Option<Value>) -> AskedQuestion {
+        let (question, is_new) = self.question.ask(message, schema);
+        AskedQuestion { session: self.clone(), question, is_new, stays: false }
+    }
+
+    /// Returns the question that waits for an answer.
+    pub fn pending_question(&self) -> Option<Arc<PersonQuestion>> {
+        self.question.pending()
+    }
+
+    /// Answers the question `id`. Returns false if it does not wait for an answer.
+    pub fn answer_question(&self, id: &str, answer: Map<String, Value>) -> bool {
+        self.question.answer(id, answer)
+    }
+}
+
+impl AskedQuestion {
+    pub fn id(&self) -> &str {
+        &self.question.id
+    }
+
+    /// Keeps the question in the dashboard: a later call takes the answer.
+    pub fn keep(&mut self) {
+        self.stays = true;
+    }
+
+    /// Waits for the answer of a person and takes it. `None` if another question has replaced this
+    /// one, or another call has taken the answer.
+    pub async fn answered(&self) -> Result<Option<Map<String, Value>>> {
+        tokio::select! {
+            answer = self.session.question.wait_answered(&self.question.id) => Ok(answer),
+            () = self.session.ended.cancelled() => Err(self.session.ended_during_call()),
+        }
+    }
+}
+
+impl Drop for AskedQuestion {
+    fn drop(&mut self) {
+        if !self.stays {
+            self.session.question.withdraw(&self.question.id);
+        }
+    }
+}
