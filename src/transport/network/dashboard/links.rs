@@ -41,8 +41,7 @@ impl Access {
         Self { read_only: false, person: "local".into(), session: None, expires_at: None }
     }
 
-    /// Returns whether its owner has no use for `other`: may do all that it permits, for at least
-    /// another hour.
+    /// Returns whether this access permits all that `other` permits, for at least another hour.
     pub fn covers(&self, other: &Self) -> bool {
         let soon = Instant::now() + READ_ONLY.access;
         (other.read_only || !self.read_only)
