@@ -1,4 +1,4 @@
-// The commands of the shell, as an agent uses them.
+// The `troupe` commands, as an agent uses them in a shell.
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -160,7 +160,7 @@ describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.ok(!piped.stderr.includes('\u001b'), piped.stderr)
   })
 
-  test('have a help with an example', async () => {
+  test('have help texts with an example', async () => {
     const help = await cli.ok('click', '--help')
     assert.match(help, /Usage: troupe click \[OPTIONS\] \[SELECTOR\]/)
     assert.match(help, /--click-count <VALUE>/)

@@ -1,4 +1,4 @@
-// The completions of the shells.
+// Shell completions.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ describe('completions', { timeout: 60_000 }, () => {
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'troupe.bash')
     writeFileSync(file, completions('bash'))
-    /** What bash offers for the last word. @param {...string} words */
+    /** Returns the completions that bash offers for the last word. @param {...string} words */
     const offered = (...words) => {
       const script = `
         source "$1"; shift

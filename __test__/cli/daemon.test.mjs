@@ -1,4 +1,5 @@
-// The daemon of the command line: one for each user, which starts, stops and is replaced by itself.
+// The daemon of the command line. Each user has one, which starts, stops and is replaced
+// automatically.
 import assert from 'node:assert/strict'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -36,7 +37,7 @@ describe('the daemon', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.match(await cli.ok('daemon', 'stop'), /^not running\n/)
   })
 
-  test('reads the files of its options in the directory of its caller', async (t) => {
+  test('resolves file paths in its options in the directory of its caller', async (t) => {
     const cli = new CommandLine(t, { TROUPE_CONFIG: 'troupe.json', TROUPE_LOG_FILE: 'own.log' })
     writeFileSync(join(cli.folder, 'troupe.json'), '{ "maxSessions": 1 }')
     await cli.ok('daemon', 'start')
@@ -84,7 +85,10 @@ describe('the daemon', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     const pid = await cli.pid()
     const [browser] = descendants(pid).filter(({ parent }) => parent === pid)
     process.kill(browser.pid, 'SIGKILL')
-    await until(() => readProcess(browser.pid)?.started !== browser.started, 'the end of it')
+    await until(
+      () => readProcess(browser.pid)?.started !== browser.started,
+      'the end of the browser'
+    )
     await until(
       async () => /heading "Shop"/.test((await cli.run(['snapshot'])).stdout),
       'the page in another browser',

@@ -1,4 +1,4 @@
-// The skill for coding agents: every command in it works, in its order.
+// The skill for coding agents: all its commands work, one after the other.
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,8 +9,8 @@ import { startSite } from '../support/site.mjs'
 /** The address of the examples. */
 const EXAMPLE = 'http://localhost:3000'
 
-// The refs of the examples are the numbers of elements of this page: e3 is dragged onto e9, e7 is a
-// field. Enter opens a dialog when a file is chosen.
+// In the examples, e3 stands for the third element of this page with a ref: it is dragged onto e9,
+// and e7 is a field. Enter opens a dialog if a file was chosen.
 const shop = `<title>Shop</title><h1>Shop</h1>
   <button>One</button><button>Two</button><button draggable="true">Three</button><button>Four</button>
   <label>Email <input name="email"></label><label>Name <input name="name"></label>
@@ -50,14 +50,14 @@ describe('the skill', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     const commands = Array.from(skill.matchAll(/`(troupe [^`]+)`/g), ([, command]) => command ?? '')
     assert.ok(commands.length > 44, `${commands.length}`)
     for (const command of commands) {
-      // A ref of an example is the number of the element in the page.
+      // The number in a ref of an example is the position of the element in the page.
       const refs = / e\d/.test(command) ? await refsOf(cli) : []
       const line = command
         .replaceAll(EXAMPLE, site.url('/'))
         .replaceAll(/ e(\d+)/g, (_, at) => ` ${refs[at - 1]}`)
       const run = await cli.shell(line)
       assert.equal(run.status, 0, `${command}\n${run.stdout}${run.stderr}`)
-      // Firefox restores storage from a page that it loads, which needs a network.
+      // Firefox restores storage by loading a page, which fails offline.
       if (command === 'troupe offline true') await cli.ok('offline', 'false')
     }
   })
@@ -92,7 +92,7 @@ describe('the skill', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.deepEqual(await install([]), both)
     for (const path of both)
       assert.match(readFileSync(path, 'utf8'), /^---\n[^]*Run `troupe skill`/)
-    assert.deepEqual(await install([]), both, 'it can be repeated')
+    assert.deepEqual(await install([]), both, 'installing it again has the same result')
     assert.deepEqual(await install(['--copilot', '--gemini']), [
       file('.gemini', 'skills'),
       file('.github', 'skills')

@@ -79,7 +79,7 @@ describe('the dashboard', { timeout: 120_000 }, () => {
     assert.equal((await viewer.api('/none')).status, 404)
   })
 
-  test('a link works once, and its cookie is not for scripts and other sites', async () => {
+  test('a link works once, and its cookie is HttpOnly and SameSite=Strict', async () => {
     const token = await createLink(server)
     const { status, headers } = await logIn(server, token)
     assert.equal(status, 204)

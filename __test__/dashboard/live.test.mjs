@@ -51,7 +51,7 @@ describe('the live view', { timeout: 120_000 }, () => {
     await until(() => live.frames.length > seen, 'an image of the change')
   })
 
-  test('sends the next image only when the viewer has shown the last one', async (t) => {
+  test('sends the next image only after the viewer has acknowledged the last one', async (t) => {
     const id = await open('green')
     const live = await viewer.live(t)
     live.acknowledges = false
@@ -83,7 +83,7 @@ describe('the live view', { timeout: 120_000 }, () => {
     assert.ok(live.messages.every(({ call }) => call === undefined || call.session === id))
   })
 
-  test('sends the list of live sessions, and tells when one has ended', async (t) => {
+  test('sends the list of live sessions, and reports the end of one', async (t) => {
     const live = await viewer.live(t)
     const id = await open('red')
     /** @param {any} message */
@@ -121,7 +121,7 @@ describe('the live view', { timeout: 120_000 }, () => {
       await assert.rejects(viewer.live(t, headers), { status })
   })
 
-  test('a link for one session sends nothing of others', async (t) => {
+  test('sends nothing of other sessions to a viewer with a link for one session', async (t) => {
     const [id, other] = [await open('red'), await open('red')]
     const guest = await openDashboard(server, { readOnly: true, session: id })
     const live = await guest.live(t)

@@ -1,6 +1,6 @@
-// A server for the dashboard's page alone. It answers with sample data, sends drawn images, and
-// stores what the page sends. `node __test__/dashboard/mock-server.mjs` prints a link to try the
-// page.
+// A mock server for the dashboard's page. It responds with sample data, sends drawn images, and
+// stores the messages of the page. `node __test__/dashboard/mock-server.mjs` starts it and prints a
+// link to the page.
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -85,7 +85,7 @@ export class MockServer {
   /** The token of the next link. */
   token = 'one-time'
   #frameNumber = 0
-  /** The sockets, each with what sends it the next images. @type {Map<any, () => void>} */
+  /** The sockets, each with a function that sends its next images. @type {Map<any, () => void>} */
   #sockets = new Map()
 
   constructor({ frames, me = {}, sessions = sampleSessions() }) {
@@ -120,7 +120,7 @@ export class MockServer {
     if (http?.listening) await once(http, 'close')
   }
 
-  /** A link that signs in, to a view. */
+  /** Returns a link that signs in and opens a view. */
   link(view = '/') {
     return `${this.url}#token=${this.token}&view=${encodeURIComponent(view)}`
   }

@@ -17,7 +17,7 @@ import {
 } from './mock-server.mjs'
 import { ATTACK } from './sample-sessions.mjs'
 
-/** The maximum size of the page with all that it loads, compressed. */
+/** The maximum size of the page with all its files, compressed, in bytes. */
 const LARGEST = 250_000
 const OPTIONS = { skip: notInstalled, timeout: 120_000, concurrency: 2 }
 const SHOP = '/session/s-1-shop'
@@ -206,7 +206,7 @@ describe('the page of the dashboard', OPTIONS, () => {
       }
       await page.keyboard.press('Enter')
       await page.getByRole('button', { name: 'Take control' }).waitFor()
-      // The new view is read out.
+      // Screen readers announce the heading of the new view.
       assert.ok(await isFocused(page.getByRole('heading', { name: 'price watch' })))
       assert.equal(await page.title(), 'price watch – Troupe')
     })
@@ -459,7 +459,7 @@ describe('the page of the dashboard', OPTIONS, () => {
       assert.deepEqual(texts, ['漢字', 'from the clipboard'])
     })
 
-    test('the focus can leave the page, which releases its keys', async (t) => {
+    test('Ctrl+Alt+G moves the focus out of the page, and releases pressed keys', async (t) => {
       const { page, server } = await openHeld(t)
       await page.keyboard.down('Control')
       await page.keyboard.down('Alt')
@@ -509,12 +509,12 @@ describe('the page of the dashboard', OPTIONS, () => {
       await page.getByRole('button', { name: 'Keyboard' }).tap()
       const focused = await page.evaluate(() => document.activeElement?.getAttribute('inputmode'))
       assert.equal(focused, 'text')
-      // What a screen keyboard sends: text without keys.
+      // A screen keyboard sends text without key events.
       await page.keyboard.insertText('hello')
       await until(() => server.input.some(({ text }) => text === 'hello'), 'the text')
     })
 
-    test('ends with "Give back", and with the view', async (t) => {
+    test('ends with "Give back", and when the viewer leaves the view', async (t) => {
       const { page, server } = await openHeld(t)
       await page.getByRole('button', { name: 'Give back' }).click()
       await page.getByRole('button', { name: 'Take control' }).click()
@@ -699,7 +699,7 @@ describe('the page of the dashboard', OPTIONS, () => {
     }
   })
 
-  test('is small, and its names are fixed', () => {
+  test('is small, and its files have fixed names', () => {
     const names = readdirSync(PAGE).sort()
     assert.deepEqual(names, ['app.css', 'app.js', 'icon.svg', 'index.html', 'licenses.md'])
     const sizes = names.map((name) => gzipSync(readFileSync(join(PAGE, name))).length)

@@ -1,14 +1,14 @@
 // Sessions, calls and metrics that the dashboard's mock server answers with. Some attack the
 // dashboard with markup.
 
-/** Runs a script if a page parses it as HTML. */
+/** Markup that sets `window.attacked` if a page parses it as HTML. */
 export const ATTACK =
   '<img src=x onerror="window.attacked=1"><script>window.attacked=1</script><style>*{display:none}</style>'
 
 const MINUTE = 60_000
 const START = Date.now()
 
-/** The time some milliseconds ago, as in the contract. @param {number} ms */
+/** Returns the ISO 8601 time `ms` milliseconds ago. @param {number} ms */
 const before = (ms) => new Date(START - ms).toISOString()
 
 /** @param {string} id @param {object} values */
@@ -168,7 +168,7 @@ export function callsOf({ id }) {
 
 const LIMITS = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000]
 
-/** A histogram with a peak. @param {number} peak index of the bucket @param {number} count */
+/** Returns a histogram. @param {number} peak index of its largest bucket @param {number} count */
 function latency(peak, count) {
   const weights = LIMITS.map((_, index) => 1 / (1 + (index - peak) ** 2))
   const total = weights.reduce((sum, weight) => sum + weight, 0)

@@ -1,4 +1,4 @@
-// `troupe sessions` prints the record for a user.
+// `troupe sessions` lists, prints, exports and deletes recorded sessions.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { replay, run, troupe } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { html, startSite } from '../support/site.mjs'
 
-/** Without this program, the test has no terminal. */
+/** Why a test is skipped, or false. `script` provides its terminal. */
 const NO_TERMINAL =
   process.platform === 'linux' && existsSync('/usr/bin/script')
     ? false
@@ -31,7 +31,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     await server.ok('click', { sessionId, selector: 'role=button[name="Buy"]' })
     const shot = await server.call('screenshot', { sessionId })
     await server.call('click', { sessionId, selector: "#it's-not-there", timeout: 1 })
-    // More than Linux takes in one argument of a command.
+    // Longer than an argument of a command may be on Linux.
     await server.ok('evaluate', { sessionId, script: `'${'$x`'.repeat(60_000)}'.length` })
     await server.end()
 

@@ -1,4 +1,5 @@
-// Seed 002, Phase 2: each acceptance criterion as it is worded there, and the rest of get_content.
+// `get_content` and the record. Tests with the wording of seed 002, phase 2, are its acceptance
+// criteria.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { pictureOf } from '../support/pictures.mjs'
@@ -99,17 +100,16 @@ describe('seed 002, phase 2', { timeout: 120_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('evaluate', { sessionId, script: '[1, 2]' })
     assert.match(JSON.stringify(await server.ok('get_content', { session_id: sessionId })), /1,2/)
-    const { url } = { url: site.url('/list') }
-    await server.ok('navigate', { sessionId, url })
+    await server.ok('navigate', { sessionId, url: site.url('/list') })
     assert.match(
       await server.ok('get_content', { session_id: sessionId }),
       /^- .*[^]*heading "List"/,
-      'the first reading of the page is the whole of it'
+      'the first read of the page returns all of it'
     )
   })
 
   test('diff algorithm: simple string comparison (hash-based)', async () => {
-    // The same content under another record is no change.
+    // The same content in another record is not a change.
     const { sessionId } = await onList()
     await server.ok('get_content', { session_id: sessionId })
     await server.ok('hover', { sessionId, selector: 'h1' })

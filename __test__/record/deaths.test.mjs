@@ -1,5 +1,5 @@
-// Seed 002, resiliency: the record after a crash, and how work continues. A hundred crashes are in
-// __test__/soak.
+// Seed 002, resiliency: the record after crashes of the server or the browser. `__test__/soak`
+// repeats them more often.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { dieDuringCalls } from '../support/deaths.mjs'
@@ -11,7 +11,7 @@ import { startSite } from '../support/site.mjs'
 import { lossLimit } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
-describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
+describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
   test('after a kill at a random moment, the file is intact and has every result that the client got, byte for byte', async (t) => {
     const file = recordFile(t)
     const random = randomNumbers(t)
@@ -21,7 +21,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     assert.ok(answered > 8, `only ${answered} results to compare`)
   })
 
-  test('after a kill during a session, the data is intact, old sessions are reported as ended, and content can be read', async (t) => {
+  test('after a kill during a session, the data is intact, old sessions are reported as recoverable, and content can be read', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t, { '/a': '<title>A</title><h1>Before the crash</h1>' })
     const first = await startServer(t, ['--store', file])
@@ -31,7 +31,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     await kill(first)
     assert.deepEqual(query(file, 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
 
-    // The client comes back, to a new server, with a new session.
+    // The client connects to a new server and creates a new session.
     const second = await startServer(t, ['--store', file])
     assert.ok(await second.createSession())
     const { sessions } = await second.ok('list_sessions')
@@ -135,7 +135,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
       assert.equal(
         stateOf(recent),
         'recoverable',
-        'a server that ends in order stores the state itself'
+        'a server that shuts down normally stores the state itself'
       )
     }
   )
@@ -146,7 +146,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const server = await startServer(t, ['--store', file])
     const sessions = await Promise.all([server.createSession(), server.createSession()])
     await lossLimit()
-    // The URL of a page is known without a query to the page.
+    // The URL needs no second wait: the server knows it without a query to the page.
     await Promise.all(
       sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') }))
     )
@@ -183,7 +183,7 @@ describe('deaths', { timeout: 180_000, skip: NO_SQLITE }, () => {
       assert.equal(recorded.get(meta.refId), isError ? 'error' : 'success')
   })
 
-  test('when the server shuts down under a client, running calls are recorded as canceled', async (t) => {
+  test('when the server shuts down, running calls are recorded as failed', async (t) => {
     const file = recordFile(t)
     const site = await startSite(t)
     const server = await startServer(t, ['--store', file])

@@ -1,4 +1,4 @@
-// Many calls. Ten thousand of them are in __test__/soak.
+// Memory and the size of the record after many calls. `__test__/soak` makes more of them.
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'

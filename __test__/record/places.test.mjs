@@ -108,7 +108,7 @@ describe('the file of the record', { timeout: 120_000 }, () => {
     if (!disk) return
     const file = join(disk.folder, 'record.db')
     await (await startServer(t, ['--store', file])).end()
-    await until(() => disk.remount('ro'), 'the disk to be let go of')
+    await until(() => disk.remount('ro'), 'the disk to be read-only')
     const server = await startServer(t, ['--store', file])
     const { meta } = await server.call('navigate', { url: PAGE })
     await server.awaitLog(/cannot be written/)
@@ -209,12 +209,12 @@ describe('the file of the record', { timeout: 120_000 }, () => {
       )
     )
     for (const [index, session] of sessions.entries()) {
-      const question = `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`
+      const sql = `SELECT result FROM responses JOIN requests USING (ref_id) WHERE tool_name = 'evaluate' AND session_id = '${session}'`
       const all = () => {
-        const rows = query(file, question)
+        const rows = query(file, sql)
         return rows.length >= 20 && rows
       }
-      // No call waits long until the other server releases the file.
+      // Each server soon writes its calls, though the other one locks the file from time to time.
       const rows = await until(all, 'all calls in the record')
       assert.equal(rows.length, 20)
       assert.ok(rows.every(({ result }) => result.includes(`server ${index} call`)))
@@ -242,7 +242,10 @@ function smallDisk(t) {
   }
 }
 
-/** Holds the write lock, like another program. @param {string} file */
+/**
+ * Holds the write lock in another process. Returns a function that releases it.
+ * @param {string} file
+ */
 async function lock(t, file) {
   const script =
     "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nprint('locked', flush=True)\nsys.stdin.read()"

@@ -1,4 +1,4 @@
-// Values that are never written in clear text.
+// Secrets that the record never contains in clear text.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -36,7 +36,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('batch', {
       steps: [{ tool: 'fill', arguments: { selector: '#password', value: 'secret-in-batch-4' } }]
     })
-    // Nor in answers: the agent gets the same text as the record.
+    // Results don't contain it either: the agent gets the same text as the record.
     const read = { script: "document.querySelector('#password').value" }
     assert.equal((await server.ok('evaluate', read)).value, '••••')
     assert.match(
@@ -55,7 +55,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
       script: "console.log('it is', document.querySelector('#password').value)"
     })
     await server.ok('click', { selector: '#name' })
-    // Nor if the call fails before the type of the field is known.
+    // It is not written either if the call fails before the type of the field is known.
     await server.call('fill', { selector: '#nothing-here', value: 'secret-unknown-5' })
     const written = bytes(file)
     for (const name of ['the-name-filled', 'the-name-in-form'])
@@ -84,7 +84,7 @@ describe('redaction', { timeout: 60_000, skip: NO_SQLITE }, () => {
     await server.ok('type', { selector: '#password', text: '/more' })
     await server.ok('evaluate', { script: "document.querySelector('#password').type = 'text'" })
     assert.match(await server.ok('snapshot'), /Password.*••••/)
-    // Nor in the saved state of the session, which is written a moment later.
+    // The saved state of the session, which is written a moment later, does not contain it either.
     await server.ok('evaluate', {
       script: "localStorage.seen = document.querySelector('#password').value"
     })

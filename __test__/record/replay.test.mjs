@@ -1,5 +1,5 @@
-// Exported scripts act on the same elements as the session, also if the page has changed, or they
-// fail.
+// Exported scripts act on the same elements as the session, even if the page has changed. If that
+// is not possible, they fail.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

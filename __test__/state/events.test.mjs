@@ -1,4 +1,4 @@
-// The Node library's events of a session, its evaluate, and when its manager opens files.
+// The Node library: the events of a session, `evaluate`, and when a manager opens files.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync } from 'node:fs'
@@ -18,8 +18,8 @@ describe('the events of a session', { timeout: 60_000 }, () => {
     const site = await startSite(t, { '/events': PAGE, '/data': '{}', '/file': 'Notes' })
     const manager = await startManager(t)
     const session = await manager.createSession()
-    const nextEvent = (name, fits = (/** @type {any} */ _event) => true) =>
-      new Promise((resolve) => session.on(name, (event) => fits(event) && resolve(event)))
+    const nextEvent = (name, matches = (/** @type {any} */ _event) => true) =>
+      new Promise((resolve) => session.on(name, (event) => matches(event) && resolve(event)))
     const answered = nextEvent('response', ({ url }) => url.endsWith('/events'))
     await session.navigate(site.url('/events'))
     assert.deepEqual(await answered, { pageId: 'page-1', url: site.url('/events'), status: 200 })
@@ -76,7 +76,7 @@ describe('the events of a session', { timeout: 60_000 }, () => {
 })
 
 test(
-  'evaluate takes a function and its argument as in Playwright, or a list of arguments by name',
+  'evaluate takes a function and its argument as in Playwright, or a list of arguments in `args`',
   { timeout: 60_000 },
   async (t) => {
     const manager = await startManager(t)

@@ -1,4 +1,5 @@
-// kill -9 at random moments of a stream of calls; `__test__/soak` has a hundred of them.
+// Kills the server or the browser at random moments while calls run. `__test__/soak` does so more
+// often.
 import { test } from 'node:test'
 import { killRounds } from '../support/kills.mjs'
 

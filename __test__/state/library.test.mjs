@@ -5,7 +5,7 @@ import { startManager } from '../support/managers.mjs'
 import { memberSite, recordFor } from '../support/state.mjs'
 
 test(
-  'a session that a manager has left is resumed by the next one',
+  'a session of a manager that was shut down is resumed by another manager',
   { timeout: 60_000 },
   async (t) => {
     const site = await memberSite(t)

@@ -24,18 +24,18 @@ const isWebkit = BROWSER === 'webkit'
 
 /** WebKit's viewport cannot be chosen. */
 const LOCALE = isWebkit ? {} : { locale: 'de-DE' }
-/** A session's time begins with it, though its browser may still start. */
+/** A session timeout in ms. It includes the start of the browser. */
 const BRIEF = { chromium: '2500', firefox: '12000', webkit: '15000' }[BROWSER]
 
-/** Whether `list_sessions` shows the session in a state. */
+/** Returns a condition: whether `list_sessions` shows the session in this state. */
 const isIn = (server, sessionId, state) => async () =>
   (await server.ok('list_sessions', { state })).sessions.some(
     (session) => session.sessionId === sessionId
   )
 
 /**
- * The pause between two reads of a large database is a multiple of how long a read takes: long on a
- * busy machine (ms).
+ * Maximum ms until a large database was read again. The pause between two reads is a multiple of
+ * the duration of a read, so it is long on a busy machine.
  */
 const SEVERAL_READS = 60_000
 
@@ -185,8 +185,8 @@ describe('session_resume', { timeout: 120_000 }, () => {
     ])
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
-    const moments = 'the last moments of the session'
-    await until(() => Date.now() >= expiresAt - 200, moments, Number(BRIEF))
+    const awaited = 'the last 200 ms of the session'
+    await until(() => Date.now() >= expiresAt - 200, awaited, Number(BRIEF))
     // Only the last save contains this, and it takes as long as the page is busy.
     const script = `document.querySelector('input').value = 'typed late'; while (Date.now() < ${expiresAt + 250});`
     const { json } = await server.call('evaluate', { sessionId, script })
@@ -239,7 +239,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
     const sessionId = await one.createSession()
     await logInAsMember(one, site, sessionId)
-    // Also before any of its state was saved.
+    // The first call is rejected even if no state was saved yet.
     for (const [tool, args] of /** @type {const} */ ([
       ['session_resume', {}],
       ['click', { selector: '#x' }]
@@ -396,8 +396,8 @@ describe('session_resume', { timeout: 120_000 }, () => {
     for (let number = 0; number < 12; number++) ids.push(await first.createSession())
     for (const sessionId of ids) await first.ok('navigate', { sessionId, url: site.url('/') })
     // The first is used last. The record updates the time of use once a second.
-    const isDue = Date.now() + 1000
-    await until(() => Date.now() > isDue, 'the next second')
+    const nextSecond = Date.now() + 1000
+    await until(() => Date.now() > nextSecond, 'the next second')
     await first.ok('evaluate', { sessionId: ids[0], script: '1' })
     const blank = await first.createSession()
     await first.ok('evaluate', { sessionId: blank, script: '1' })
@@ -470,7 +470,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     )
   })
 
-  test('an unknown id is reported as unknown', async (t) => {
+  test('of an unknown id reports that there is no such session', async (t) => {
     const server = await startOn(t, 'memory')
     const { json } = await server.call('session_resume', {
       sessionId: '00000000-0000-4000-8000-000000000000'

@@ -154,7 +154,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     assert.match(await server.ok('snapshot', { sessionId: other }), /no cookies/)
   })
 
-  test('contains the storage that a page has written just before a click left it', async () => {
+  test('contains the storage that a page wrote just before a click navigated away', async () => {
     const [site, server] = await begun
     const leaving = await memberSite(t, {
       '/leave': `<a id="away" href="${site.url('/plain')}" onclick="localStorage.left = 'yes'">Away</a>`
@@ -191,7 +191,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
   })
 
   /**
-   * A session that is logged in, with something in localStorage.
+   * Creates a session that is logged in and has an item in localStorage.
    * @param {any} server
    * @param {any} site
    */
@@ -202,7 +202,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     return sessionId
   }
   /**
-   * Its title, after the page is loaded again, and its localStorage.
+   * Reloads the page, and returns its title and its item in localStorage.
    * @param {any} server
    * @param {any} sessionId
    */
@@ -291,7 +291,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     assert.deepEqual(await standing(server, byPath), ['Members', 'full'])
   })
 
-  test('without origins it clears the storage of every visited origin, also right after it was written', async () => {
+  test('without origins clears the storage of every visited origin, even storage that was just written', async () => {
     const [site, server] = await begun
     const other = await memberSite(t)
     const sessionId = await member(server, other)
@@ -314,7 +314,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     assert.deepEqual(await standing(server, sessionId), ['Log in', null])
   })
 
-  test('that names an existing file is an error, and the file stays as it is', async () => {
+  test('is not saved to a file that exists: that is an error, and the file is unchanged', async () => {
     const [site, server] = await begun
     const sessionId = await member(server, site)
     writeFileSync(join(folder, 'taken.json'), 'mine')

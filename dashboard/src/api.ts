@@ -55,12 +55,12 @@ function unexplained(response: Response): Failure {
 async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(`api/${path}`, signal ? { signal } : {})
   const date = Date.parse(response.headers.get('date') ?? '')
-  // The header has no milliseconds: correct only clocks that clearly differ.
+  // The header has no milliseconds, so only a clear difference is corrected.
   if (Math.abs(date - Date.now()) > 2000) clockOffset = date - Date.now()
   return (await response.json()) as T
 }
 
-/** Builds a path. Encodes what is inserted. */
+/** Builds a path from a template literal. Encodes the inserted values. */
 function path(parts: TemplateStringsArray, ...values: (string | number)[]): string {
   return String.raw({ raw: parts }, ...values.map((value) => encodeURIComponent(value)))
 }
@@ -85,7 +85,7 @@ export function isRejection(error: unknown): boolean {
   return error instanceof RequestError && [401, 403].includes(error.status)
 }
 
-/** Where the next page of a list begins. Only the server knows its meaning. */
+/** An opaque value of the server: where the next page of a list begins. */
 export type Cursor = string | number
 
 export const api = {

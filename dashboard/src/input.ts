@@ -134,7 +134,7 @@ export function forwardInput({ image, keyboard, viewport, send }: Surface) {
   let lastTap = { time: 0, count: 0, x: 0, y: 0 }
 
   on(image, 'touchstart', (event) => {
-    // Prevents scrolling of the dashboard, and mouse events in addition.
+    // Prevents the dashboard from scrolling, and the browser from sending mouse events too.
     event.preventDefault()
     const [finger] = event.targetTouches
     const isOne = event.targetTouches.length === 1
@@ -244,7 +244,7 @@ function isPasteShortcut({ ctrlKey, metaKey, shiftKey, key }: KeyboardEvent): bo
   return ((ctrlKey || metaKey) && key.toLowerCase() === 'v') || (shiftKey && key === 'Insert')
 }
 
-/** What the key types, or null. */
+/** Returns the text that the key types, or null. */
 function textOf(event: KeyboardEvent): string | null {
   const isShortcut = event.ctrlKey || event.metaKey || event.altKey
   if (isShortcut && !hasAltGraph(event)) return null

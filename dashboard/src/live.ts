@@ -32,7 +32,7 @@ export const tabs = signal<Record<string, Tab[]>>({})
 /** The last error that the server reported on the WebSocket. */
 export const failure = signal<{ id: string | null; error: Failure } | null>(null)
 /**
- * Increases each time that messages begin to arrive again, after which a view loads again what it
+ * Increases whenever messages arrive again after an interruption. Views then load again what they
  * may have missed.
  */
 export const resumption = signal(0)
@@ -65,7 +65,7 @@ export function reconnectNow(): void {
   open()
 }
 
-/** Ends the connection until `connect`. */
+/** Closes the connection. `connect` opens it again. */
 export function disconnect(): void {
   clearTimeout(retryTimer)
   const ended = socket
@@ -119,7 +119,7 @@ function receive(message: FromServer): void {
       break
     case 'held':
       holders.value = { ...holders.value, [message.id]: message.by }
-      // Until the next list, which has it too.
+      // The next list of sessions contains the holder too.
       liveSessions.value =
         liveSessions.value?.map((session) =>
           session.id === message.id ? { ...session, heldBy: message.by && 'viewer' } : session
@@ -157,7 +157,7 @@ async function receiveFrame(data: ArrayBuffer): Promise<void> {
   send({ type: 'ack', id: header.id, frame: header.frame })
 }
 
-/** Shows a session until `stop`. `resize` changes the size of its images (device pixels). */
+/** Watches a session until `stop`. `resize` changes the size of its images (device pixels). */
 export function watch(id: string, calls: boolean, draw: DrawFrame) {
   const watcher: Watcher = { id, calls, draw, width: 0, height: 0 }
   return {
@@ -173,7 +173,7 @@ export function watch(id: string, calls: boolean, draw: DrawFrame) {
   }
 }
 
-/** Calls `listener` for each call of a watched session. Returns what ends that. */
+/** Calls `listener` for each call of a watched session. Returns a function that stops this. */
 export function listenToCalls(listener: (call: Call) => void): () => void {
   callListeners.add(listener)
   return () => void callListeners.delete(listener)
@@ -207,7 +207,7 @@ document.addEventListener('visibilitychange', () => {
   sendWatched()
   if (!document.hidden) resumption.value++
 })
-// The computer was asleep, or has a network again.
+// The network is available again, for example after the computer was asleep.
 window.addEventListener('online', reconnectNow)
 // A gone session has no holder and no dialog.
 effect(() => {

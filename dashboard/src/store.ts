@@ -1,4 +1,4 @@
-// What all views share: the viewer's rights, the sessions, the clock.
+// State of all views: the viewer's rights, the sessions, the clock.
 import { computed, signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { RequestError, api, isRejection, logIn, serverNow } from './api'
@@ -21,11 +21,11 @@ export const me = computed<Me>(() =>
     : { readOnly: true, session: null, version: '' }
 )
 
-/** The sessions of the last `loadSessions`, with the ended ones. Null before the first. */
+/** The sessions that `loadSessions` has loaded, including ended ones. Null before that. */
 const loadedSessions = signal<Session[] | null>(null)
 export const sessionsFailure = signal<Failure | null>(null)
 
-/** The sessions that do not run: ended, or to be resumed. Newest first. */
+/** The sessions that do not run: ended or recoverable ones. Newest first. */
 export const pastSessions = computed<Session[] | null>(() => {
   const live = new Set(liveSessions.value?.map(({ id }) => id))
   return (
@@ -39,7 +39,7 @@ export function findSession(id: string): Session | undefined {
   return liveSessions.value?.find(has) ?? loadedSessions.value?.find(has)
 }
 
-/** Returns what a person calls the session. */
+/** Returns the name of a session that the views show. */
 export function nameOf(session: Session): string {
   return session.name || session.title || shortId(session.id)
 }
@@ -58,7 +58,7 @@ export async function loadSessions(): Promise<void> {
   }
 }
 
-/** Returns the error as a message for the viewer. Notices when the viewer is signed out. */
+/** Returns the error as a message for the viewer. Denies access if the viewer is signed out. */
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof RequestError)) throw error
   if (error.status === 401) deny(false)
@@ -88,7 +88,7 @@ export async function start(): Promise<void> {
   }
 }
 
-/** Asks whether the cookie is still valid. A server that does not respond is awaited. */
+/** Denies access if the cookie is not valid anymore. Ignores a server that does not respond. */
 async function checkAccess(): Promise<void> {
   try {
     await api.me()
@@ -97,7 +97,7 @@ async function checkAccess(): Promise<void> {
   }
 }
 
-// A session that leaves the live list is in the list of past ones.
+// A session that has left the live list is now in the list of past ones, which is loaded again.
 let liveBefore: string[] = []
 liveSessions.subscribe((live) => {
   const ids = live?.map(({ id }) => id) ?? []
@@ -108,7 +108,7 @@ resumption.subscribe((count) => {
   if (count > 0) void loadSessions()
 })
 
-/** Returns the server's time, again every second while `isRunning`. */
+/** Returns the server's time. Updates it every second while `isRunning`, otherwise every 30 s. */
 export function useNow(isRunning: boolean): number {
   const [now, setNow] = useState(serverNow)
   useEffect(() => {

@@ -47,13 +47,13 @@ pub(super) const CLIENTS: &[SkillClient] = &[
     SkillClient { flag: "copilot", project: ".github/skills", user: ".copilot/skills" },
 ];
 
-/// The clients without an option: the others read the folders of these too.
+/// The clients if no option names one. The others also read the folders of these.
 const DEFAULT_CLIENTS: &[&str] = &["claude", "codex"];
 
 /// The topic of the error codes.
 const ERRORS: &str = "errors";
 
-/// The groups of commands in the order of the skill, which is that of a session.
+/// The groups of commands, in the order in which a session uses them.
 const GROUPS: &[(Group, &str)] = &[
     (Group::Navigation, "Open pages"),
     (Group::Pages, "Tabs"),
@@ -81,7 +81,7 @@ Run `troupe skill` and follow what it prints: it lists the commands of the insta
 This file was written by `troupe skill install`.
 ";
 
-/// Recognizes a file that may be replaced.
+/// A file with this text may be replaced.
 const MARK: &str = "written by `troupe skill install`";
 
 const RULES: &str = "

@@ -24,7 +24,7 @@ const MOST_CALLS: usize = 200;
 #[derive(Debug, Clone, Serialize)]
 pub struct CallPage {
     pub calls: Vec<CallView>,
-    /// For the next page; `None` after the last one.
+    /// Where the next page begins; `None` on the last page.
     pub next: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub enum ShownStatus {
     Ok,
     Error,
     Running,
-    /// Its server died during the call.
+    /// The server crashed during the call.
     Unknown,
 }
 
@@ -81,7 +81,7 @@ impl Dashboard {
     /// Returns the calls that `filter` selects, newest first.
     pub async fn calls(&self, filter: CallFilter) -> Result<CallPage> {
         let limit = filter.limit.clamp(1, MOST_CALLS);
-        // One more shows whether there is a next page.
+        // One more call is read, to find out whether there is a next page.
         let mut found = self.store().calls(CallFilter { limit: limit + 1, ..filter }).await?;
         let next = found.get(limit - 1).filter(|_| found.len() > limit).map(|call| call.number);
         found.truncate(limit);
@@ -162,7 +162,7 @@ impl CallView {
         }
     }
 
-    /// Returns the call for a list: with short arguments.
+    /// Returns the call for a list. Its arguments are cut.
     pub fn brief(call: &RecordedCall) -> Self {
         let mut view = Self::whole(call);
         shorten(&mut view.arguments);
@@ -181,8 +181,8 @@ fn error(text: &str, message: &str) -> ErrorView {
     }
 }
 
-/// Returns the texts of a result. A result that was cut is not valid JSON, and is returned as it
-/// is.
+/// Returns the texts of a result. A result that was cut is not valid JSON, and is returned
+/// unchanged.
 fn text_of(result: &str) -> String {
     let Ok(result) = serde_json::from_str::<Value>(result) else { return result.to_owned() };
     let parts = result["content"].as_array().into_iter().flatten();
@@ -200,7 +200,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// Cuts a text, which can have any length.
+/// Cuts a text after `characters` characters, and appends an ellipsis.
 pub(super) fn cut(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -30,7 +30,7 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(40);
 const SCREENSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a viewer may take to show an image before further ones are sent to the other viewers.
 const SHOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long no image comes before the last one is requested again, if images were skipped.
+/// How long no image arrives before the screencast starts again, if it may have skipped images.
 const QUIET: Duration = Duration::from_millis(250);
 /// The minimum and the maximum size of images.
 const SMALLEST: Viewport = Viewport { width: 160, height: 120 };
@@ -251,7 +251,8 @@ impl ImageChannels {
                     None => return false,
                 },
             };
-            // Chromium drops images while two are not acknowledged. The first ones come together.
+            // Chromium drops images while two are not acknowledged. The first ones arrive
+            // together, which does not mean that others were dropped.
             may_have_skipped = is_late && begun.elapsed() > QUIET;
             while let Some(newer) = screencast.arrived() {
                 screencast.acknowledge(frame.number);
@@ -266,8 +267,8 @@ impl ImageChannels {
         }
     }
 
-    /// Takes images in an interval. A call of the session is not delayed by them, unless a person
-    /// needs the images to act.
+    /// Takes screenshots at an interval, except during calls of the session, which they would delay.
+    /// A person who has control or is asked a question gets them during calls too.
     async fn send_screenshots(&self, session: &Session, page: &Page) {
         while page.is_open() {
             let due = Instant::now() + SCREENSHOT_INTERVAL;

@@ -36,7 +36,7 @@ impl LiveList {
     }
 }
 
-/// Reads the list for all viewers.
+/// The task that reads the list for all viewers.
 pub(super) struct LiveListTask {
     sessions: watch::Sender<Option<Arc<Vec<SessionView>>>>,
     task: AbortOnDropHandle<()>,

@@ -1,8 +1,9 @@
 //! The contents of the dashboard, as JSON: the sessions of the server, and the calls in its record.
 //! Independent of HTTP.
 //!
-//! `sessions` and `calls` are the lists, `live_list` follows the list of live sessions, and `images`
-//! has their live images, and `takeover` sends the input of people to them.
+//! - `sessions` and `calls` have the lists.
+//! - `live_list` follows the list of live sessions, and `images` has their live images.
+//! - `takeover` sends the input of people to sessions.
 
 mod calls;
 mod images;
@@ -42,7 +43,7 @@ pub struct Dashboard {
     live_list: Mutex<Weak<LiveListTask>>,
 }
 
-/// What was deleted.
+/// The numbers of deleted sessions and calls.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Deleted {
     pub sessions: usize,

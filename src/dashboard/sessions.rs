@@ -16,7 +16,7 @@ use crate::{
 
 /// Maximum number of ended sessions in the list.
 const MOST_ENDED: usize = 200;
-/// How long the title of a page may take.
+/// Maximum time to read the title of a page.
 const TITLE_TIMEOUT: Duration = Duration::from_millis(300);
 /// Maximum number of characters of a title or URL.
 const MOST_CHARACTERS: usize = 2000;

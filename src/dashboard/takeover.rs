@@ -18,7 +18,7 @@ use crate::{
 /// Maximum number of input events that wait for the browser.
 const UNSENT_INPUTS: usize = 512;
 
-/// How long the end of the control waits for the last input events.
+/// How long `PersonInputs::sent` waits for the last input events.
 const SENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum QueuedInput {
@@ -44,7 +44,7 @@ impl Drop for PersonInputs {
 }
 
 impl PersonInputs {
-    /// Adds an event. Waits while too many others wait.
+    /// Adds an event. Waits while the queue is full.
     pub async fn add(&self, input: PersonInput) {
         // Fails only if the session has ended.
         let _ = self.inputs.send(QueuedInput::Event(input)).await;
@@ -143,8 +143,7 @@ impl Dashboard {
         holder.is_some_and(|holder| &*holder.person == person)
     }
 
-    /// Ends the control of `person`, after the passwords that the page contains have become secrets
-    /// of the session.
+    /// Makes the passwords in the pages secrets of the session, and then ends the control of `person`.
     pub async fn release(&self, id: &str, person: &str) {
         let Some(session) = self.manager.find(id) else { return };
         for page in session.open_pages() {

@@ -1,7 +1,7 @@
 // The part of the sandbox that runs in the engine, before the script. `sandbox.rs` calls this
-// function. The script may change every global object later, so what is used after its start is
-// taken from the globals here. None of this limits what a script may do: the server checks each
-// call as if an agent had made it.
+// function. The script may change every global object later, so this function first stores the
+// globals that it uses after the start of the script. None of this limits what a script may do: the
+// server checks each call as if an agent had made it.
 ;(setupText, print, load) => {
   'use strict'
   const { Array, Error, Promise, RangeError, RegExp, String, TypeError } = globalThis
@@ -16,16 +16,16 @@
   load(module)
   const { sessionMethods, argumentsOf } = module.exports
 
-  /** The calls that have not begun are a list: `first.next.next…`. */
+  /** The calls that have not begun, as a linked list: `first.next.next…`. */
   let first
   let last
   let count = 0
   let running
-  /** The failed calls, in a list too. */
+  /** The failed calls, as a linked list too. */
   let failed
   let outcome
 
-  /** The promise of a call. It knows whether anything waits for it. */
+  /** The promise of a call. Records whether anything waits for it. */
   class Call extends Promise {
     #record
     constructor(record) {
@@ -104,15 +104,16 @@
   }
   freeze(console)
 
-  // The engine's own loops do not notice that the time is over, and an array without elements can
-  // have any length. So its methods take arrays only, up to a length, and its iterator is checked
-  // at each step.
+  // The engine's own loops do not check whether the time is over, and an array without elements can
+  // have any length. So array methods take only arrays up to a maximum length, and each step of an
+  // array iterator runs in JavaScript, where the engine checks the time.
   function checkLength(value) {
     if (isArray(value) && value.length > maxLength) {
       throw new RangeError(`an array has more than ${maxLength} elements`)
     }
   }
-  // These could meet an array whose length changes in between.
+  // These methods read further arrays, whose lengths may change after the check. So they run in
+  // JavaScript.
   const inScript = {
     flat(depth = 1) {
       return flatten(this, depth)
@@ -171,8 +172,8 @@
       return stringify(value, replacer, space)
     }
   })
-  // A search compares each place of a text with the other text, and the marks of a character are
-  // sorted by comparing each with each.
+  // The time of a search can be proportional to the product of both lengths. The time to normalize
+  // a text can be proportional to the square of its length.
   const searches = {
     indexOf: undefined,
     lastIndexOf: undefined,
@@ -197,11 +198,11 @@
         if (own !== undefined && own !== null) return apply(own, search, [this, other])
       }
       const text = `${this}`
-      const sought = key === 'split' && search === undefined ? search : `${search}`
-      if (sought !== undefined && text.length * sought.length > maxComparisons) {
+      const pattern = key === 'split' && search === undefined ? search : `${search}`
+      if (pattern !== undefined && text.length * pattern.length > maxComparisons) {
         throw new RangeError(`the texts of String.prototype.${key} are too long`)
       }
-      return apply(original, text, [sought, other])
+      return apply(original, text, [pattern, other])
     }
     defineProperty(String.prototype, key, { value: method })
   }
@@ -223,7 +224,7 @@
   delete globalThis.SharedArrayBuffer
   delete globalThis.Atomics
 
-  /** Returns the object without a prototype: the script may have added `toJSON` to that. */
+  /** Copies an object without its prototype, to which the script may have added `toJSON`. */
   function plain(object) {
     return { __proto__: null, ...object }
   }

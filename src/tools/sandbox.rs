@@ -95,13 +95,13 @@ impl ScriptException {
         line_in(self.stack.as_deref().unwrap_or_default())
     }
 
-    /// Whether the script needed more memory than it has.
+    /// Returns whether the script needed more memory than it may use.
     pub fn is_out_of_memory(&self) -> bool {
         self.message == "out of memory" && self.name.as_deref() == Some("InternalError")
     }
 }
 
-/// The first position in the script that a stack trace names.
+/// Returns the first line of the script that a stack trace names.
 fn line_in(stack: &str) -> Option<u64> {
     let (_, rest) = stack.split_once(&format!("{FILE}:"))?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -194,7 +194,7 @@ impl ScriptThread {
                 stack: None,
             })
         });
-        // Without a receiver, no task waits for the end.
+        // Fails only if the call was dropped: nothing waits for the end then.
         let _ = self.events.blocking_send(SandboxEvent::End(end));
     }
 
@@ -208,7 +208,7 @@ impl ScriptThread {
         runtime.set_max_stack_size(STACK);
         let stop = self.stop.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
-        // Without proxies: their traps would get around the limits of arrays.
+        // `Proxy` is not available, because its traps could bypass the limits of arrays.
         let context = Context::custom::<(
             intrinsic::Date,
             intrinsic::Eval,
@@ -235,7 +235,7 @@ impl ScriptThread {
                 .map(|name| host.get::<_, Function<'_>>(name));
         let (start, take, settle, finish, described) =
             (start?, take?, settle?, finish?, described?);
-        // On one line with the first line of the script, so that the numbers of lines are right.
+        // The function begins on the first line of the script, so that line numbers are correct.
         let script = format!("(async (session, args, console) => {{{}\n}})", self.script);
         let begun = compile::<Function<'_>>(ctx, &script, FILE);
         let begun = begun.and_then(|main| start.call::<_, ()>((main,)));

@@ -45,7 +45,7 @@ export function App() {
   )
 }
 
-/** The fragment of the address is the view, so the link cannot be a plain one. */
+/** Focuses the content. The link must not change the fragment, which names the view. */
 function skipToMain(event: Event): void {
   event.preventDefault()
   document.querySelector<HTMLElement>('#main')?.focus()
@@ -110,7 +110,7 @@ function ConnectionState() {
   )
 }
 
-/** A countdown to the next attempt. Not in the live region: it changes every second. */
+/** A countdown to the next attempt. It is outside the live region: it changes every second. */
 function Retry({ at }: { at: number }) {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

@@ -72,7 +72,7 @@ function Duration({ call }: { call: Call }) {
   return <>{Math.max(0, Math.floor((serverNow() - Date.parse(call.startedAt)) / 1000))} s</>
 }
 
-/** All of a call. It is loaded when it is shown, and again when the call ends. */
+/** All details of a call. They are loaded when they are shown, and again when the call ends. */
 export function Details({ call }: { call: Call }) {
   const [details, setDetails] = useState<CallDetails | null>(null)
   const [error, setError] = useState<Failure | null>(null)

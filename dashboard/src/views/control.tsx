@@ -65,7 +65,7 @@ export function Control(props: {
     })
     return () => input.stop()
   }, [isHeld, session.id])
-  // Leaving the view gives the session back: no other viewer can.
+  // A viewer who leaves the view gives control back.
   const heldId = isHeld ? session.id : null
   const latestHeld = useRef(heldId)
   latestHeld.current = heldId

@@ -65,7 +65,7 @@ function Missing({ error }: { error: Failure }) {
   )
 }
 
-/** Loads a session with its tabs, again when it changes. */
+/** Loads a session with its tabs, and again when the session changes. */
 function useSession(id: string, listed: Session | undefined) {
   const [loaded, setLoaded] = useState<(Session & { pages: Tab[] }) | null>(null)
   const [error, setError] = useState<Failure | null>(null)
@@ -126,7 +126,7 @@ function Tabs({ pages }: { pages: Tab[] }) {
   )
 }
 
-/** What is known of a session that does not run. */
+/** Facts about a session that does not run. */
 function Facts({ session }: { session: Session }) {
   const { createdAt, lastUsedAt, url, id } = session
   const facts: [string, preact.ComponentChildren][] = [

@@ -13,7 +13,7 @@ type Order = keyof typeof ORDERS
 
 /** The delay after the last key before a search begins, in ms. */
 const SEARCH_DELAY = 250
-/** Older calls are dropped from a view that stays open, and can be loaded again. */
+/** Maximum calls that a running session keeps in the view. Older ones can be loaded again. */
 const KEPT = 500
 
 function ordered(calls: Call[], order: Order): Call[] {

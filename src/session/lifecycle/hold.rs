@@ -1,4 +1,4 @@
-//! Who controls a session in place of its agents.
+//! The person who controls a session in place of its agents.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use tokio::{sync::watch, time::Instant};
 /// How long a person who has lost the connection keeps control.
 const ABANDONED: Duration = Duration::from_secs(120);
 
-/// Who controls a session in place of its agents.
+/// The control of a session: who has it in place of the agents.
 #[derive(Debug, Clone, Default)]
 pub(in crate::session) struct SessionHold {
     holder: Arc<watch::Sender<Option<Holder>>>,
@@ -25,7 +25,7 @@ pub(in crate::session) struct SessionHold {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub person: Arc<str>,
-    /// Numbers the connections with which people take control.
+    /// The number of the connection with which the person took control.
     connection: u64,
     /// When the person lost the connection.
     abandoned_at: Option<Instant>,

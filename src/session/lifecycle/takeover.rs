@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Waits until no person controls the session, at most `--takeover-timeout` after `arrived`.
-    /// Calls `report` in an interval, with the time so far and the limit.
+    /// Calls `report` every 5 seconds with the elapsed time and the limit.
     pub async fn wait_released(
         &self,
         arrived: Instant,

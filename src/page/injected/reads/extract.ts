@@ -28,6 +28,7 @@ import { explicitRole, roleOf } from '../roles/roles'
 import { visibleText } from '../roles/visible-text'
 import { resolveOne } from '../targets/resolve'
 
+/** Returns the visible links of the page or of an element, with those in shadow roots. */
 export function links(argument: LinksArgument): LinksResult {
   const refs = new RefAllocator(argument.refs)
   const scope = argument.target === undefined ? document : resolveOne(argument.target, refs, false)
@@ -48,6 +49,7 @@ interface Cell {
   header: boolean
 }
 
+/** Returns the table that is the target, is in it, or contains it. */
 export function table(argument: TargetArgument): TableResult {
   const refs = new RefAllocator(argument.refs)
   const target = resolveOne(argument.target, refs, argument.strict ?? false)
@@ -116,6 +118,7 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
   return { grid, headRows }
 }
 
+/** Builds the grid of a table that has ARIA roles. Ignores `aria-rowspan`. */
 function ariaGrid(element: Element): { grid: Cell[][]; headRows: number } {
   const grid: Cell[][] = []
   let headRows = 0
@@ -142,6 +145,7 @@ function ariaGrid(element: Element): { grid: Cell[][]; headRows: number } {
   return { grid, headRows }
 }
 
+/** Returns the title, the `meta` elements, JSON-LD and the headings of the page. */
 export function metadata(): MetadataResult {
   const meta: Record<string, string> = {}
   for (const tag of queryAll(document, 'meta[content]')) {

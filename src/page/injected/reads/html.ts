@@ -56,8 +56,8 @@ const keptAttributes = new Set([
 ])
 
 /**
- * Deeper elements are written without their tags, because the recursive HTML parser could overflow
- * its stack.
+ * Deeper elements are written without their tags, because the HTML parser of the Markdown
+ * conversion is recursive and could overflow its stack.
  */
 const maxDepth = 200
 
@@ -72,6 +72,7 @@ function absolute(value: string): string {
   }
 }
 
+/** Writes an element and its descendants, unless it is dropped or not rendered. */
 function write(element: Element, out: string[], depth: number): void {
   const tag = localName(element)
   if (droppedTags.has(tag) || attr(element, 'aria-hidden') === 'true') return
@@ -99,6 +100,7 @@ function write(element: Element, out: string[], depth: number): void {
   if (!wrapper) out.push('</', tag, '>')
 }
 
+/** Returns the HTML of the page or of an element as a complete document. */
 export function html(argument: HtmlArgument): HtmlResult {
   const refs = new RefAllocator(argument.refs)
   const root =

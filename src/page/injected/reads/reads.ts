@@ -38,6 +38,7 @@ function attributesOf(element: Element): Record<string, string> {
 
 const isEnabled = (element: Element): boolean => disabledBy(element) === null
 
+/** Returns the visible text of the page, of the first match, or of all matches. */
 export function text(argument: TextArgument): TextResult {
   const refs = new RefAllocator(argument.refs)
   if (argument.target === undefined) {
@@ -55,6 +56,7 @@ export function text(argument: TextArgument): TextResult {
   return { text: visibleText(element), count, next: refs.next }
 }
 
+/** Returns an attribute of an element, null if it is not set. Passwords are masked. */
 export function attribute(argument: AttributeArgument): AttributeResult {
   const refs = new RefAllocator(argument.refs)
   const { element } = resolveMany(argument.target, refs, argument.strict ?? false)
@@ -66,6 +68,7 @@ export function attribute(argument: AttributeArgument): AttributeResult {
   return { value: isPassword && value ? '••••' : value, ref: refs.of(element), next: refs.next }
 }
 
+/** Returns the value of a field, or of the field of a label. Passwords are masked. */
 export function value(argument: TargetArgument): ValueResult {
   const refs = new RefAllocator(argument.refs)
   let { element } = resolveMany(argument.target, refs, argument.strict ?? false)
@@ -95,12 +98,12 @@ export function value(argument: TargetArgument): ValueResult {
   return result
 }
 
+/** Returns the states of the first match. If nothing matches, `exists` is false. */
 export function state(argument: TargetArgument): StateResult {
   const refs = new RefAllocator(argument.refs)
   const target = argument.target.trim()
   const single = isRef(target) ? elementByRef(target) : null
   const found = isRef(target) ? (single ? [single] : []) : findAll(target)
-  // Of several matches, the first is used.
   const element = found[0]
   if (!element)
     return {
@@ -126,6 +129,7 @@ export function state(argument: TargetArgument): StateResult {
   return result
 }
 
+/** Returns the matching elements, at most `limit` (default: 100), and the number of all. */
 export function list(argument: ListArgument): ListResult {
   const refs = new RefAllocator(argument.refs)
   const target = argument.target.trim()
@@ -143,6 +147,7 @@ export function list(argument: ListArgument): ListResult {
   return { elements, count: found.length, next: refs.next }
 }
 
+/** Describes the element that has a ref. */
 export function describe(argument: RefArgument): DescribeResult {
   const element = requireRef(argument.ref)
   const refs = new RefAllocator(undefined)

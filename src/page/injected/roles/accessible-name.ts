@@ -1,5 +1,5 @@
 /**
- * Accessible names by "Accessible Name and Description Computation 1.2" and the HTML accessibility
+ * Accessible names according to "Accessible Name and Description Computation 1.2" and the HTML accessibility
  * mappings.
  */
 import { callCache } from '../dom/call-cache'
@@ -40,9 +40,9 @@ type Via = 'itself' | 'content' | 'reference' | 'label'
 
 interface Traversal {
   via: Via
-  /** Whether the element is referenced by `aria-labelledby`: no further references are followed. */
+  /** Whether `aria-labelledby` references the element. If so, its own references are ignored. */
   referenced: boolean
-  /** Whether the referenced element is hidden: its hidden contents are then part of the name. */
+  /** Whether the referenced element is hidden. If so, its hidden contents are part of the name. */
   hidden: boolean
   /** Whether this is the name of a tree item. It does not contain the names of nested items. */
   isTreeItem?: boolean
@@ -207,7 +207,7 @@ function isField(element: Element): boolean {
 
 const labelable = new Set(['input', 'select', 'textarea', 'button', 'meter', 'progress', 'output'])
 
-/** Returns the name by the HTML accessibility mappings of the element's tag. */
+/** Returns the name that the HTML accessibility mappings define for the element's tag. */
 function nativeName(element: Element, role: string, traversal: Traversal): string {
   const tag = localName(element)
   if (tag === 'div' || tag === 'span' || role === 'presentation') return ''

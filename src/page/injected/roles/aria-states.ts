@@ -1,4 +1,4 @@
-/** ARIA states, as they are in snapshots. */
+/** ARIA states, in the notation of snapshots. */
 import { attr, elementMatches, hasAttr, isHtml, localName } from '../dom/composed-tree'
 
 const checkable = new Set([
@@ -20,7 +20,7 @@ const selectable = new Set([
   'rowheader',
   'treeitem'
 ])
-/** Roles that can be selectable or not. `[selected=false]` shows that an element is selectable. */
+/** Roles with selectable and other elements. `[selected=false]` marks a selectable element. */
 const optionallySelectable = new Set(['row', 'treeitem'])
 const formTags = new Set([
   'button',
@@ -67,6 +67,7 @@ export function isDisabled(element: Element, tag = localName(element)): boolean 
   return attr(element, 'aria-disabled') === 'true'
 }
 
+/** Returns the expanded state, null if there is none. A `details` has it at its `summary`. */
 export function expandedOf(element: Element): boolean | null {
   const tag = localName(element)
   if (tag === 'details') return null
@@ -78,6 +79,7 @@ export function expandedOf(element: Element): boolean | null {
   return value === 'true' ? true : value === 'false' ? false : null
 }
 
+/** Returns the level of a heading, list item, row or tree item, 0 if it has none. */
 export function levelOf(element: Element, role: string): number {
   if (role !== 'heading' && role !== 'listitem' && role !== 'row' && role !== 'treeitem') return 0
   const value = parseInt(attr(element, 'aria-level') ?? '', 10)
@@ -87,7 +89,7 @@ export function levelOf(element: Element, role: string): number {
   return match ? Number(match[1]) : 2
 }
 
-/** Returns the states in a line: ` [checked] [expanded=false]`. */
+/** Returns the states as text: ` [checked] [expanded=false]`. */
 export function stateText(
   element: Element,
   role: string,

@@ -1,4 +1,4 @@
-/** Roles by "ARIA in HTML" and the HTML accessibility mappings. */
+/** Roles according to "ARIA in HTML" and the HTML accessibility mappings. */
 import { callCache } from '../dom/call-cache'
 import {
   attr,
@@ -90,11 +90,13 @@ export function isFocusable(element: Element): boolean {
   return hasAttr(element, 'contenteditable') && isEditingHost(element)
 }
 
+/** Returns whether `contenteditable` makes an element editable. */
 export function isEditingHost(element: Element): boolean {
   const value = attr(element, 'contenteditable')
   return value !== null && value.toLowerCase() !== 'false' && value.toLowerCase() !== 'inherit'
 }
 
+/** Returns whether a `summary` is the first one of its `details`. Others are not interactive. */
 export function isDetailsSummary(element: Element): boolean {
   const parent = element.parentElement
   if (!parent || localName(parent) !== 'details') return false
@@ -271,14 +273,14 @@ function isListItem(element: Element): boolean {
   return tag === 'ul' || tag === 'ol' || tag === 'menu'
 }
 
-/** Returns the role of the table that contains a row or cell, null without a table. */
+/** Returns the role of the table that contains a row or cell, null if there is no table. */
 function ownTable(part: Element): string | null {
   const parent = parentNode(part)
   const cache = callCache()
   if (cache && parent !== null && parent === cache.row) return cache.tableRole
   const table = elementClosest(part, 'table')
   const role = table ? (explicitRole(table) ?? 'table') : null
-  // A walk visits the cells of a row one after the other.
+  // Cached, because a traversal visits the cells of a row one after the other.
   if (cache) {
     cache.row = parent
     cache.tableRole = role
@@ -301,18 +303,18 @@ function headerCellRole(cell: Element): string | null {
   if (scope === 'row' || scope === 'rowgroup') return 'rowheader'
   const before = previousElement(cell)
   const after = nextElement(cell)
-  // An empty sibling contains no data to which this cell could be the header.
+  // A cell is not the header of an empty sibling.
   const isData = (sibling: Element | null): boolean =>
     sibling !== null && localName(sibling) === 'td' && /[^ \t\n\f\r]/.test(textContent(sibling))
   return isData(before) || isData(after) ? 'rowheader' : 'columnheader'
 }
 
-/** Returns whether `role=presentation` is ignored, because of the focus or a global attribute. */
+/** Whether `role=presentation` is ignored: for focusable elements and global attributes. */
 function presentationIsIgnored(element: Element): boolean {
   return hasGlobalAttribute(element) || (isHtml(element) && isFocusable(element))
 }
 
-/** Returns the first valid role of the `role` attribute, null without one. */
+/** Returns the first valid role in the `role` attribute, null if there is none. */
 export function explicitRole(element: Element): string | null {
   const value = attr(element, 'role')
   if (!value) return null

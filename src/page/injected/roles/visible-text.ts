@@ -23,6 +23,7 @@ const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-lab
  */
 const maxElements = 5000
 
+/** Returns the visible text of an element, or the value of a field. */
 export function visibleText(element: Element): string {
   const field =
     element instanceof HTMLSelectElement

@@ -4,8 +4,8 @@ import { nextTask } from '../dom/event-loop'
 const chunkSize = 1 << 20
 
 /**
- * Returns a hash of 53 bits (cyrb53) and the length of `text`. Not for security. `crypto.subtle` is
- * missing in pages that are not served over HTTPS.
+ * Returns the length of `text` and a 53-bit hash (cyrb53). The hash is not for security.
+ * `crypto.subtle` is not used, because pages that are not served over HTTPS don't have it.
  */
 export async function hash(text: string): Promise<string> {
   let [one, two] = [0xdeadbeef, 0x41c6ce57]

@@ -43,10 +43,10 @@ function open(
     database.onversionchange = () => database.close()
     return database
   })
-  const failed = opened.catch((error) => {
+  const withReason = opened.catch((error) => {
     throw refused ?? error
   })
-  return withTimeout(failed, `the database \`${name}\` did not open`, (onLateResult) =>
+  return withTimeout(withReason, `the database \`${name}\` did not open`, (onLateResult) =>
     onLateResult.close()
   )
 }
@@ -62,7 +62,7 @@ function withTimeout<Result>(
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`${what} withTimeout ${maxWait} ms`))
+      reject(new Error(`${what} within ${maxWait} ms`))
       work.then(onLateResult, () => {})
     }, maxWait)
     work.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -1,7 +1,7 @@
 /**
- * Values of structured clones as JSON, in the format of Playwright's storage state. JSON values are
- * written unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and objects are
- * numbered to represent cycles. `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's
+ * Values of the structured clone algorithm as JSON, in the format of Playwright's storage state.
+ * JSON values are written unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and
+ * objects are numbered to represent cycles. `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's
  * extensions, which other programs read as plain objects.
  */
 import { realm } from './realm'
@@ -47,7 +47,10 @@ export const fromBase64 = (text: string): Bytes =>
 const bytesOf = (view: ArrayBufferView): Bytes =>
   new realm.Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength).slice()
 
-/** Returns whether JSON represents a value completely. */
+/**
+ * Returns whether JSON represents a value completely. `null` must be part of a value: `null` alone
+ * would look like a missing value.
+ */
 export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolean {
   if (typeof value === 'string' || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
@@ -76,8 +79,8 @@ export class Encoder {
   encode(value: unknown, seen: Map<unknown, number> = new Map()): unknown {
     this.size += 8
     if (typeof value === 'bigint') return { bi: value.toString() }
-    const word = specialValues.find(([, meant]) => Object.is(meant, value))
-    if (word) return { v: word[0] }
+    const special = specialValues.find(([, candidate]) => Object.is(candidate, value))
+    if (special) return { v: special[0] }
     if (typeof value === 'string') this.size += value.length
     if (typeof value !== 'object' || value === null) return value
     const known = seen.get(value)
@@ -136,7 +139,7 @@ export class Encoder {
     this.size += size * 1.4
     const encoded: { b: string; t: string; n?: string } = { b: '', t: type }
     if (blob instanceof realm.File) encoded.n = blob.name
-    // The database of a blob that is too large is omitted anyway.
+    // If the blob is too large, its database is not saved anyway.
     if (this.size < maxSize)
       this.blobs.push(
         blob
@@ -147,7 +150,7 @@ export class Encoder {
   }
 }
 
-/** Maximum characters of the databases of one origin; larger ones are not saved. */
+/** Maximum characters of an origin's databases in total. Those that exceed it are not saved. */
 export const maxSize = 16 << 20
 
 interface Pair {
@@ -180,7 +183,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
   if (typeof encoded !== 'object' || encoded === null) return encoded
   const { ref, v, d, u, bi, r, e, ab, dv, ta, bl, a, m, s, o, id } = encoded as Tagged
   if (ref !== undefined) return known.get(ref)
-  if (v !== undefined) return specialValues.find(([word]) => word === v)?.[1]
+  if (v !== undefined) return specialValues.find(([name]) => name === v)?.[1]
   if (d !== undefined) return new realm.Date(d || NaN)
   if (u !== undefined) return u
   if (bi !== undefined) return BigInt(bi)
@@ -189,7 +192,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
   if (ab) return fromBase64(ab.b).buffer
   if (dv) return new realm.DataView(fromBase64(dv.b).buffer)
   if (ta) {
-    const kind = typedArrayTypes.find(([word]) => word === ta.k)
+    const kind = typedArrayTypes.find(([name]) => name === ta.k)
     if (!kind) throw new Error(`unknown typed array \`${ta.k}\``)
     return new kind[1](fromBase64(ta.b).buffer)
   }
@@ -198,7 +201,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
       ? new realm.Blob([fromBase64(bl.b)], { type: bl.t })
       : new realm.File([fromBase64(bl.b)], bl.n, { type: bl.t })
   const fill = <Made>(made: Made, add: (made: Made) => void): Made => {
-    // Registered before its parts, because they may refer to it.
+    // Registered before its parts are decoded, because they may refer to it.
     if (id !== undefined) known.set(id, made)
     add(made)
     return made
@@ -214,7 +217,7 @@ export function decode(encoded: unknown, known: Map<number, unknown> = new Map()
   if (s) return fill(new realm.Set(), (made) => s.forEach((item) => made.add(decode(item, known))))
   if (o) {
     return fill(new realm.Object(), (made) => {
-      // Defined, not assigned, so that `__proto__` is an ordinary property.
+      // Properties are defined, not assigned, so that `__proto__` is an ordinary property.
       for (const { k, v } of o)
         Object.defineProperty(made, k, {
           value: decode(v, known),

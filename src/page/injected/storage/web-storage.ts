@@ -24,7 +24,7 @@ function write(storage: Storage, items: Item[], replace: boolean): void {
 }
 
 export async function writeStorage(argument: WriteStorageArgument): Promise<Done> {
-  // Passed in as JSON: in a JavaScript literal, `__proto__` would not be an ordinary property.
+  // The state is passed as JSON, because `__proto__` in a JavaScript literal sets the prototype.
   const {
     localStorage: local,
     sessionStorage: session,

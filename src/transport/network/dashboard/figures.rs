@@ -1,4 +1,4 @@
-//! The figures that the dashboard draws, read from the metrics of the server.
+//! The figures that the dashboard shows, read from the metrics of the server.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ struct Latency {
 }
 
 impl Figures {
-    /// Reads the text of `/metrics`. The library that counts has no other interface for reading.
+    /// Reads the text of `/metrics`, because the metrics library has no other interface for reading.
     pub fn of(text: &str) -> Self {
         let mut figures = Self::default();
         for sample in text.lines().filter_map(Sample::parse) {
@@ -56,7 +56,7 @@ impl Figures {
             "troupe_call_seconds_sum" => self.latency_of(sample).sum_ms = sample.value * 1000.0,
             "troupe_call_seconds_bucket" => {
                 let limit = sample.label("le").and_then(|limit| limit.parse::<f64>().ok());
-                // The last bucket has no limit; `count` has its calls.
+                // The last bucket has no limit. Its number of calls is `count`.
                 if let Some(limit) = limit.filter(|limit| limit.is_finite()) {
                     self.latency_of(sample).buckets.push((limit * 1000.0, count));
                 }
@@ -112,7 +112,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Returns the text up to the closing quotation mark, without escapes, and what follows.
+/// Returns the text up to the closing quotation mark, with its escapes resolved, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -25,7 +25,7 @@ pub(super) fn file(path: &str) -> Option<Response> {
         mime_guess::mime::TEXT => format!("{kind}; charset=utf-8"),
         _ => kind.to_string(),
     };
-    // An update of the server changes the files, and not their names.
+    // Revalidated, because an update of the server changes the files but not their names.
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache".to_owned())];
     Some((headers, [CONTENT_SECURITY_POLICY], *content).into_response())
 }

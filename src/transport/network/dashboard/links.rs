@@ -15,7 +15,7 @@ const FULL: Lifetime =
 /// The same for a read-only link: both end one hour after its creation.
 const READ_ONLY: Lifetime =
     Lifetime { link: Duration::from_secs(3600), access: Duration::from_secs(3600) };
-/// Maximum number of unused links and of cookies. The ones that expire first make room.
+/// Maximum number of unused links and of cookies. A new one replaces the one that expires first.
 const MOST: usize = 256;
 
 struct Lifetime {
@@ -29,7 +29,7 @@ pub(in crate::transport::network) struct Access {
     pub read_only: bool,
     /// Identifies the owner when it controls a session.
     pub person: Arc<str>,
-    /// The only session that is shown; `None` for all.
+    /// The only accessible session; `None` for all.
     pub session: Option<Arc<str>>,
     /// `None` on a private socket.
     pub expires_at: Option<Instant>,

@@ -167,16 +167,16 @@ impl LiveViewer {
                 Message::Close(_) => return,
             };
             match serde_json::from_slice(text) {
-                Ok(message) => self.take(message).await,
+                Ok(message) => self.handle(message).await,
                 Err(error) => {
-                    let message = format!("the message is not one of the dashboard: {error}");
+                    let message = format!("the message of the page is invalid: {error}");
                     self.send_error("INVALID_REQUEST", &message, "reload the page").await;
                 }
             }
         }
     }
 
-    async fn take(&self, message: ViewerMessage) {
+    async fn handle(&self, message: ViewerMessage) {
         match message {
             ViewerMessage::Watch { sessions } => self.watch(sessions).await,
             ViewerMessage::Ack { id, frame } => {
@@ -265,7 +265,7 @@ impl LiveViewer {
         None
     }
 
-    /// Watches `requests` in place of the sessions so far.
+    /// Watches the sessions of `requests`, and no others anymore.
     async fn watch(&self, requests: Vec<WatchRequest>) {
         let named: HashSet<String> = requests.iter().map(|request| request.id.clone()).collect();
         self.watched.lock().retain(|id, _| named.contains(id));
@@ -281,7 +281,7 @@ impl LiveViewer {
         if !self.access.includes(&request.id) {
             return false;
         }
-        // A conversion of a float saturates.
+        // The conversion of a float saturates, so invalid sizes are safe.
         let size = Viewport { width: request.width as u32, height: request.height as u32 };
         let mut watched = self.watched.lock();
         if let Some(shown) = watched.get_mut(&request.id) {
@@ -295,7 +295,7 @@ impl LiveViewer {
         else {
             return false;
         };
-        // The person has connected again.
+        // The person has connected again, and still has control.
         if dashboard.is_held_by(&request.id, &self.access.person)
             && !self.held.lock().contains_key(&request.id)
         {
@@ -347,7 +347,7 @@ impl LiveViewer {
         loop {
             let call = match calls.recv().await {
                 Ok(call) => call,
-                // The viewer reads the record when it shows a call.
+                // The page loads missed calls from the record.
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             };

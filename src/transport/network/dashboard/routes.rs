@@ -93,7 +93,7 @@ pub(super) fn failure(status: StatusCode, code: &str, message: &str, suggestion:
 }
 
 fn not_found(message: &str) -> Response {
-    failure(StatusCode::NOT_FOUND, "NOT_FOUND", message, "open `/dashboard/`, and go on from there")
+    failure(StatusCode::NOT_FOUND, "NOT_FOUND", message, "open `/dashboard/`")
 }
 
 fn no_session(id: &str) -> Response {
@@ -109,7 +109,7 @@ fn failed(error: &TroupeError) -> Response {
     failure(status, error.code.as_str(), &error.message, suggestion)
 }
 
-/// Sends browsers from `/` to the page.
+/// Redirects browsers to the page.
 async fn to_page(State(state): State<ServerState>) -> Redirect {
     let base = &state.server.registry().manager().config().base_path;
     Redirect::to(&format!("{base}/dashboard/"))
@@ -156,7 +156,8 @@ fn foreign() -> Response {
     failure(StatusCode::FORBIDDEN, "FOREIGN_ORIGIN", message, "open the dashboard with its link")
 }
 
-/// Passes on the requests of people who have opened a link.
+/// Rejects requests of foreign pages, requests without a valid cookie, and changes through read-only
+/// links. Adds the `Access` to the other requests.
 async fn authorize(State(state): State<ServerState>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let changes = request.method() != Method::GET && request.method() != Method::HEAD;
@@ -379,7 +380,7 @@ async fn figures(
     Extension(access): Extension<Access>,
 ) -> Response {
     if access.session.is_some() {
-        let message = "this link shows one session, and no figures of the server";
+        let message = "this link shows one session, but not the metrics of the server";
         let suggestion = "open a link of `troupe dashboard` without --session";
         return failure(StatusCode::FORBIDDEN, "READ_ONLY", message, suggestion);
     }
@@ -387,7 +388,7 @@ async fn figures(
         Ok(text) => Json(Figures::of(&text)).into_response(),
         Err(error) => {
             let message = format!("the metrics could not be written: {error}");
-            let suggestion = "look at the log of the server";
+            let suggestion = "read the log of the server";
             failure(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", &message, suggestion)
         }
     }
