@@ -267,8 +267,8 @@ impl ImageChannels {
         }
     }
 
-    /// Takes screenshots at an interval. During calls of the session, which they would delay, it takes
-    /// none, unless a person needs the images to act.
+    /// Takes screenshots at an interval, except during calls of the session, which they would delay.
+    /// A person who has control or is asked a question gets them during calls too.
     async fn send_screenshots(&self, session: &Session, page: &Page) {
         while page.is_open() {
             let due = Instant::now() + SCREENSHOT_INTERVAL;

@@ -143,7 +143,7 @@ impl Dashboard {
         holder.is_some_and(|holder| &*holder.person == person)
     }
 
-    /// Makes the passwords in the pages secrets of the session, and then ends the control of `person`.
+    /// Makes the passwords in the pages secrets of the session. Then ends the control of `person`.
     pub async fn release(&self, id: &str, person: &str) {
         let Some(session) = self.manager.find(id) else { return };
         for page in session.open_pages() {

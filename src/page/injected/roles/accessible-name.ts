@@ -1,6 +1,6 @@
 /**
- * Accessible names according to "Accessible Name and Description Computation 1.2" and the HTML accessibility
- * mappings.
+ * Accessible names according to "Accessible Name and Description Computation 1.2" and the HTML
+ * accessibility mappings.
  */
 import { callCache } from '../dom/call-cache'
 import {

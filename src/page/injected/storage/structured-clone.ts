@@ -1,8 +1,8 @@
 /**
  * Values of the structured clone algorithm as JSON, in the format of Playwright's storage state.
  * JSON values are written unchanged. Others are tagged (`{d}` a date, `{ta}` a typed array…), and
- * objects are numbered to represent cycles. `{bl}` (a blob or a file) and `{dv}` (a data view) are Troupe's
- * extensions, which other programs read as plain objects.
+ * objects are numbered to represent cycles. `{bl}` (a blob or a file) and `{dv}` (a data view) are
+ * Troupe's extensions, which other programs read as plain objects.
  */
 import { realm } from './realm'
 

@@ -33,7 +33,7 @@ struct Latency {
 }
 
 impl Figures {
-    /// Reads the text of `/metrics`, because the metrics library has no other interface for reading.
+    /// Reads the text of `/metrics`. The metrics library has no other interface for reading.
     pub fn of(text: &str) -> Self {
         let mut figures = Self::default();
         for sample in text.lines().filter_map(Sample::parse) {

@@ -1,8 +1,9 @@
 //! The dashboard at `/dashboard/`: its page, its JSON API and its WebSocket.
 //!
-//! - `links` decides who may use it, and `user_links` has the links in questions of agents.
+//! - `links` decides who may use it.
 //! - `files` has the files of the page, and `figures` the data of its charts.
 //! - `routes` has the HTTP interface, and `live` the WebSocket.
+//! - `user_links` has the links in questions of agents.
 
 mod figures;
 mod files;

@@ -156,8 +156,8 @@ fn foreign() -> Response {
     failure(StatusCode::FORBIDDEN, "FOREIGN_ORIGIN", message, "open the dashboard with its link")
 }
 
-/// Rejects requests of foreign pages, requests without a valid cookie, and changes through read-only
-/// links. Adds the `Access` to the other requests.
+/// Rejects requests of foreign pages, requests without a valid cookie, and changes through
+/// read-only links. Adds the `Access` to the other requests.
 async fn authorize(State(state): State<ServerState>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let changes = request.method() != Method::GET && request.method() != Method::HEAD;
