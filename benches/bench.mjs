@@ -396,7 +396,9 @@ function resultOf({ id, title, unit, bounds, byteBounds, limit }, compared, samp
 }
 
 /** @param {number | undefined} value */
-const rounded = (value) => (value === undefined ? undefined : Number(value.toPrecision(4)))
+function rounded(value) {
+  return value === undefined ? undefined : Number(value.toPrecision(4))
+}
 
 /** @param {string} text */
 function progress(text) {

@@ -61,6 +61,7 @@ export default defineConfig({
         text: 'Inside',
         items: [
           page('Architecture', '/architecture'),
+          page('Benchmarks', '/benchmarks'),
           page('Performance log', '/internals/performance'),
           page('Token costs', '/tokens'),
           page('Clicks, step by step', '/internals/click'),
