@@ -100,7 +100,6 @@ const done = (tool, args, values) => ({
   result: '',
   changes: null,
   console: [],
-  requests: [],
   ...values
 })
 
@@ -118,7 +117,6 @@ export function callsOf({ id }) {
         result: `{\n  "success": true,\n  "message": "Clicked button \\"Order\\" ${text}"\n}`,
         changes: `+   status: Ordered for Ada ${text}\n-   button "Order" [ref=e13]\n    heading "Cart"`,
         console: [`[log] order sent ${text}`, '[warning] slow response'],
-        requests: [`POST https://shop.example/orders${text} 201 180 ms`],
         pictureUrl: `api/calls/${id}-5/pictures/1`
       }
     ),

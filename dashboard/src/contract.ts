@@ -97,7 +97,6 @@ export interface CallDetails extends Call {
   result: string
   changes: string | null
   console?: string[]
-  requests?: string[]
 }
 
 /** The number of calls that took at most `upperMs`. The last bucket has no upper limit. */
@@ -182,7 +181,6 @@ export type FromServer =
   | { type: 'call'; call: Call }
   | { type: 'held'; id: string; by: Holder }
   | { type: 'dialog'; id: string; dialog: PageDialog | null }
-  | { type: 'pages'; id: string; pages: Tab[] }
   | { type: 'gone'; id: string }
   | { type: 'error'; id?: string | null; error: Failure }
 

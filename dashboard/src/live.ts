@@ -9,7 +9,6 @@ import type {
   Holder,
   PageDialog,
   Session,
-  Tab,
   ToServer,
   Watched
 } from './contract'
@@ -28,7 +27,6 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const liveSessions = signal<Session[] | null>(null)
 export const holders = signal<Record<string, Holder>>({})
 export const dialogs = signal<Record<string, PageDialog | null>>({})
-export const tabs = signal<Record<string, Tab[]>>({})
 /** The last error that the server reported on the WebSocket. */
 export const failure = signal<{ id: string | null; error: Failure } | null>(null)
 /**
@@ -128,9 +126,6 @@ function receive(message: FromServer): void {
     case 'dialog':
       dialogs.value = { ...dialogs.value, [message.id]: message.dialog }
       break
-    case 'pages':
-      tabs.value = { ...tabs.value, [message.id]: message.pages }
-      break
     case 'gone':
       liveSessions.value = liveSessions.value?.filter(({ id }) => id !== message.id) ?? null
       break
@@ -214,7 +209,7 @@ effect(() => {
   const live = liveSessions.value
   if (!live) return
   const ids = new Set(live.map(({ id }) => id))
-  for (const state of [holders, dialogs, tabs]) {
+  for (const state of [holders, dialogs]) {
     const kept = Object.entries(state.peek()).filter(([id]) => ids.has(id))
     if (kept.length < Object.keys(state.peek()).length)
       (state.value as Record<string, unknown>) = Object.fromEntries(kept)

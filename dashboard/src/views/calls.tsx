@@ -118,7 +118,6 @@ export function Details({ call }: { call: Call }) {
         </Section>
       )}
       <Lines title="Console" lines={details?.console} />
-      <Lines title="Requests" lines={details?.requests} />
       {picture && (
         <Section title="Image after the call">
           <img

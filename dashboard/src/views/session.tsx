@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../api'
 import type { Call, Failure, FrameHeader, Session, Tab } from '../contract'
 import { counted, duration, moment } from '../format'
-import { liveSessions, tabs } from '../live'
+import { liveSessions } from '../live'
 import { navigate } from '../route'
 import { failureOf, findSession, loadSessions, me, nameOf } from '../store'
 import { Details } from './calls'
@@ -44,7 +44,7 @@ export function SessionView({ id, call }: { id: string; call: string | null }) {
       </div>
       <ServerFailure session={id} />
       {isLive ? (
-        <LivePanel session={session} pages={tabs.value[id] ?? loaded?.pages ?? []} />
+        <LivePanel session={session} pages={loaded?.pages ?? []} />
       ) : (
         <Facts session={session} />
       )}

@@ -382,7 +382,7 @@ async fn figures(
     if access.session.is_some() {
         let message = "this link shows one session, but not the metrics of the server";
         let suggestion = "open a link of `troupe dashboard` without --session";
-        return failure(StatusCode::FORBIDDEN, "READ_ONLY", message, suggestion);
+        return failure(StatusCode::FORBIDDEN, "ONE_SESSION", message, suggestion);
     }
     match metrics::text(&state).await {
         Ok(text) => Json(Figures::of(&text)).into_response(),
