@@ -6,9 +6,9 @@
 /**
  * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`,
  * an `image`, or the `content` of an earlier call, which is a text and images.
- * @typedef {{ name: string, description: string, inputSchema: any, outputSchema?: any, outputType:
- *   string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' | 'resume' |
- *   'close' | null }} Tool
+ * @typedef {{ name: string, group: string, description: string, inputSchema: any, outputSchema?: any,
+ *   outputType: string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' |
+ *   'resume' | 'close' | null }} Tool
  */
 
 /**
@@ -26,8 +26,9 @@
  */
 function sessionMethods(tools) {
   return tools
-    .filter(({ name, inputSchema, lifecycle }) => {
-      return inputSchema.properties?.sessionId && !lifecycle && !WITHOUT_METHOD.includes(name)
+    .filter(({ group, inputSchema, lifecycle }) => {
+      // A program asks its own user.
+      return inputSchema.properties?.sessionId && !lifecycle && group !== 'person'
     })
     .map(({ name: tool, inputSchema: { properties, required: needed = [] } }) => {
       const parameters = Object.keys(properties).filter((key) => key !== 'sessionId')
@@ -41,9 +42,6 @@ function sessionMethods(tools) {
       }
     })
 }
-
-/** A program asks its own user. */
-const WITHOUT_METHOD = ['ask_user']
 
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']

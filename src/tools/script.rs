@@ -104,7 +104,14 @@ pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> 
     let limit = given.timeout.map_or(TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
     let tools: Value = call
         .steps()
-        .map(|tool| json!({"name": tool.name, "inputSchema": tool.input, "lifecycle": null}))
+        .map(|tool| {
+            json!({
+                "name": tool.name,
+                "group": tool.group.as_str(),
+                "inputSchema": tool.input,
+                "lifecycle": null,
+            })
+        })
         .collect();
     let args = given.args.unwrap_or_default();
     let mut sandbox = Sandbox::start(given.script.0, args, &call.session.id, tools)?;
