@@ -274,16 +274,7 @@ impl Recording {
             return (raw_json::rewrite(text, &sent, &stored), None, pictures);
         }
         let (text, pictures) = match &outcome.result {
-            Ok(Answer::Json(value)) => {
-                let mut value = value.clone();
-                for field in self.tool.properties.unrecorded {
-                    if let Some(text) = value.get_mut(*field) {
-                        *text = MASK.into();
-                    }
-                }
-                self.mask_value(&mut value);
-                (Some(value.to_string().into()), Vec::new())
-            }
+            Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
             Ok(Answer::Text(text)) => (Some(self.masked_text(text)), Vec::new()),
             Ok(Answer::Image(picture)) => {
                 (picture.facts().map(|facts| self.masked_json(&facts)), vec![picture])
@@ -315,6 +306,11 @@ impl Recording {
 
     fn masked_json(&self, value: &Value) -> Cow<'static, str> {
         let mut value = value.clone();
+        for field in self.tool.properties.unrecorded {
+            if let Some(text) = value.get_mut(*field) {
+                *text = MASK.into();
+            }
+        }
         self.mask_value(&mut value);
         value.to_string().into()
     }
