@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -146,14 +147,11 @@ impl Dashboard {
     /// Makes the passwords in the pages secrets of the session. Then ends the control of `person`.
     pub async fn release(&self, id: &str, person: &str) {
         let Some(session) = self.manager.find(id) else { return };
-        for page in session.open_pages() {
-            remember_passwords(&session, &page).await;
-        }
+        let pages = session.open_pages();
+        join_all(pages.iter().map(|page| remember_passwords(&session, page))).await;
         session.release(person);
     }
-}
 
-impl Dashboard {
     /// Answers the question `question` of the session `id`, after the control of `person` has ended.
     /// Returns false if the question does not wait for an answer.
     pub async fn answer_question(
