@@ -4,22 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Dashboard, calls::cut};
 use crate::{
     error::Result,
     page::Page,
-    session::Session,
+    session::{PersonQuestion, Session},
     store::{NewRequest, SessionFilter, SessionRow, SessionState, iso8601},
 };
 
 /// Maximum number of ended sessions in the list.
-const MOST_ENDED: usize = 200;
+const MAX_ENDED: usize = 200;
 /// Maximum time to read the title of a page.
 const TITLE_TIMEOUT: Duration = Duration::from_millis(300);
 /// Maximum number of characters of a title or URL.
-const MOST_CHARACTERS: usize = 2000;
+const MAX_CHARACTERS: usize = 2000;
 
 /// A session in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,7 +39,8 @@ pub struct SessionView {
     pub calls: u64,
     pub running: Option<RunningView>,
     pub held_by: Option<&'static str>,
-    pub question: Option<QuestionView>,
+    /// A question of the agent that waits for a person.
+    pub question: Option<Arc<PersonQuestion>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,15 +50,6 @@ pub enum ShownState {
     /// It has ended, and can be resumed.
     Recoverable,
     Ended,
-}
-
-/// A question of the agent, which waits for a person.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct QuestionView {
-    pub id: Arc<str>,
-    pub message: String,
-    /// JSON Schema of the answer. `None`: an optional text.
-    pub schema: Option<Value>,
 }
 
 /// A running call in the list.
@@ -97,7 +88,7 @@ impl Dashboard {
             .iter()
             // A session of another server is shown by that server.
             .filter(|row| row.used_by.is_none() && !is_live(row))
-            .take(MOST_ENDED)
+            .take(MAX_ENDED)
             .map(|row| self.ended_view(row))
             .collect();
         sessions.extend(ended);
@@ -136,7 +127,7 @@ impl Dashboard {
             name: None,
             state: ShownState::Active,
             browser: self.manager.config().browser.to_string(),
-            url: page.map(|page| cut(&page.url(), MOST_CHARACTERS)),
+            url: page.map(|page| cut(&page.url(), MAX_CHARACTERS)),
             title,
             created_at: iso8601(session.created_at),
             last_used_at: iso8601(session.last_used_at()),
@@ -147,11 +138,7 @@ impl Dashboard {
                 started_at: iso8601(request.at),
             }),
             held_by: session.holder().map(|_| "viewer"),
-            question: session.pending_question().map(|question| QuestionView {
-                id: question.id.clone(),
-                message: question.message.clone(),
-                schema: question.schema.clone(),
-            }),
+            question: session.pending_question(),
         }
     }
 
@@ -184,7 +171,7 @@ async fn pages(session: &Session) -> Vec<PageView> {
     let views = session.open_pages().into_iter().map(async |page: Arc<Page>| PageView {
         active: Some(page.id.as_str()) == current,
         id: page.id.clone(),
-        url: cut(&page.url(), MOST_CHARACTERS),
+        url: cut(&page.url(), MAX_CHARACTERS),
         title: title(&page).await,
     });
     join_all(views).await
@@ -193,5 +180,5 @@ async fn pages(session: &Session) -> Vec<PageView> {
 /// Returns the title of a page, or an empty one if the page does not respond.
 async fn title(page: &Page) -> String {
     let title = tokio::time::timeout(TITLE_TIMEOUT, page.title()).await;
-    cut(&title.ok().and_then(Result::ok).unwrap_or_default(), MOST_CHARACTERS)
+    cut(&title.ok().and_then(Result::ok).unwrap_or_default(), MAX_CHARACTERS)
 }

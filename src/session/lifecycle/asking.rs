@@ -11,14 +11,14 @@ use crate::error::Result;
 pub struct AskedQuestion {
     session: Arc<Session>,
     question: Arc<PersonQuestion>,
-    /// Whether no call before has asked it.
+    /// Whether this is the first call that asks it.
     pub is_new: bool,
     stays: bool,
 }
 
 impl Session {
-    /// Shows a question in the dashboard. If it is the one that a call has asked before, that one
-    /// stays, with its answer.
+    /// Shows a question in the dashboard. If an earlier call has asked the same, its question stays,
+    /// with its answer.
     pub fn ask_person(self: &Arc<Self>, message: String, schema: Option<Value>) -> AskedQuestion {
         let (question, is_new) = self.question.ask(message, schema);
         AskedQuestion { session: self.clone(), question, is_new, stays: false }

@@ -13,7 +13,7 @@ use tokio::{sync::watch, time::Instant};
 /// How long a person who has lost the connection keeps control.
 const ABANDONED: Duration = Duration::from_secs(120);
 
-/// The control of a session: who has it in place of the agents.
+/// Records which person controls a session in place of its agents.
 #[derive(Debug, Clone, Default)]
 pub(in crate::session) struct SessionHold {
     holder: Arc<watch::Sender<Option<Holder>>>,

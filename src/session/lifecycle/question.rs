@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
@@ -9,7 +10,7 @@ use tokio::{sync::watch, time::Instant};
 const ANSWER_KEPT: Duration = Duration::from_secs(15 * 60);
 
 /// A question of the agent to a person.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PersonQuestion {
     pub id: Arc<str>,
     pub message: String,
@@ -33,8 +34,8 @@ impl SessionQuestion {
         slot.as_ref().filter(|slot| slot.answer.is_none()).map(|slot| slot.question.clone())
     }
 
-    /// Returns the question, and whether it is new. A question that was asked before, and whose
-    /// answer nobody has taken, stays. Any other one is replaced.
+    /// Returns the question, and whether it is new. It is not new if the last call asked the same
+    /// and no call has taken the answer. A new question replaces the last one.
     pub fn ask(&self, message: String, schema: Option<Value>) -> (Arc<PersonQuestion>, bool) {
         let id = uuid::Uuid::new_v4().to_string().into();
         let new = Arc::new(PersonQuestion { id, message, schema });

@@ -192,7 +192,7 @@ pub struct Session {
     running: AtomicUsize,
     /// Who controls it in place of its agents.
     pub(super) held: SessionHold,
-    /// What a person is asked in the dashboard.
+    /// The question that a person answers in the dashboard.
     pub(super) question: SessionQuestion,
     /// The number of calls so far.
     calls: AtomicU64,
