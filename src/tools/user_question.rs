@@ -126,7 +126,6 @@ enum ReplyAction {
     Accept,
     Decline,
     Cancel,
-    /// Nobody has answered yet.
     Pending,
     Unavailable,
 }
@@ -140,7 +139,7 @@ struct AskUserResult {
     /// Set if a person has controlled the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     person: Option<String>,
-    /// Link for the user if nobody has answered yet.
+    /// Link for the user, while the action is `pending`.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     message: String,
