@@ -1,13 +1,12 @@
 // Other browser servers for agents: Google's chrome-devtools-mcp, and Vercel's agent-browser, a
 // command-line program with a daemon that keeps the browser.
 import { execFile } from 'node:child_process'
-import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../scripts/run.mjs'
 import { setup } from '../scripts/setup.mjs'
 import { StdioClient, textOf } from './stdio-client.mjs'
-import { COMMAND_LINES } from './tokens/programs.mjs'
+import { agentBrowserProgram } from './tokens/programs.mjs'
 
 /** @typedef {import('./servers.mjs').Server} Server */
 
@@ -65,10 +64,7 @@ function devtools(browser) {
 /** @param {string} browser @returns {Promise<Server>} */
 async function agentBrowser(browser) {
   await setup(['tokens'])
-  const system = `${process.platform}-${process.arch}`
-  const program = join(COMMAND_LINES, `agent-browser/bin/agent-browser-${system}`)
-  // Its install script would do this, but also download a browser.
-  chmodSync(program, 0o755)
+  const program = agentBrowserProgram()
   let started = 0
   const command = (...words) => /** @type {[string, object]} */ ([words[0], { words }])
   return {

@@ -1,5 +1,6 @@
 // The pages of the benchmarks: a counting button, an input and a link; the same with 400 table
 // rows, with 3,000 links, as a small form, and with child frames, shadow hosts and blank elements.
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 
 const page = (title, more = '') => `<!doctype html><html lang="en"><title>${title}</title>
@@ -54,13 +55,29 @@ const PAGES = {
   '/blank': page('Blank', blank)
 }
 
-/** @returns {Promise<{ url: string, close: () => void }>} */
-export async function serveSite() {
-  const server = createServer((request, response) => {
+/**
+ * Serves pages on 127.0.0.1.
+ * @param {import('node:http').RequestListener} respond
+ * @returns {Promise<{ url: string, close: () => void }>}
+ */
+export async function serve(respond) {
+  const server = createServer(respond)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}
+
+/** Serves the pages of the benchmarks. */
+export function serveSite() {
+  return serve((request, response) => {
     const body = PAGES[request.url]
     response.writeHead(body ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' }).end(body)
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return { url: `http://127.0.0.1:${port}`, close: () => server.close() }
 }

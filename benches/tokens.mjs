@@ -1,7 +1,7 @@
-// `npm run bench:tokens` counts the tokens that Troupe and other programs cost a model: the tools or
-// the skill, and the calls and results of jobs that a scripted agent does. Prints the figures and
-// writes docs/tokens.md. What differs between runs (ports, times, folders, random marks) is counted
-// with fixed values, so that each run has the same figures.
+// `npm run bench:tokens` counts the tokens that a model reads and writes when it uses Troupe or
+// another program: the tools or the skill, and the calls and results of jobs that a scripted agent
+// does. Prints the figures and writes docs/tokens.md. Ports, times, folders and random ids are
+// counted with fixed values, so that each run has the same figures.
 //   --only troupe,devtools   counts only these programs, and writes nothing
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

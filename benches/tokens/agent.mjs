@@ -10,7 +10,7 @@ const ORIGIN = 'http://127.0.0.1:8000'
 const FOLDER = '/home/ada/shop'
 
 /**
- * What a program is called with. `call` resolves to the text that the model reads.
+ * A connection to a program. `call` resolves to the text that the model reads.
  * @typedef {{ call: (tool: string, args: any) => Promise<string>, close: () => Promise<unknown> }}
  *   Client
  * @typedef {(text: string) => number} Count
@@ -28,8 +28,8 @@ export class Agent {
 
   /**
    * @param {Client} client @param {Count} count
-   * @param {{ url: string, folder: string, random?: [RegExp, string][] }} variable what differs
-   *   between runs: each text is counted with a fixed value in its place
+   * @param {{ url: string, folder: string, random?: [RegExp, string][] }} variable the parts of
+   *   texts that differ between runs. They are counted with fixed values
    */
   constructor(client, count, { url, folder, random = [] }) {
     this.#client = client
@@ -74,7 +74,7 @@ export class McpClient {
     this.#stdio = new StdioClient(command, env, cwd)
   }
 
-  /** Resolves to what a model gets of the server before its first call. */
+  /** Resolves to the instructions and tools of the server. */
   async initialize() {
     const { instructions = '' } = await this.#stdio.initialize()
     const { tools } = await this.#stdio.request('tools/list')

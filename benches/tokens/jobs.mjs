@@ -1,7 +1,7 @@
-// The jobs, and how an agent does each with each program. The scripts read a page before they act
-// on it, use only what they have read, and put what needs no decision in one turn: with the tool
-// that does several steps, or with `&&`. They take the shortest way that the program documents, and
-// hide output that they do not need.
+// The jobs, with a script for each program. A script reads a page before it acts on it, and uses only
+// refs and texts that it has read. It combines actions between which it need not decide in one turn,
+// with a tool for several steps or with `&&`. It uses the shortest form that the program documents,
+// and hides output that it does not need.
 import assert from 'node:assert/strict'
 import { LOGIN, REGISTRATION, SOUGHT, sought } from './site.mjs'
 
@@ -99,6 +99,53 @@ async function devtoolsForm(agent, fields, button) {
   await agent.call('click', { pageId: 1, uid: target, includeSnapshot: true })
 }
 
+/**
+ * The scripts of a form: each reads the page, fills in the fields, presses the button, and reads the
+ * next page.
+ * @param {{ path: string, fields: unknown[][], button: string, find?: string,
+ *   openPlaywright: (url: string) => string, readAgentBrowser: string[] }} form `find` is the text
+ *   that Playwright's programs search in the next page, if the result of the button lacks it
+ * @returns {Job['scripts']}
+ */
+function formScripts({ path, fields, button, find, openPlaywright, readAgentBrowser }) {
+  return {
+    async troupe(agent, url) {
+      await agent.call('navigate', { url: url + path })
+      await troupeForm(agent, fields, button)
+    },
+    async troupeCli(agent, url) {
+      await agent.shell(`troupe open ${url}${path}`)
+      await troupeShellForm(agent, fields, button)
+    },
+    async playwrightMcp(agent, url) {
+      await agent.call('browser_navigate', { url: url + path })
+      await agent.call('browser_snapshot', {})
+      await playwrightForm(agent, fields, button)
+      if (find) await agent.call('browser_find', { text: find })
+    },
+    async playwrightCli(agent, url) {
+      await agent.shell(openPlaywright(url + path), 'playwright-cli --raw snapshot')
+      const click = `click ${ref(agent, 'button', button)}`
+      await agent.shell(
+        ...setters(agent, fields, 'playwright-cli --raw'),
+        ...(find
+          ? [`playwright-cli --raw ${click}`, `playwright-cli find ${find}`]
+          : [`playwright-cli ${click}`])
+      )
+    },
+    async agentBrowser(agent, url) {
+      await agent.shell(`agent-browser open ${url}${path}${HIDDEN}`, 'agent-browser snapshot -i')
+      const click = `agent-browser click @${ref(agent, 'button', button)}`
+      await agent.shell(...setters(agent, fields, 'agent-browser', '@'), click, ...readAgentBrowser)
+    },
+    async devtools(agent, url) {
+      await agent.call('navigate_page', { pageId: 1, type: 'url', url: url + path })
+      await agent.call('take_snapshot', { pageId: 1 })
+      await devtoolsForm(agent, fields, button)
+    }
+  }
+}
+
 /** @type {Job} */
 const login = {
   name: 'login',
@@ -107,45 +154,13 @@ const login = {
     assert.deepEqual(site.posted['/login'], LOGIN)
     agent.found(/Account of Ada/)
   },
-  scripts: {
-    async troupe(agent, url) {
-      await agent.call('navigate', { url: `${url}/login` })
-      await troupeForm(agent, SIGN_IN, 'Sign in')
-    },
-    async troupeCli(agent, url) {
-      await agent.shell(`troupe open ${url}/login`)
-      await troupeShellForm(agent, SIGN_IN, 'Sign in')
-    },
-    async playwrightMcp(agent, url) {
-      await agent.call('browser_navigate', { url: `${url}/login` })
-      await agent.call('browser_snapshot', {})
-      await playwrightForm(agent, SIGN_IN, 'Sign in')
-    },
-    async playwrightCli(agent, url) {
-      await agent.shell(
-        `playwright-cli open ${url}/login${HIDDEN}`,
-        'playwright-cli --raw snapshot'
-      )
-      await agent.shell(
-        ...setters(agent, SIGN_IN, 'playwright-cli --raw'),
-        `playwright-cli click ${ref(agent, 'button', 'Sign in')}`
-      )
-    },
-    async agentBrowser(agent, url) {
-      await agent.shell(`agent-browser open ${url}/login${HIDDEN}`, 'agent-browser snapshot -i')
-      await agent.shell(
-        ...setters(agent, SIGN_IN, 'agent-browser', '@'),
-        `agent-browser click @${ref(agent, 'button', 'Sign in')}`,
-        `agent-browser wait --url '**/account'`,
-        'agent-browser get title'
-      )
-    },
-    async devtools(agent, url) {
-      await agent.call('navigate_page', { pageId: 1, type: 'url', url: `${url}/login` })
-      await agent.call('take_snapshot', { pageId: 1 })
-      await devtoolsForm(agent, SIGN_IN, 'Sign in')
-    }
-  }
+  scripts: formScripts({
+    path: '/login',
+    fields: SIGN_IN,
+    button: 'Sign in',
+    openPlaywright: (url) => `playwright-cli open ${url}${HIDDEN}`,
+    readAgentBrowser: [`agent-browser wait --url '**/account'`, 'agent-browser get title']
+  })
 }
 
 /** @type {Job} */
@@ -156,47 +171,14 @@ const register = {
     assert.deepEqual(site.posted['/register'], REGISTRATION)
     agent.found(/the number 4711/)
   },
-  scripts: {
-    async troupe(agent, url) {
-      await agent.call('navigate', { url: `${url}/register` })
-      await troupeForm(agent, FIELDS, 'Register')
-    },
-    async troupeCli(agent, url) {
-      await agent.shell(`troupe open ${url}/register`)
-      await troupeShellForm(agent, FIELDS, 'Register')
-    },
-    async playwrightMcp(agent, url) {
-      await agent.call('browser_navigate', { url: `${url}/register` })
-      await agent.call('browser_snapshot', {})
-      await playwrightForm(agent, FIELDS, 'Register')
-      await agent.call('browser_find', { text: 'number' })
-    },
-    async playwrightCli(agent, url) {
-      await agent.shell(
-        `playwright-cli --raw goto ${url}/register`,
-        'playwright-cli --raw snapshot'
-      )
-      await agent.shell(
-        ...setters(agent, FIELDS, 'playwright-cli --raw'),
-        `playwright-cli --raw click ${ref(agent, 'button', 'Register')}`,
-        'playwright-cli find number'
-      )
-    },
-    async agentBrowser(agent, url) {
-      await agent.shell(`agent-browser open ${url}/register${HIDDEN}`, 'agent-browser snapshot -i')
-      await agent.shell(
-        ...setters(agent, FIELDS, 'agent-browser', '@'),
-        `agent-browser click @${ref(agent, 'button', 'Register')}`,
-        'agent-browser wait --text number',
-        'agent-browser read'
-      )
-    },
-    async devtools(agent, url) {
-      await agent.call('navigate_page', { pageId: 1, type: 'url', url: `${url}/register` })
-      await agent.call('take_snapshot', { pageId: 1 })
-      await devtoolsForm(agent, FIELDS, 'Register')
-    }
-  }
+  scripts: formScripts({
+    path: '/register',
+    fields: FIELDS,
+    button: 'Register',
+    find: 'number',
+    openPlaywright: (url) => `playwright-cli --raw goto ${url}`,
+    readAgentBrowser: ['agent-browser wait --text number', 'agent-browser read']
+  })
 }
 
 /** Reads the row of a customer in a page. */

@@ -7,8 +7,8 @@ import { JOBS } from './jobs.mjs'
 import { serveSite } from './site.mjs'
 
 /**
- * Tokens before the first call. `listing`: the complete result of `tools/list`. `always`: what is in
- * the context from the start. `atUse`: what is read when the skill is used.
+ * Tokens before the first call. `listing` is the complete result of `tools/list`, of which an MCP
+ * client passes `schemas` to the model. `description` and `skill` are the parts of a skill.
  * @typedef {{ tools: number, listing: number, schemas: number, instructions: number, description:
  *   number, skill: number }} FixedCost
  * @typedef {{ fixed: FixedCost, jobs: Record<string, import('./agent.mjs').Cost> }} Measured

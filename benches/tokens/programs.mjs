@@ -1,13 +1,14 @@
-// The compared programs: how each is started, and what a model reads of it before its first call.
+// The compared programs: how each one is started, and the texts that a model reads before the first
+// call.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../scripts/run.mjs'
 import { McpClient, ShellClient } from './agent.mjs'
 
 /**
- * What a model reads before its first call. An MCP client passes on the name, the description and
- * the input schema of each tool. Of a skill, agents show the model the name and the description,
- * and the text when the skill is used.
+ * The texts that a model reads before the first call. An MCP client passes the name, the description
+ * and the input schema of each tool to the model. A coding agent passes the name and the description
+ * of a skill, and its text when the model uses the skill.
  * @typedef {{ instructions?: string, tools?: any[], skill?: { description: string, text: string } }}
  *   Fixed
  * @typedef {{ folder: string, work: string, browser?: string }} Place
@@ -130,24 +131,29 @@ const playwrightCli = {
   }
 }
 
+/** Returns the path of the program of agent-browser, which `setup(['tokens'])` installs. */
+export function agentBrowserProgram() {
+  const system = `${process.platform}-${process.arch}`
+  const program = join(COMMAND_LINES, `agent-browser/bin/agent-browser-${system}`)
+  // Its install script would do this, but also download a browser.
+  chmodSync(program, 0o755)
+  return program
+}
+
 /** @type {Program} */
 const agentBrowser = {
   name: 'agentBrowser',
   title: 'agent-browser',
   package: join(COMMAND_LINES, 'agent-browser'),
   async start({ folder, work, browser }) {
-    const home = join(COMMAND_LINES, 'agent-browser')
-    const program = join(home, `bin/agent-browser-${process.platform}-${process.arch}`)
-    // Its install script would do this, but also download a browser.
-    chmodSync(program, 0o755)
     const env = {
-      PATH: onPath(folder, 'agent-browser', [program]),
+      PATH: onPath(folder, 'agent-browser', [agentBrowserProgram()]),
       AGENT_BROWSER_SESSION: `tokens-${process.pid}`,
       AGENT_BROWSER_EXECUTABLE_PATH: browser,
       ...(isRoot ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {})
     }
     const client = new ShellClient({ cwd: work, env }, 'agent-browser close')
-    const stub = readFileSync(join(home, 'skills/agent-browser/SKILL.md'), 'utf8')
+    const stub = readFileSync(join(agentBrowser.package, 'skills/agent-browser/SKILL.md'), 'utf8')
     const text = await client.call('', { command: 'agent-browser skills get core' })
     return { client, fixed: { skill: skill(stub, text) } }
   }

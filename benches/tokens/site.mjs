@@ -1,6 +1,5 @@
 // The site of the jobs: a log-in, a form with ten fields, and a table with 400 rows.
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { serve } from '../site.mjs'
 
 /** @typedef {{ url: string, posted: Record<string, Record<string, string>>, close: () => void }} Site */
 
@@ -83,7 +82,7 @@ const AFTER = { '/login': '/account', '/register': '/registered' }
 export async function serveSite() {
   /** @type {Site['posted']} */
   const posted = {}
-  const server = createServer(async (request, response) => {
+  const server = await serve(async (request, response) => {
     const path = request.url ?? '/'
     if (request.method === 'POST' && path in AFTER) {
       let body = ''
@@ -95,15 +94,5 @@ export async function serveSite() {
     response.writeHead(found ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' })
     response.end(found ?? page('Not found', ''))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return {
-    url: `http://127.0.0.1:${port}`,
-    posted,
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    }
-  }
+  return { ...server, posted }
 }
