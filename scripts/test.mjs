@@ -73,7 +73,7 @@ const PARTS = {
   js: {
     title: 'JavaScript lints and types',
     run: () => check('npm', ['run', '--silent', 'lint:js']),
-    // The types of the tests include those of the clients.
+    // The type check of the tests reads the packages of the clients.
     needs: ['packages', 'addon', 'dashboard', 'clients']
   },
   prose: {

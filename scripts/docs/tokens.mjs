@@ -1,5 +1,4 @@
-// docs/tokens.md: what Troupe and other programs cost a model, from the figures of
-// `npm run bench:tokens`.
+// The text of docs/tokens.md, from the figures of `npm run bench:tokens`.
 
 /**
  * A program with its figures, or with the reason why there are none.
@@ -67,8 +66,8 @@ skill. When the skill is used, the model reads its text, and the guide that the 
     `## Jobs
 
 A turn is a call of a tool or a line for the shell. *Sent* is the tool and its arguments as JSON, and *read* is the text of the
-result. The agent reads a page before it acts, and puts what needs no decision in one turn: with a tool for several steps, or
-with \`&&\`. In the shell, it hides output that it does not need. The jobs follow each other in one session.`,
+result. The agent reads a page before it acts. It combines actions between which it need not decide in one turn: with a tool for
+several steps, or with \`&&\`. In the shell, it hides output that it does not need. All jobs run in one session.`,
     ...jobs.map(({ name, title }) =>
       [
         `### ${title}`,
@@ -81,7 +80,7 @@ with \`&&\`. In the shell, it hides output that it does not need. The jobs follo
         )
       ].join('\n\n')
     ),
-    `## What the figures do not show
+    `## Limits of the comparison
 
 - The scripts make no mistakes. \`benches/tokens/jobs.mjs\` has them, in the shortest form that each program documents.
 - Troupe returns a snapshot of each page that an action opens. The scripts of agent-browser, playwright-cli and @playwright/mcp read

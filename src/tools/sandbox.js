@@ -1,6 +1,6 @@
 // The part of the sandbox that runs in the engine, before the script. `sandbox.rs` calls this
 // function. The script may change every global object later, so this function first stores the
-// globals that it uses after the start of the script. None of this limits what a script may do: the
+// globals that it uses after the start of the script. These copies are not a security boundary: the
 // server checks each call as if an agent had made it.
 ;(setupText, print, load) => {
   'use strict'
