@@ -8,7 +8,7 @@ import { commandLine } from '../support/command-calls.mjs'
 import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
 
 /** What the jobs may cost in all. */
-const MOST = { turns: 30, bytes: 30_000 }
+const MAX = { turns: 30, bytes: 30_000 }
 
 describe("an agent's jobs with commands", { timeout: 300_000, skip: NO_SOCKETS }, () => {
   const total = { turns: 0, bytes: 0 }
@@ -28,7 +28,7 @@ describe("an agent's jobs with commands", { timeout: 300_000, skip: NO_SOCKETS }
     })
   }
 
-  test(`need at most ${MOST.turns} turns and ${MOST.bytes} bytes of output`, () => {
-    assert.ok(total.turns <= MOST.turns && total.bytes <= MOST.bytes, JSON.stringify(total))
+  test(`need at most ${MAX.turns} turns and ${MAX.bytes} bytes of output`, () => {
+    assert.ok(total.turns <= MAX.turns && total.bytes <= MAX.bytes, JSON.stringify(total))
   })
 })

@@ -223,7 +223,7 @@ describe('a question of an agent', { timeout: 120_000 }, () => {
     assert.equal(status, 404)
   })
 
-  test('does not take the other sessions from a browser that sees them all', async (t) => {
+  test('does not replace the access of a browser that sees all sessions', async (t) => {
     const client = await server.connect()
     const [id, other] = [await open(client), await open(client)]
     const created = await server.fetch('/dashboard/links', { method: 'POST', body: '{}' })

@@ -101,7 +101,10 @@ describe('a person', { timeout: 120_000 }, () => {
     assert.ok(await isPending(job), 'the call of the agent waits')
     // The person sees the next page before giving control back.
     await live.message('sessions', ({ sessions }) =>
-      sessions.some((/** @type {{ title: string }} */ session) => session.title === 'Account')
+      sessions.some(
+        (/** @type {{ id: string, title: string }} */ session) =>
+          session.id === id && session.title === 'Account'
+      )
     )
     live.say({ type: 'release', id })
     await live.message('held', (held) => held.by === null)

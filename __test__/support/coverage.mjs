@@ -160,8 +160,8 @@ function isDeclared(schema, [name, ...rest]) {
 }
 
 /**
- * Fields that the result of any tool may have: the first result after a session was suspended lists
- * what is lost.
+ * Fields that the result of any tool may have. The first result after a session was suspended lists
+ * what is lost, and the first one after a person gave control back says that the page may have changed.
  */
 const IN_ANY_RESULT = ['resumed', 'person']
 

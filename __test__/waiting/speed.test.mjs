@@ -82,7 +82,7 @@ test(
         (name, index) => !(name.startsWith('Input.') && name === ofCall[index - 1])
       )
     }
-    // On a busy machine, a call can find that the browser is late, and ask it again.
+    // On a busy machine, the browser may answer late, and a call then sends further commands.
     /** The fewest commands of five calls. @param {() => Promise<unknown>} call */
     const fewest = async (call) => {
       const calls = []
