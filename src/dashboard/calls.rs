@@ -18,7 +18,7 @@ const RESULT: usize = 64 * 1024;
 /// Maximum number of characters of the console messages of a call.
 const CONSOLE: usize = 64 * 1024;
 /// Maximum number of calls in a page.
-const MOST_CALLS: usize = 200;
+const MAX_CALLS: usize = 200;
 
 /// A page of calls.
 #[derive(Debug, Clone, Serialize)]
@@ -80,7 +80,7 @@ pub struct CallDetails {
 impl Dashboard {
     /// Returns the calls that `filter` selects, newest first.
     pub async fn calls(&self, filter: CallFilter) -> Result<CallPage> {
-        let limit = filter.limit.clamp(1, MOST_CALLS);
+        let limit = filter.limit.clamp(1, MAX_CALLS);
         // One more call is read, to find out whether there is a next page.
         let mut found = self.store().calls(CallFilter { limit: limit + 1, ..filter }).await?;
         let next = found.get(limit - 1).filter(|_| found.len() > limit).map(|call| call.number);

@@ -28,7 +28,7 @@ const LONGEST: usize = 4_000;
 /// How much of such a text is printed: whole lines with at most this many bytes.
 const HEAD: usize = 1_200;
 /// Maximum number of files of one command in the folder.
-const MOST_FILES: u32 = 100_000;
+const MAX_FILES: u32 = 100_000;
 
 pub(super) struct Printer {
     command: &'static str,
@@ -188,7 +188,7 @@ impl Printer {
         if !ignore.exists() {
             fs::write(&ignore, "*\n").map_err(|error| unwritable(&ignore, &error))?;
         }
-        for number in 1..MOST_FILES {
+        for number in 1..MAX_FILES {
             let path = folder.join(format!("{}-{number}.{extension}", self.command));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok((path, file)),
@@ -196,7 +196,7 @@ impl Printer {
                 Err(error) => return Err(unwritable(&path, &error)),
             }
         }
-        let message = format!("`{}` contains {MOST_FILES} files", folder.display());
+        let message = format!("`{}` contains {MAX_FILES} files", folder.display());
         Err(TroupeError::new(ErrorCode::ResourceExhausted, message).suggestion("delete the folder"))
     }
 }

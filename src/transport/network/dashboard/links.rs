@@ -16,7 +16,7 @@ const FULL: Lifetime =
 const READ_ONLY: Lifetime =
     Lifetime { link: Duration::from_secs(3600), access: Duration::from_secs(3600) };
 /// Maximum number of unused links and of cookies. A new one replaces the one that expires first.
-const MOST: usize = 256;
+const MAX_GRANTS: usize = 256;
 
 struct Lifetime {
     link: Duration,
@@ -114,7 +114,7 @@ fn issue(
     let mut grants = grants.lock();
     let now = Instant::now();
     grants.retain(|_, grant| grant.expires_at > now);
-    if grants.len() >= MOST {
+    if grants.len() >= MAX_GRANTS {
         let first = grants.iter().min_by_key(|(_, grant)| grant.expires_at).map(|(key, _)| *key);
         first.map(|first| grants.remove(&first));
     }
@@ -168,12 +168,12 @@ mod tests {
     async fn links_are_limited_in_number() {
         let grants = AccessGrants::default();
         let first = grants.create_link(false, None).secret;
-        for _ in 0..MOST {
+        for _ in 0..MAX_GRANTS {
             tokio::time::advance(Duration::from_millis(1)).await;
             grants.create_link(false, None);
         }
         assert!(grants.redeem(&first).is_none());
-        assert_eq!(grants.links.lock().len(), MOST);
+        assert_eq!(grants.links.lock().len(), MAX_GRANTS);
     }
 
     #[tokio::test(start_paused = true)]

@@ -42,7 +42,7 @@ const UNSENT: usize = 64;
 /// Maximum size of a message from a viewer in bytes.
 const MAX_MESSAGE: usize = 256 << 10;
 /// Maximum number of sessions that one viewer watches at a time.
-const MOST_WATCHED: usize = 100;
+const MAX_WATCHED: usize = 100;
 
 /// A message from the page.
 #[derive(Deserialize)]
@@ -265,11 +265,11 @@ impl LiveViewer {
         None
     }
 
-    /// Watches the sessions of `requests`, and no others anymore.
+    /// Watches the sessions of `requests` instead of the previous ones.
     async fn watch(&self, requests: Vec<WatchRequest>) {
         let named: HashSet<String> = requests.iter().map(|request| request.id.clone()).collect();
         self.watched.lock().retain(|id, _| named.contains(id));
-        for request in requests.into_iter().take(MOST_WATCHED) {
+        for request in requests.into_iter().take(MAX_WATCHED) {
             if !self.watch_session(&request) {
                 self.send(json!({"type": "gone", "id": request.id})).await;
             }

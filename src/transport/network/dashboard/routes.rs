@@ -246,7 +246,7 @@ async fn log_in(State(state): State<ServerState>, headers: HeaderMap, body: Body
         let suggestion = "run `troupe dashboard`, which prints a new link";
         return failure(StatusCode::UNAUTHORIZED, "LINK_INVALID", message, suggestion);
     };
-    // The link of a question does not take the other sessions away.
+    // A link to one session must not replace a cookie for all sessions.
     if access(&state, &headers).is_some_and(|known| known.covers(&opened)) {
         return StatusCode::NO_CONTENT.into_response();
     }
