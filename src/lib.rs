@@ -15,6 +15,7 @@
 //! - [`session`]: isolated contexts, their lifetimes and the order of their calls.
 //! - [`tools`]: the registry of tools; each is a row of data and a function.
 //! - [`server`]: MCP for the tools.
+//! - [`export`]: reports and scripts of recorded sessions.
 //! - [`dashboard`]: what the dashboard shows, as JSON.
 //! - [`transport`]: stdio, HTTP, WebSocket and `--connect`.
 //! - [`cli`] and `node`: the command line and the Node addon.
@@ -23,6 +24,7 @@ pub mod config;
 pub mod dashboard;
 pub mod engine;
 pub mod error;
+pub mod export;
 pub mod offload;
 pub mod page;
 pub mod policy;

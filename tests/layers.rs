@@ -33,7 +33,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("server", &["tools", "session", "upstream", "page", "config", "error", "offload"]),
-    ("dashboard", &["tools", "session", "store", "page", "engine", "config", "error", "offload"]),
+    ("export", &["tools", "store", "policy", "config"]),
+    (
+        "dashboard",
+        &["export", "tools", "session", "store", "page", "engine", "config", "error", "offload"],
+    ),
     (
         "transport",
         &[
@@ -54,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "private",
             "transport",
             "server",
+            "export",
             "tools",
             "store",
             "engine",

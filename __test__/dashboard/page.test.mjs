@@ -345,7 +345,7 @@ describe('the page of the dashboard', OPTIONS, () => {
       await page.getByRole('button', { name: 'Take control' }).waitFor()
       server.sessions[0].state = 'ended'
       server.send({ type: 'gone', id: 's-1-shop' })
-      await page.getByText('troupe sessions export').waitFor()
+      await page.getByText('Last used').waitFor()
       assert.equal(await page.locator('canvas').count(), 0)
     })
   })
@@ -560,7 +560,7 @@ describe('the page of the dashboard', OPTIONS, () => {
       await page.locator('canvas[data-frame]').waitFor()
       assert.equal(await page.getByRole('button', { name: 'Take control' }).count(), 0)
       await page.goto(`${page.url().split('#')[0]}#/session/s-6`)
-      await page.getByText('troupe sessions export').waitFor()
+      await page.getByRole('link', { name: 'Save report' }).waitFor()
       assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0)
     })
   })

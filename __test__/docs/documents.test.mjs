@@ -13,8 +13,9 @@ import { DOCUMENTS, ROOT, codeBlocks, shellCommands } from '../support/documents
 import { startHttpServer } from '../support/http.mjs'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { run, troupe } from '../support/scripts.mjs'
-import { startServer } from '../support/server.mjs'
+import { Server, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { until } from '../support/wait.mjs'
 
 const native = createRequire(import.meta.url)('../../lib/addon.js')
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -112,8 +113,15 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
     const client = await startServer(t, ['--connect', server.url], { browser: false })
     const sessionId = await client.createSession()
     const given = args.map((arg) => (arg === 'ID' ? sessionId : arg))
-    if (args.includes('--url')) given.splice(args.indexOf('--url') + 1, 1, server.url)
-    else given.push('--port', String(server.port))
+    if (!args.includes('--url')) {
+      const dashboard = new Server(given, { browser: false, handshake: false })
+      dashboard.askToEnd = () => dashboard.child.kill()
+      await dashboard.start(t)
+      const isLink = (line) => /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/#token=\w+$/.test(line)
+      await until(() => dashboard.unparsable.some(isLink), 'the link')
+      return
+    }
+    given.splice(args.indexOf('--url') + 1, 1, server.url)
     const { status, stdout, stderr } = await troupe(...given)
     assert.equal(status, 0, stderr)
     assert.ok(stdout.startsWith(server.at('/dashboard/#token=')), stdout)

@@ -162,8 +162,9 @@ function isDeclared(schema, [name, ...rest]) {
 /**
  * Fields that the result of any tool may have. The first result after a session was suspended lists
  * what is lost, and the first one after a person gave control back says that the page may have changed.
+ * With `--handoff-on`, a result says that a person is asked.
  */
-const IN_ANY_RESULT = ['resumed', 'person']
+const IN_ANY_RESULT = ['resumed', 'person', 'handoff']
 
 /** Empties the folder for a whole run. @param {string} path */
 export function begin(path) {

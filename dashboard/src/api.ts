@@ -85,6 +85,10 @@ export function isRejection(error: unknown): boolean {
   return error instanceof RequestError && [401, 403].includes(error.status)
 }
 
+/** Returns the address of the report or the script of a session. */
+export const exportUrl = (id: string, kind: 'report' | 'script') =>
+  apiUrl(path`sessions/${id}/` + kind)
+
 /** An opaque value of the server: where the next page of a list begins. */
 export type Cursor = string | number
 

@@ -121,7 +121,6 @@ export interface Sample {
 export interface Metrics extends Omit<Sample, 'errors'> {
   errorsByCode: Record<string, number>
   latencyByTool: Record<string, Latency>
-  history?: ({ at: string } & Sample)[]
 }
 
 /** A dialog of the page: `alert`, `confirm`, `prompt` or `beforeunload`. */

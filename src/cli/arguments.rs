@@ -295,12 +295,12 @@ pub(super) fn application() -> Clap {
     ))
     .subcommand(command(
         Clap::new("dashboard")
-            .about("Print a link that opens the dashboard of a running server; --read-only: a link that changes nothing")
+            .about("Show all servers of this user in a web page, and print a link that opens it; --read-only: a link that changes nothing")
             .arg(
                 Arg::new("url")
                     .long("url")
                     .value_name("URL")
-                    .help("URL of the server [default: --host and --port]"),
+                    .help("Print a link of the dashboard of the server at this URL instead"),
             )
             .arg(
                 Arg::new("session")

@@ -10,11 +10,10 @@ use super::screen::Screen;
 use super::usage::Usage;
 use super::{FAILED, OK, logging, misused};
 use crate::config::{Config, LogConfig, LogLevel};
+use crate::export::ENVIRONMENT;
 use crate::policy::vault::Vault;
 use crate::server::CallOutput;
 
-/// The key of an object that is replaced by the value of an environment variable.
-pub(super) const ENVIRONMENT: &str = "$env";
 /// The argument that reads the JSON from stdin.
 const STDIN: &str = "-";
 

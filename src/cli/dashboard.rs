@@ -1,27 +1,48 @@
-//! `troupe dashboard`: prints a link that opens the dashboard of a running server.
+//! `troupe dashboard`: serves a dashboard of all servers of this user, and prints a link that opens
+//! it. With `--url`, only prints a link of the dashboard of that server.
+
+use tokio_util::sync::CancellationToken;
 
 use super::{OK, report, screen::Screen};
 use crate::{
     config::Config,
-    transport::{DashboardLink, create_dashboard_link},
+    error::Result,
+    transport::{DashboardLink, Endpoint, create_dashboard_link},
 };
 
 pub(super) async fn run(
-    config: &Config,
+    config: Config,
     url: Option<String>,
     session: Option<String>,
     screen: &Screen,
+    stop: CancellationToken,
 ) -> i32 {
-    let url = url.unwrap_or_else(|| config.local_url());
-    let link = DashboardLink { url, read_only: config.read_only, session };
-    match create_dashboard_link(config, &link).await {
-        Ok(url) => {
-            screen.out(&url);
-            OK
+    // Without Unix sockets, only a server on a port can be found.
+    let url = url.or_else(|| cfg!(not(unix)).then(|| config.local_url()));
+    let done = match url {
+        Some(url) => {
+            let link = DashboardLink { url, read_only: config.read_only, session };
+            create_dashboard_link(&config, &link).await.map(|url| screen.out(&url))
         }
+        None => serve(config, session, screen, stop).await,
+    };
+    match done {
+        Ok(()) => OK,
         Err(error) => {
             report(screen, &error);
             error.code.row().exit.into()
         }
     }
+}
+
+async fn serve(
+    config: Config,
+    session: Option<String>,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> Result<()> {
+    let (server, link) = Endpoint::open_dashboard(config, session.as_deref()).await?;
+    screen.out(&link);
+    screen.err("troupe: this link works once; the dashboard shows the servers of this user until you press Ctrl+C");
+    server.run(stop).await
 }

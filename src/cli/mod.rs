@@ -11,7 +11,6 @@ mod dashboard;
 mod doctor;
 mod install;
 mod logging;
-mod replay;
 mod screen;
 mod serve;
 mod sessions;
@@ -102,9 +101,15 @@ async fn run_with(
                 Subcommand::Config { http: true, .. } | Subcommand::Dashboard { .. }
             );
             passed_on.clone_from(&given);
-            let implied = implied.then(|| Setting::from_flag("transport", "http"));
-            let given_flags = given.iter().map(|(name, text)| Setting::from_flag(name, text));
-            let flags: Result<Vec<_>, _> = implied.into_iter().chain(given_flags).collect();
+            let implied = implied.then_some(("transport", "http"));
+            // A dashboard of all servers uses a free port, so that it never takes that of a server.
+            let free = matches!(command, Subcommand::Dashboard { url: None, .. });
+            let free = (free && cfg!(unix)).then_some(("port", "0"));
+            let implied = implied.into_iter().chain(free);
+            let given_flags = given.iter().map(|(name, text)| (&**name, &**text));
+            let flags = implied.chain(given_flags);
+            let flags = flags.map(|(name, text)| Setting::from_flag(name, text));
+            let flags: Result<Vec<_>, _> = flags.collect();
             let prepare = |flags: Vec<Setting>| {
                 let config = Config::load(flags.clone(), environment.clone())?;
                 Ok((command, config.settings(flags, environment)?, config))
@@ -132,7 +137,7 @@ async fn run_with(
             until_stopped(doctor::run(&config, json, repair, screen), stop).await
         }
         Ok((Subcommand::Dashboard { url, session }, _, config)) => {
-            until_stopped(dashboard::run(&config, url, session, screen), stop).await
+            Box::pin(dashboard::run(config, url, session, screen, stop)).await
         }
         Ok((Subcommand::Completions(shell), _, _)) => {
             screen.out(&completions::script(shell));

@@ -7,19 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Value, json};
-
-use super::replay::Replay;
 use super::screen::Screen;
 use super::{FAILED, OK, report};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::error::{ErrorCode, Result, TroupeError};
+use crate::export::{SessionScript, parameters, report_chapter, report_heading, time};
 use crate::policy::vault::Vault;
 use crate::private;
-use crate::store::{
-    Message, Picture, Record, RecordLocation, SessionFilter, SessionRow, Store, iso8601,
-};
-use crate::tools::{Registry, Tool};
+use crate::store::{Picture, RecordLocation, SessionFilter, SessionRow, Store};
 
 /// What `troupe sessions` does with the record.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,15 +126,6 @@ async fn show(store: &Store, id: &str) -> Result<String> {
     Ok(format!("Session {} ({})\n\n{}", session.id, session.state.as_str(), table(&rows)))
 }
 
-/// The parameters of a call without `sessionId`.
-fn parameters(call: &Record) -> Value {
-    let mut parameters: Value = serde_json::from_str(&call.params).unwrap_or_else(|_| json!({}));
-    if let Some(parameters) = parameters.as_object_mut() {
-        parameters.remove("sessionId");
-    }
-    parameters
-}
-
 /// Returns the beginning of the first line.
 fn cut(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
@@ -233,11 +219,6 @@ async fn ask(screen: &Screen, question: String) -> Result<bool> {
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Formats a time to the second.
-fn time(millis: u64) -> String {
-    iso8601(millis).chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
-}
-
 fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: Vec<usize> = (0..COLUMNS)
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -271,8 +252,8 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     let calls = store.history(id).await?;
     let mut report =
         BufWriter::new(create_new(&folder.join("report.md"), 0o600).map_err(unwritable)?);
-    report.write_all(heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
-    let mut replay = Replay::default();
+    report.write_all(report_heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
+    let mut script = SessionScript::new(&session);
     for (number, ref_id) in (1..).zip(&calls) {
         // The retention limits may have deleted the call meanwhile.
         let Some(call) = store.record(ref_id).await? else { continue };
@@ -284,18 +265,18 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
         });
         let names: Vec<String> = names.collect::<std::io::Result<_>>().map_err(unwritable)?;
         let logged = store.console_of_record(&call.ref_id, None, usize::MAX).await?.messages;
-        let chapter = chapter(number, &call, &names, &logged);
+        let chapter = report_chapter(number, &call, &names, &logged);
         report.write_all(chapter.as_bytes()).map_err(unwritable)?;
-        replay_call(&mut replay, &call);
+        script.add(&call);
     }
     report.flush().map_err(unwritable)?;
-    let script = script(&session, &replay);
-    write_new(&folder.join("run.sh"), script.as_bytes(), 0o700).map_err(unwritable)?;
+    let text = script.text();
+    write_new(&folder.join("run.sh"), text.as_bytes(), 0o700).map_err(unwritable)?;
     Ok(format!(
         "{} calls: {} and run.sh in the same folder{}",
         calls.len(),
         folder.join("report.md").display(),
-        to_do(&replay)
+        script.to_do()
     ))
 }
 
@@ -328,215 +309,9 @@ fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn heading(session: &SessionRow, calls: usize) -> String {
-    format!(
-        "# Session {}\n\n{calls} calls, {} to {} (UTC); {}.\n",
-        session.id,
-        time(session.created_at),
-        time(session.last_activity),
-        session.state.as_str()
-    )
-}
-
-fn chapter(number: usize, call: &Record, pictures: &[String], logged: &[Message]) -> String {
-    let mut text = format!(
-        "\n## {number}. {}\n\n{}\n\n{}",
-        call.tool,
-        time(call.at),
-        fenced("json", &call.params)
-    );
-    let Some(answer) = &call.answer else {
-        text.push_str("\nNo answer yet.\n");
-        return text;
-    };
-    if let Some(message) = &answer.error_message {
-        text.push_str(&format!("\nFailed: {}\n", message.lines().next().unwrap_or_default()));
-    }
-    for picture in pictures {
-        text.push_str(&format!("\n![{}]({picture})\n", call.tool));
-    }
-    let result: Value = answer
-        .result
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
-    for part in
-        result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str())
-    {
-        text.push_str(&format!("\n{}", fenced("", part)));
-    }
-    if let Some(page) = &answer.page_snapshot
-        && !Registry::row(&call.tool).is_some_and(|tool| tool.properties.is_snapshot)
-    {
-        text.push_str(&format!("\nThe page afterwards:\n\n{}", fenced("yaml", page)));
-    }
-    if !logged.is_empty() {
-        let lines: Vec<String> = logged.iter().map(Message::to_string).collect();
-        text.push_str(&format!("\nThe console:\n\n{}", fenced("", &lines.join("\n"))));
-    }
-    text
-}
-
-/// Puts `text` into a code fence that is longer than every fence in it.
-fn fenced(language: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{language}\n{text}\n{fence}\n")
-}
-
-/// Adds the call to the script, unless it failed or its tool is not replayed.
-fn replay_call(replay: &mut Replay, call: &Record) {
-    let tool = Registry::row(&call.tool);
-    let Some(answer) = &call.answer else { return };
-    let result: Value = answer
-        .result
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
-    let parts = result["content"].as_array().into_iter().flatten();
-    let told: Vec<String> =
-        parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
-    if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
-        let test_ids = answer.test_ids.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
-    }
-    let parameters = parameters(call);
-    // Its refs are not those of the native tools.
-    let is_playwright = tool.is_some_and(Tool::is_playwright);
-    let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
-        && parameters.as_object().is_some_and(|given| !given.is_empty());
-    match answer.page_snapshot.as_deref().filter(|_| !is_part) {
-        Some(page) => replay.see(page),
-        None if is_playwright => {}
-        None => told.iter().chain(&answer.content).for_each(|text| replay.see_part(text)),
-    }
-}
-
-/// The here-document delimiter after the steps in the exported script.
-const END: &str = "END_OF_STEPS";
-
-/// Returns a script that makes the same calls again in a new session.
-fn script(session: &SessionRow, replay: &Replay) -> String {
-    let options: String =
-        options(session).map(|(name, value)| format!(" {name} {}", quoted(&value))).collect();
-    let tools = match replay.playwright_tools.as_slice() {
-        [] => String::new(),
-        used => format!(" --tools native,{}", used.join(",")),
-    };
-    let mut notes = String::new();
-    // A line break in a name from the record would end the comment.
-    let mut note = |text: &str| notes.push_str(&format!("# {}\n", crate::config::one_line(text)));
-    if replay.has_secrets {
-        note("It types secrets by name: ./run.sh --secrets FILE");
-    }
-    for (name, purpose) in &replay.variables {
-        note(&format!("Set {name}: the record has no value for {purpose}."));
-    }
-    for number in &replay.unnamed {
-        note(&format!(
-            "Edit step {number}: the record has no unique role and name and no test id for its element."
-        ));
-    }
-    // The steps are on stdin, because Linux limits an argument to 128 KiB. No line of JSON equals
-    // the end marker.
-    format!(
-        "#!/bin/sh\n\
-         # Repeats the calls of session {} in a new session. Calls that failed are omitted.\n\
-         # Stops at the first step that fails, with exit code 1. Accepts options: ./run.sh --headless\n\
-         {notes}\
-         run() {{ if command -v troupe >/dev/null 2>&1; then troupe \"$@\"; else npx -y troupe \"$@\"; fi; }}\n\
-         run call batch -{options}{tools} \"$@\" <<'{END}'\n\
-         {{\"steps\": [\n  {}\n]}}\n\
-         {END}\n",
-        session.id,
-        replay.steps.join(",\n  ")
-    )
-}
-
-/// Lists what the user has to do before the script runs, one line each.
-fn to_do(replay: &Replay) -> String {
-    let mut lines = String::new();
-    if replay.has_secrets {
-        lines.push_str("\nrun.sh types secrets by name: pass --secrets FILE");
-    }
-    if !replay.variables.is_empty() {
-        let names: Vec<&str> = replay.variables.iter().map(|(name, _)| &**name).collect();
-        lines.push_str(&format!(
-            "\nrun.sh needs values that are not recorded: set {}",
-            names.join(", ")
-        ));
-    }
-    if !replay.unnamed.is_empty() {
-        let numbers: Vec<String> = replay.unnamed.iter().map(ToString::to_string).collect();
-        let numbers = numbers.join(", ");
-        lines.push_str(&format!("\nrun.sh needs a selector in these steps, whose elements have no unique role and name and no test id: {numbers}"));
-    }
-    lines
-}
-
-/// Returns the command-line options with which the session was created.
-fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)> + '_ {
-    const OPTIONS: &[(&str, &str)] = &[
-        ("device", "--device"),
-        ("userAgent", "--user-agent"),
-        ("locale", "--locale"),
-        ("timezone", "--timezone"),
-        ("viewport", "--viewport-size"),
-    ];
-    let made_with = &session.metadata["options"];
-    OPTIONS.iter().filter_map(move |(field, option)| {
-        let value = match &made_with[*field] {
-            Value::String(text) => text.clone(),
-            Value::Object(size) => format!("{}x{}", size.get("width")?, size.get("height")?),
-            _ => return None,
-        };
-        Some((*option, value))
-    })
-}
-
-/// Quotes a text as one shell word.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_the_record_stay_in_the_comments_of_a_script() {
-        let mut replay = Replay::default();
-        replay.add(
-            "odd\ntool",
-            serde_json::json!({"a\ntouch /tmp/x\n#": "••••"}),
-            &[],
-            &std::collections::HashMap::new(),
-        );
-        let session = SessionRow {
-            id: "s".into(),
-            created_at: 0,
-            last_activity: 0,
-            state: crate::store::SessionState::Closed,
-            metadata: serde_json::Value::Null,
-            saved_at: None,
-            requests: 1,
-            is_released: false,
-            used_by: None,
-        };
-        let script = script(&session, &replay);
-        let commands: Vec<&str> =
-            script.lines().take_while(|line| !line.starts_with("run call")).collect();
-        assert!(
-            commands.iter().all(|line| line.starts_with('#') || line.starts_with("run() {")),
-            "{script}"
-        );
-    }
-
-    #[test]
-    fn a_fence_is_longer_than_those_inside() {
-        assert_eq!(fenced("", "a ``` b"), "````\na ``` b\n````\n");
-        assert_eq!(fenced("json", "{}"), "```json\n{}\n```\n");
-    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

@@ -152,6 +152,8 @@ pub struct Config {
     /// How long calls wait while a person controls their session.
     #[serde(with = "types::millis")]
     pub takeover_timeout: Duration,
+    /// What makes a session ask a person: `captcha`, `login`.
+    pub handoff_on: Vec<String>,
     pub connect: Option<String>,
     #[serde(with = "types::millis")]
     pub idle_timeout: Duration,
@@ -191,6 +193,8 @@ pub struct Config {
     pub retention: Retention,
     /// Whether `Authorization`, cookies and similar headers are recorded unmasked.
     pub record_headers: bool,
+    /// Whether a small picture of the page is recorded after each action.
+    pub record_pictures: bool,
     pub upstream: UpstreamConfig,
     pub security: SecurityConfig,
     pub output_dir: Option<PathBuf>,
@@ -435,6 +439,7 @@ impl Default for Config {
             request_timeout: Duration::from_millis(30_000),
             drain_timeout: Duration::from_millis(2_000),
             takeover_timeout: Duration::from_millis(300_000),
+            handoff_on: Vec::new(),
             daemon_idle: Duration::from_hours(1),
             connect: None,
             idle_timeout: Duration::from_millis(60_000),
@@ -461,6 +466,7 @@ impl Default for Config {
             store: None,
             retention: Retention::default(),
             record_headers: false,
+            record_pictures: false,
             upstream: UpstreamConfig::default(),
             security: SecurityConfig {
                 allowed_domains: Vec::new(),

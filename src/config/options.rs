@@ -215,6 +215,8 @@ const CAPS: Kind = Kind::List {
         "vision",
     ]),
 };
+const HANDOFF: Kind =
+    Kind::List { flag: Some(','), environment: ',', item: ItemKind::Choice(&["captcha", "login"]) };
 const PERMISSIONS: Kind = Kind::List {
     flag: Some(','),
     environment: ',',
@@ -630,6 +632,14 @@ pub static OPTIONS: &[ConfigOption] = &[
     .scope(Scope::Sessions),
     row(
         SERVER,
+        "handoff-on",
+        "handoffOn",
+        HANDOFF,
+        "Ask a person in the dashboard when a page shows a CAPTCHA or a password field",
+    )
+    .scope(Scope::Sessions),
+    row(
+        SERVER,
         "drain-timeout",
         "drainTimeout",
         Kind::Millis { min: 0 },
@@ -856,6 +866,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         "recordHeaders",
         Kind::Switch,
         "Record Authorization and Cookie headers unmasked",
+    ),
+    row(
+        RECORD,
+        "record-pictures",
+        "recordPictures",
+        Kind::Switch,
+        "Record a small picture of the page after each action",
     ),
     row(
         SAFETY,

@@ -94,9 +94,12 @@ impl Dashboard {
     pub async fn call(&self, ref_id: &str) -> Result<Option<CallDetails>> {
         let Some(record) = self.store().record(ref_id).await? else { return Ok(None) };
         let pictures = self.store().pictures(ref_id).await?.len();
+        let has_page_picture = self.store().page_picture(ref_id).await?.is_some();
         let console = self.store().console_of_record(ref_id, None, CONSOLE).await?;
         let bytes = record.params.len() + record.bytes();
-        Ok(Some(offload::in_place(bytes, || details(record, pictures, &console.messages))))
+        Ok(Some(offload::in_place(bytes, || {
+            details(record, (pictures, has_page_picture), &console.messages)
+        })))
     }
 }
 
@@ -105,12 +108,17 @@ fn size(call: &RecordedCall) -> usize {
     call.params.len() + result.map_or(0, String::len)
 }
 
-fn details(record: Record, pictures: usize, console: &[Message]) -> CallDetails {
+fn details(
+    record: Record,
+    (pictures, has_page_picture): (usize, bool),
+    console: &[Message],
+) -> CallDetails {
     let end = record.answer.as_ref().map(|answer| CallEnd {
         success: answer.success,
         result: answer.result.clone(),
         error_message: answer.error_message.clone(),
         pictures,
+        has_page_picture,
         at: answer.at,
     });
     let text = end.as_ref().and_then(|end| end.result.as_deref()).map(text_of).unwrap_or_default();
@@ -157,8 +165,12 @@ impl CallView {
                 SUMMARY,
             ),
             picture_url: end
-                .filter(|end| end.pictures > 0)
-                .map(|_| format!("api/calls/{}/pictures/1", call.ref_id)),
+                .and_then(|end| match end.has_page_picture {
+                    _ if end.pictures > 0 => Some(1),
+                    true => Some(0),
+                    false => None,
+                })
+                .map(|number| format!("api/calls/{}/pictures/{number}", call.ref_id)),
         }
     }
 

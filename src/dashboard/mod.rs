@@ -2,10 +2,14 @@
 //! Independent of HTTP.
 //!
 //! - `sessions` and `calls` have the lists.
+//! - `export` has the report and the script of a session.
 //! - `live_list` follows the list of live sessions, and `images` has their live images.
+//! - `answer` checks the answers of people to questions of agents.
 //! - `takeover` sends the input of people to sessions.
 
+mod answer;
 mod calls;
+mod export;
 mod images;
 mod live_list;
 mod sessions;
@@ -59,8 +63,12 @@ impl Dashboard {
         self.manager.store()
     }
 
-    /// Returns an image of the result of a call. The first has the number 1.
+    /// Returns an image of the result of a call. The first has the number 1. The number 0 is the
+    /// picture of the page after the call.
     pub async fn picture(&self, ref_id: &str, number: usize) -> Result<Option<Picture>> {
+        if number == 0 {
+            return self.store().page_picture(ref_id).await;
+        }
         let pictures = self.store().pictures(ref_id).await?;
         Ok(number.checked_sub(1).and_then(|at| pictures.into_iter().nth(at)))
     }

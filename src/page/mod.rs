@@ -39,8 +39,8 @@ pub use act::{
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{
     AriaSnapshotOptions, ElementDescription, Elements, FieldValue, FoundElements, HtmlDocument,
-    Links, ListedElement, MAX_MATCHES, Metadata, Query, Screencast, SnapshotOptions, Table,
-    markdown, pictures,
+    Links, ListedElement, MAX_MATCHES, Metadata, PersonSignals, Query, Screencast, SnapshotOptions,
+    Table, markdown, pictures,
 };
 pub use resume::{
     DatabaseVersions, Databases, DocumentState, FrameState, Item, OriginStorage, READ_TIMEOUT,

@@ -42,6 +42,8 @@ pub struct CallEnd {
     pub error_message: Option<String>,
     /// The number of images in the result.
     pub pictures: usize,
+    /// Whether a small picture of the page after the call is recorded.
+    pub has_page_picture: bool,
     /// Milliseconds since 1970.
     pub at: u64,
 }
@@ -84,6 +86,7 @@ impl CallFeed {
                 result: Some(answer.result.chars().take(RESULT).collect()),
                 error_message: answer.error_message.clone(),
                 pictures: answer.pictures.len(),
+                has_page_picture: answer.page_picture.is_some(),
                 at,
             })
         });
@@ -150,7 +153,8 @@ impl Store {
         let sql = format!(
             "SELECT requests.rowid, ref_id, session_id, tool_name, params, requests.timestamp, status,
                     substr(result, 1, {RESULT}), error_message, responses.timestamp,
-                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id)
+                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id AND number > 0),
+                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id AND number = 0)
              FROM requests LEFT JOIN responses USING (ref_id)
              WHERE {} ORDER BY requests.rowid DESC LIMIT {}",
             conditions.join(" AND "),
@@ -173,6 +177,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<RecordedCall> {
             error_message: row.get(8)?,
             at: row.get(9)?,
             pictures: row.get(10)?,
+            has_page_picture: row.get(11)?,
         }),
     };
     Ok(RecordedCall {

@@ -40,6 +40,8 @@ pub struct NewAnswer {
     /// Messages of the result that were also in an earlier result of the session.
     pub repeated_console: Vec<Message>,
     pub pictures: Vec<Picture>,
+    /// A small picture of the page after the call.
+    pub page_picture: Option<Picture>,
 }
 
 /// A console message of a page.
@@ -224,7 +226,8 @@ impl Store {
         let bytes = answer.result.len()
             + answer.page_snapshot.as_ref().map_or(0, |text| text.len())
             + answer.content.as_ref().map_or(0, |text| text.len())
-            + answer.pictures.iter().map(|picture| picture.data.len()).sum::<usize>();
+            + answer.pictures.iter().map(|picture| picture.data.len()).sum::<usize>()
+            + answer.page_picture.as_ref().map_or(0, |picture| picture.data.len());
         let at = now();
         self.0.calls.ended(&request, &answer, at);
         self.0.writer.write(bytes, move |connection| {
@@ -277,12 +280,27 @@ impl Store {
         self.read(move |connection| {
             connection
                 .prepare_cached(
-                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 ORDER BY number",
+                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number > 0
+                     ORDER BY number",
                 )?
                 .query_map([ref_id], |row| {
                     Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? })
                 })?
                 .collect()
+        })
+        .await
+    }
+
+    /// Returns the small picture of the page after a call, if one is recorded.
+    pub async fn page_picture(&self, ref_id: &str) -> Result<Option<Picture>> {
+        let values = (ref_id.to_owned(), PAGE_PICTURE);
+        self.read(move |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number = ?2",
+                )?
+                .query_row(values, |row| Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? }))
+                .optional()
         })
         .await
     }
@@ -447,7 +465,8 @@ fn write_answer(
                 is_repeated
             ])?;
     }
-    for (number, picture) in (1_u64..).zip(&answer.pictures) {
+    let page_picture = answer.page_picture.iter().map(|picture| (PAGE_PICTURE, picture));
+    for (number, picture) in (1_u64..).zip(&answer.pictures).chain(page_picture) {
         connection
             .prepare_cached(
                 "INSERT INTO pictures (ref_id, number, mime_type, data) VALUES (?1, ?2, ?3, ?4)",
@@ -464,6 +483,9 @@ fn write_answer(
     }
     Ok(())
 }
+
+/// The number of the picture of the page. Those of the result begin with 1.
+const PAGE_PICTURE: u64 = 0;
 
 const SELECT_RECORD: &str = "
 SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,

@@ -13,6 +13,7 @@ use super::{
     typed::{self, TypedValue},
 };
 use crate::{
+    config::Config,
     engine::ConsoleMessage,
     error,
     offload::{self, json_size},
@@ -22,7 +23,7 @@ use crate::{
         vault::Vault,
     },
     session::{Connection, Session},
-    store::{self, Message, NewAnswer, NewRequest, Store, Summary, iso8601, now},
+    store::{self, Message, NewAnswer, NewRequest, Picture, Store, Summary, iso8601, now},
     upstream::PageObservations,
 };
 
@@ -50,6 +51,9 @@ pub(super) struct Recording {
     params: Value,
     request: Option<NewRequest>,
     keep_credentials: bool,
+    takes_pictures: bool,
+    /// A small picture of the page after the call: JPEG.
+    page_picture: Option<Vec<u8>>,
     session: Option<Arc<Session>>,
     /// For each field that was typed into, whether it is for passwords; `None` until that is known.
     passwords: Option<Vec<bool>>,
@@ -71,7 +75,7 @@ impl Recording {
         ref_id: &str,
         connection: &Connection,
         arguments: &Value,
-        keep_credentials: bool,
+        config: &Config,
     ) -> Self {
         let recorded = store.records() && tool.group != Group::Record;
         let request = recorded.then(|| NewRequest {
@@ -87,7 +91,9 @@ impl Recording {
             tool,
             params: arguments.clone(),
             request,
-            keep_credentials,
+            keep_credentials: config.record_headers,
+            takes_pictures: config.record_pictures,
+            page_picture: None,
             session: None,
             passwords: None,
             page_snapshot: None,
@@ -125,7 +131,20 @@ impl Recording {
         }
         if self.is_on() && self.tool.acts_on_page() {
             self.page_snapshot = Box::pin(page.text_after()).await;
+            if self.takes_pictures && self.shows_no_secret() {
+                self.page_picture = Box::pin(page.small_picture()).await;
+            }
         }
+    }
+
+    /// Returns whether the page can be recorded as a picture: its snapshot is known and contains no
+    /// secret. A person who controls the session may type one.
+    fn shows_no_secret(&self) -> bool {
+        let (Some(session), Some(text)) = (&self.session, &self.page_snapshot) else {
+            return false;
+        };
+        session.holder().is_none()
+            && offload::in_place(text.len(), || session.secrets.mask(text).is_none())
     }
 
     /// Adds the fields that the call has entered something into.
@@ -208,6 +227,10 @@ impl Recording {
             console: self.masked_messages(console),
             repeated_console: self.masked_messages(repeated),
             pictures,
+            page_picture: self
+                .page_picture
+                .take()
+                .map(|data| Picture { mime_type: "image/jpeg".into(), data }),
         }
     }
 

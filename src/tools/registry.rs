@@ -27,7 +27,7 @@ use super::{
     tool::{
         Callable, Group, LifecycleEffect, PageCall, Run, ServerCall, SessionCall, Switch, Tool,
     },
-    user_question::{self, QuestionHandler},
+    user_question::{self, QuestionHandler, hand_off},
 };
 use crate::{
     config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
@@ -401,7 +401,7 @@ impl Registry {
                 &outcome.ref_id,
                 &connection,
                 &invocation.arguments,
-                config.record_headers,
+                config,
             )
         });
         let mut whole = None;
@@ -651,6 +651,10 @@ impl Registry {
                         recording.entered(entered.clone());
                     }
                     recording.look_at(&page).await;
+                    if tool.acts_on_page() {
+                        let notice = hand_off(&session, &page, self.manager.config());
+                        outcome.notices.extend(Box::pin(notice).await);
+                    }
                     answer
                 };
                 let _change = mark_change(tool, &session);
@@ -716,6 +720,8 @@ impl Registry {
             outcome.page_id = page.as_ref().map(|page| page.id.clone());
             if let Some(page) = page {
                 recording.look_at(&page).await;
+                // The result has no field for the notice.
+                Box::pin(hand_off(&session, &page, self.manager.config())).await;
             }
         }
         recording.passed(PageObservations::default(), result.to_string().into());

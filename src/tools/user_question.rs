@@ -12,13 +12,19 @@ use serde_json::{Map, Value, json};
 
 use super::tool::{Group, ServerCall, Tool, tool};
 use crate::{
+    config::Config,
     error::{ErrorCode, Result, TroupeError},
-    session::{AskedQuestion, Session},
+    page::{Page, PersonSignals},
+    session::{AskedQuestion, Session, SessionNotice},
 };
 
 /// How long a user may take to answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
+/// Maximum number of characters of a URL in a question.
+const MAX_URL: usize = 300;
+/// The field of a result with the notice that a person has been asked.
+const HANDOFF: &str = "handoff";
 /// The message of a result without an answer.
 const PENDING: &str = "Nobody has answered yet. Give the user `url`, which works once and for ten \
      minutes. It opens the page of the session: there they can take control, and press Done. Then call \
@@ -31,6 +37,41 @@ pub struct Question {
     /// JSON Schema of the answer: an object of texts, numbers, choices and yes or no.
     pub schema: Value,
     pub place: Option<QuestionPlace>,
+}
+
+/// Asks a person in the dashboard if `page` shows something of `--handoff-on`. Returns a notice for the
+/// agent if this is a new question.
+pub(super) async fn hand_off(
+    session: &Session,
+    page: &Page,
+    config: &Config,
+) -> Option<SessionNotice> {
+    if config.handoff_on.is_empty() {
+        return None;
+    }
+    let signals = page.person_signals().await;
+    let is_on = |signal: &str| config.handoff_on.iter().any(|on| on == signal);
+    let url: String = page.document_url().chars().take(MAX_URL).collect();
+    let mut message = match signals {
+        PersonSignals { captcha: true, .. } if is_on("captcha") => {
+            Some(format!("The page {url} shows a CAPTCHA. Take control, solve it, and press Done."))
+        }
+        PersonSignals { login: true, .. } if is_on("login") => Some(format!(
+            "The page {url} asks for a password. Take control, log in, and press Done."
+        )),
+        _ => None,
+    };
+    if let Some(message) = &mut message {
+        session.secrets.mask_text(message);
+    }
+    if !session.request_person(&page.id, message.as_deref()) {
+        return None;
+    }
+    let text = format!(
+        "The dashboard asks a person: {} To wait for the person, call `ask_user` with exactly this message and the `sessionId`.",
+        message?
+    );
+    Some(SessionNotice { field: HANDOFF, text })
 }
 
 /// Where the dashboard shows a question.

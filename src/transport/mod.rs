@@ -63,6 +63,15 @@ impl Endpoint {
         })
     }
 
+    /// Opens a port for a dashboard that shows all servers of this user. Returns the server and a link
+    /// that opens the dashboard, with all sessions or one.
+    pub async fn open_dashboard(config: Config, session: Option<&str>) -> Result<(Self, String)> {
+        let read_only = config.read_only;
+        let server = NetworkServer::bind_dashboard(Arc::new(config)).await?;
+        let link = server.dashboard_link(read_only, session.map(Into::into));
+        Ok((Self::Network(Box::new(server)), link))
+    }
+
     /// Returns the URL for clients; `None` over stdio.
     pub fn url(&self) -> Option<String> {
         match self {

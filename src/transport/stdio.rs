@@ -9,7 +9,7 @@ use rmcp::{ServiceExt, service::ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::{LifetimeLog, lines::LineTransport};
+use super::{LifetimeLog, lines::LineTransport, network::DashboardSocket};
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
@@ -25,6 +25,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     let manager = server.registry().manager();
     // `initialize` is answered while the browser starts.
     manager.prepare();
+    let _socket = DashboardSocket::open(server.clone());
     let connection = Arc::<Connection>::default();
     connection.resume_earlier_sessions(manager).await;
     let over = CancellationToken::new();

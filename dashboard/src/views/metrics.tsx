@@ -20,9 +20,6 @@ const sum = (values: number[]) => values.reduce((total, value) => total + value,
 
 function addSample(metrics: Metrics): void {
   const at = serverNow()
-  if (metrics.history) {
-    samples = metrics.history.map((sample) => ({ ...sample, at: Date.parse(sample.at) }))
-  }
   const { calls, memoryBytes, browsers, sessions, queued } = metrics
   const errors = sum(Object.values(metrics.errorsByCode))
   const sample = { at, calls, errors, memoryBytes, browsers, sessions, queued }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api } from '../api'
+import { api, exportUrl } from '../api'
 import type { Call, Failure, FrameHeader, Session, Tab } from '../contract'
 import { counted, duration, moment } from '../format'
 import { liveSessions } from '../live'
@@ -39,6 +39,7 @@ export function SessionView({ id, call }: { id: string; call: string | null }) {
           {session.browser} · {counted(session.calls, 'call')}
         </span>
         <div class="end tools">
+          <Exports session={session} />
           {isLive ? <ControlButton session={session} /> : <PastActions session={session} />}
         </div>
       </div>
@@ -170,12 +171,20 @@ function LinkedCall({ id }: { id: string }) {
 }
 
 function PastActions({ session }: { session: Session }) {
+  return !me.value.readOnly && session.state === 'ended' ? <Deletion session={session} /> : null
+}
+
+/** Links that download the record of a session. */
+function Exports({ session }: { session: Session }) {
+  if (session.calls === 0) return null
   return (
     <>
-      <p class="muted small">
-        <code>troupe sessions export {session.id}</code> writes a report and a script.
-      </p>
-      {!me.value.readOnly && session.state === 'ended' && <Deletion session={session} />}
+      <a class="button" href={exportUrl(session.id, 'report')} download>
+        Save report
+      </a>
+      <a class="button" href={exportUrl(session.id, 'script')} download>
+        Save script
+      </a>
     </>
   )
 }

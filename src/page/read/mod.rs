@@ -5,6 +5,7 @@ mod bodies;
 mod changes;
 mod finding;
 mod markdown;
+mod person_signals;
 pub mod pictures;
 mod reading;
 mod screencast;
@@ -14,6 +15,7 @@ mod text_diff;
 pub use aria_snapshot::AriaSnapshotOptions;
 pub use finding::{FoundElements, MAX_MATCHES, Query};
 pub use markdown::markdown;
+pub use person_signals::PersonSignals;
 pub use reading::{
     ElementDescription, Elements, FieldValue, HtmlDocument, Links, ListedElement, Metadata, Table,
 };

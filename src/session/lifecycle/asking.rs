@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{question::PersonQuestion, session::Session};
+use super::{
+    question::{HandoffRequest, PersonQuestion},
+    session::Session,
+};
 use crate::error::Result;
 
 /// A question that a call has asked. If it is dropped, the dashboard no longer shows the question.
@@ -22,6 +25,30 @@ impl Session {
     pub fn ask_person(self: &Arc<Self>, message: String, schema: Option<Value>) -> AskedQuestion {
         let (question, is_new) = self.question.ask(message, schema);
         AskedQuestion { session: self.clone(), question, is_new, stays: false }
+    }
+
+    /// Asks a person because of what the page `page_id` shows: `message`, or nothing if it needs no
+    /// person. Returns whether this is a new question. While an agent asks a person, asks nothing.
+    pub fn request_person(&self, page_id: &str, message: Option<&str>) -> bool {
+        let mut last = self.handoff.lock();
+        let is_of_page = last.as_ref().is_some_and(|last| last.page_id == page_id);
+        let is_same = is_of_page && last.as_ref().map(|last| &*last.message) == message;
+        if is_same || !is_of_page && message.is_none() {
+            return false;
+        }
+        if let Some(last) = last.take() {
+            self.question.withdraw(&last.id);
+        }
+        let Some(message) = message.filter(|_| self.pending_question().is_none()) else {
+            return false;
+        };
+        let (question, is_new) = self.question.ask(message.to_owned(), None);
+        *last = Some(HandoffRequest {
+            page_id: page_id.to_owned(),
+            message: message.to_owned(),
+            id: question.id.clone(),
+        });
+        is_new
     }
 
     /// Returns the question that waits for an answer.

@@ -18,6 +18,14 @@ pub struct PersonQuestion {
     pub schema: Option<Value>,
 }
 
+/// A request for a person that no call has made.
+pub(super) struct HandoffRequest {
+    pub page_id: String,
+    /// The text of the question, which names the page.
+    pub message: String,
+    pub id: Arc<str>,
+}
+
 /// A session's question, and its answer with the time at which it arrived.
 struct QuestionSlot {
     question: Arc<PersonQuestion>,

@@ -20,7 +20,11 @@ use tokio::sync::{
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::{ended::EndReason, hold::SessionHold, question::SessionQuestion};
+use super::{
+    ended::EndReason,
+    hold::SessionHold,
+    question::{HandoffRequest, SessionQuestion},
+};
 use crate::{
     config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
     engine::{
@@ -194,6 +198,8 @@ pub struct Session {
     pub(super) held: SessionHold,
     /// The question that a person answers in the dashboard.
     pub(super) question: SessionQuestion,
+    /// The last request for a person without the agent.
+    pub(super) handoff: Mutex<Option<HandoffRequest>>,
     /// The number of calls so far.
     calls: AtomicU64,
     /// When the last call began or ended, in milliseconds since 1970.
@@ -301,6 +307,7 @@ impl Session {
             running: AtomicUsize::new(0),
             held: SessionHold::default(),
             question: SessionQuestion::default(),
+            handoff: Mutex::default(),
             calls: AtomicU64::new(0),
             last_used_at: AtomicU64::new(clock.now()),
             waits: Arc::new(Semaphore::new(MAX_WAITS)),

@@ -106,13 +106,13 @@ impl DaemonClient {
 }
 
 #[cfg(unix)]
-async fn open(socket: &Path) -> io::Result<tokio::net::UnixStream> {
+pub(in crate::transport) async fn open(socket: &Path) -> io::Result<tokio::net::UnixStream> {
     tokio::net::UnixStream::connect(socket).await
 }
 
 /// Fails: there is no daemon where there are no Unix sockets.
 #[cfg(not(unix))]
-async fn open(_socket: &Path) -> io::Result<tokio::net::TcpStream> {
+pub(in crate::transport) async fn open(_socket: &Path) -> io::Result<tokio::net::TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -98,6 +98,22 @@ impl Guard {
         })
     }
 
+    /// Returns the rules of a server that serves only the dashboard, which has its own access.
+    pub fn without_token(config: &Config) -> Self {
+        Self {
+            hosts: Hosts::new(config),
+            origins: Vec::new(),
+            token: None,
+            programs: None,
+            is_private: false,
+            rate: RateLimit::new(0),
+            refusals: Arc::default(),
+            proxies: TrustedProxies::new(&[]),
+            health: format!("{}/health", config.base_path),
+            metrics: format!("{}/metrics", config.base_path),
+        }
+    }
+
     pub fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }

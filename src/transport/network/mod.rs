@@ -14,6 +14,7 @@ mod forwarded;
 mod guard;
 mod listen;
 mod metrics;
+mod private_socket;
 mod problems;
 mod rate;
 mod refusals;
@@ -36,16 +37,19 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(super) use self::websocket::{MESSAGES_READ, OWN_SESSION};
 use self::{
     clients::Clients,
-    dashboard::AccessGrants,
+    dashboard::{AccessGrants, PeerServers},
     events::EventBuffers,
     guard::{ForeignHost, Guard},
     listen::{ServerListener, StopSignals},
     metrics::Metrics,
     problems::problem,
     refusals::RefusalLog,
+};
+pub(super) use self::{
+    private_socket::DashboardSocket,
+    websocket::{MESSAGES_READ, OWN_SESSION},
 };
 use super::{LifetimeLog, Token, local};
 use crate::{
@@ -80,6 +84,33 @@ struct ServerState {
     port: u16,
     dashboard: Arc<Dashboard>,
     grants: Arc<AccessGrants>,
+    /// The other servers that the dashboard shows.
+    peers: Option<Arc<PeerServers>>,
+}
+
+impl ServerState {
+    /// Creates the state of a server on a port or for the dashboard.
+    fn new(server: Arc<Server>, tasks: TaskTracker) -> Self {
+        let manager = server.registry().manager().clone();
+        let config = manager.config();
+        let clients = Clients::new(manager.clone(), config, tasks);
+        Self {
+            request_timeout: config.request_timeout,
+            is_private: config.socket.is_some(),
+            dashboard: Arc::new(Dashboard::new(manager.clone())),
+            grants: Arc::default(),
+            port: 0,
+            metrics: Arc::new(Metrics::new(&server, &clients)),
+            server,
+            clients,
+            protocol: Arc::default(),
+            events: Arc::default(),
+            draining: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            end: CancellationToken::new(),
+            peers: None,
+        }
+    }
 }
 
 /// Where the server listens.
@@ -105,34 +136,35 @@ impl NetworkServer {
     /// Binds the port or the socket.
     pub async fn bind(config: Arc<Config>) -> Result<Self> {
         let guard = Guard::new(&config).await?;
+        Self::bind_with(config, guard, None).await
+    }
+
+    /// Binds the port of a dashboard that shows all servers of this user. It serves nothing else.
+    pub async fn bind_dashboard(config: Arc<Config>) -> Result<Self> {
+        let guard = Guard::without_token(&config);
+        let peers = PeerServers::of_this_user().ok_or_else(|| {
+            TroupeError::new(ErrorCode::InternalError, "this user has no state directory")
+                .suggestion("set HOME or XDG_STATE_HOME")
+        })?;
+        Self::bind_with(config, guard, Some(peers.into())).await
+    }
+
+    async fn bind_with(
+        config: Arc<Config>,
+        guard: Guard,
+        peers: Option<Arc<PeerServers>>,
+    ) -> Result<Self> {
         let server = Server::open(config.clone())?;
         let (listener, address) = match &config.socket {
             Some(path) => (local::listen(path)?.into(), ServerAddress::Socket(path.clone())),
             None => bind_port(&config).await?,
         };
         let tasks = TaskTracker::new();
-        let stop = CancellationToken::new();
-        let clients = Clients::new(server.registry().manager().clone(), &config, tasks.clone());
-        let events = Arc::<EventBuffers>::default();
         let port = match &address {
             ServerAddress::Port(address) => address.port(),
             ServerAddress::Socket(_) => 0,
         };
-        let state = ServerState {
-            dashboard: Arc::new(Dashboard::new(server.registry().manager().clone())),
-            grants: Arc::default(),
-            port,
-            metrics: Arc::new(Metrics::new(&server, &clients)),
-            server,
-            clients,
-            protocol: Arc::default(),
-            events,
-            draining: CancellationToken::new(),
-            stop,
-            end: CancellationToken::new(),
-            request_timeout: config.request_timeout,
-            is_private: config.socket.is_some(),
-        };
+        let state = ServerState { port, peers, ..ServerState::new(server, tasks.clone()) };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
@@ -155,12 +187,24 @@ impl NetworkServer {
         }
     }
 
+    /// Creates a link that opens the dashboard, and returns its URL.
+    pub fn dashboard_link(&self, read_only: bool, session: Option<Arc<str>>) -> String {
+        let url = self.url();
+        let page = url.strip_suffix("/mcp").unwrap_or(&url);
+        let link = self.state.grants.create_link(read_only, session);
+        format!("{page}/dashboard/#token={}", link.secret)
+    }
+
     /// Serves until `stop` is canceled, then shuts the server down.
     pub async fn run(self, stop: CancellationToken) -> Result<()> {
         let _life = LifetimeLog::begin(Some(&self.url()));
         let Self { listener, address, routes, refusals, state, tasks, .. } = self;
         let manager = state.server.registry().manager().clone();
-        manager.prepare();
+        // A dashboard of other servers needs no browser, and is not one of these servers.
+        let _socket = state.peers.is_none().then(|| {
+            manager.prepare();
+            DashboardSocket::open(state.server.clone())
+        });
         let connections = TaskTracker::new();
         let limits = listen::ConnectionLimits {
             connections: manager.config().max_connections,
@@ -218,7 +262,10 @@ async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
 fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
     let (mut api, mut public) = (Router::new(), Router::new());
-    if config.transport == Transport::Http {
+    if state.peers.is_some() {
+        routes = Router::new();
+        public = dashboard::routes(&state);
+    } else if config.transport == Transport::Http {
         routes = routes.route("/mcp", any(streamable::serve)).route("/metrics", get(metrics::show));
         api = api::routes(&state).merge(dashboard::link_routes());
         public = dashboard::routes(&state);
@@ -239,13 +286,15 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         Router::new().nest(&config.base_path, routes)
     };
     routes
-        .fallback(async || {
-            problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path")
-        })
+        .fallback(not_served)
         .layer(cors)
         .layer(middleware::from_fn_with_state(guard, guard::admit))
         .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
         .with_state(state)
+}
+
+async fn not_served() -> Response {
+    problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path")
 }
 
 /// Responds whether the server can serve a session. A request with a foreign `Host` gets no further

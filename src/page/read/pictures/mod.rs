@@ -1,11 +1,12 @@
 //! Screenshots of a page or an element.
 //!
 //! This file queries the page (the positions of elements and refs). `codec`, `draw` and `compare`
-//! work on pixels only.
+//! work on pixels only. `small` takes the pictures of the record.
 
 mod codec;
 mod compare;
 mod draw;
+mod small;
 
 use std::time::Duration;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The outcomes of calls that are not errors.
 const NO_ERROR: &[&str] = &["ok", "cancelled"];
 
 /// Figures of the server since its start.
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
     calls: u64,
@@ -23,7 +23,7 @@ pub(super) struct Figures {
 }
 
 /// The histogram of a tool's calls.
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Latency {
     count: u64,
@@ -40,6 +40,21 @@ impl Figures {
             figures.add(&sample);
         }
         figures
+    }
+
+    /// Adds the figures of another server.
+    pub fn include(&mut self, other: Self) {
+        self.calls += other.calls;
+        for (code, count) in other.errors_by_code {
+            *self.errors_by_code.entry(code).or_default() += count;
+        }
+        for (tool, latency) in other.latency_by_tool {
+            self.latency_by_tool.entry(tool).or_default().include(latency);
+        }
+        self.memory_bytes += other.memory_bytes;
+        self.browsers += other.browsers;
+        self.sessions += other.sessions;
+        self.queued += other.queued;
     }
 
     fn add(&mut self, sample: &Sample<'_>) {
@@ -73,6 +88,20 @@ impl Figures {
 
     fn latency_of(&mut self, sample: &Sample<'_>) -> &mut Latency {
         self.latency_by_tool.entry(sample.label("tool").unwrap_or_default()).or_default()
+    }
+}
+
+impl Latency {
+    fn include(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ms += other.sum_ms;
+        // All servers have the same limits.
+        for (at, (limit, count)) in other.buckets.into_iter().enumerate() {
+            match self.buckets.get_mut(at) {
+                Some(bucket) => bucket.1 += count,
+                None => self.buckets.push((limit, count)),
+            }
+        }
     }
 }
 

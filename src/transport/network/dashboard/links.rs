@@ -36,11 +36,6 @@ pub(in crate::transport::network) struct Access {
 }
 
 impl Access {
-    /// The access of the owner of the server.
-    pub fn full() -> Self {
-        Self { read_only: false, person: "local".into(), session: None, expires_at: None }
-    }
-
     /// Returns whether this access permits all that `other` permits, for at least another hour.
     pub fn covers(&self, other: &Self) -> bool {
         let soon = Instant::now() + READ_ONLY.access;

@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast::error::RecvError, mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{super::ServerState, links::Access};
+use super::{super::ServerState, links::Access, peers_live};
 use crate::{
     config::Viewport,
     dashboard::{
@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Maximum number of messages that wait for a slow viewer.
-const UNSENT: usize = 64;
+pub(super) const UNSENT: usize = 64;
 /// Maximum size of a message from a viewer in bytes.
 const MAX_MESSAGE: usize = 256 << 10;
 /// Maximum number of sessions that one viewer watches at a time.
@@ -75,10 +75,12 @@ pub(super) async fn upgrade(
     Extension(access): Extension<Access>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    upgrade
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE)
-        .on_upgrade(move |socket| serve(state, access, socket))
+    upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).on_upgrade(
+        async move |socket| match state.peers.clone() {
+            Some(peers) => peers_live::serve(&peers, &state, &access, socket).await,
+            None => serve(state, access, socket).await,
+        },
+    )
 }
 
 async fn serve(state: ServerState, access: Access, socket: WebSocket) {
@@ -103,7 +105,10 @@ async fn serve(state: ServerState, access: Access, socket: WebSocket) {
 }
 
 /// Writes the messages of a viewer. Ends when the socket is closed.
-async fn write(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>) {
+pub(super) async fn write(
+    mut sink: SplitSink<WebSocket, Message>,
+    mut queue: mpsc::Receiver<Message>,
+) {
     while let Some(message) = queue.recv().await {
         if sink.send(message).await.is_err() {
             return;
@@ -227,6 +232,11 @@ impl LiveViewer {
     /// Answers the question of a session, and gives control of the session back.
     async fn answer(&self, id: &str, question: &str, answer: Map<String, Value>) {
         let person = &self.access.person;
+        let problem = self.state.dashboard.answer_problem(id, question, &answer);
+        if let Some(problem) = problem.filter(|_| self.access.includes(id)) {
+            let message = format!("the answer does not fit the question: {problem}");
+            return self.send_error("INVALID_ANSWER", &message, "correct the answer").await;
+        }
         self.finish_inputs(id).await;
         let is_answered = self.access.includes(id)
             && self.state.dashboard.answer_question(id, person, question, answer).await;

@@ -24,7 +24,7 @@ use super::{
     figures::Figures,
     files,
     links::Access,
-    live,
+    live, peers,
 };
 use crate::{
     config::version,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The default number of calls in a page.
-const CALLS: usize = 50;
+pub(super) const CALLS: usize = 50;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns the routes of the dashboard.
@@ -43,6 +43,8 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
         .route("/sessions", get(sessions))
         .route("/sessions/{id}", get(session).delete(delete_session))
         .route("/sessions/{id}/calls", get(calls_of_session))
+        .route("/sessions/{id}/report", get(report))
+        .route("/sessions/{id}/script", get(script))
         .route("/calls/{id}", get(call))
         .route("/calls/{id}/pictures/{number}", get(picture))
         .route("/search", get(search))
@@ -53,6 +55,7 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
             let message = "the path does not have this method";
             failure(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message, "use GET")
         })
+        .layer(middleware::from_fn_with_state(state.clone(), peers::include_peers))
         .layer(middleware::from_fn_with_state(state.clone(), authorize));
     Router::new()
         .route("/", get(to_page))
@@ -123,7 +126,7 @@ fn cookie_name(state: &ServerState) -> String {
 /// Returns the access of the sender of a request; `None` without a valid cookie.
 fn access(state: &ServerState, headers: &HeaderMap) -> Option<Access> {
     if state.is_private {
-        return Some(Access::full());
+        return Some(peers::forwarded_access(headers));
     }
     let name = cookie_name(state);
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -327,6 +330,49 @@ async fn delete_session(
         Ok(None) => no_session(&id),
         Err(error) => failed(&error),
     }
+}
+
+async fn report(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    download(&id, "md", "text/markdown", state.dashboard.report(&id).await)
+}
+
+async fn script(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    download(&id, "sh", "text/x-shellscript", state.dashboard.script(&id).await)
+}
+
+/// Responds with an exported file. The browser saves it and does not render it.
+fn download(
+    id: &str,
+    extension: &str,
+    kind: &str,
+    exported: Result<Option<String>, TroupeError>,
+) -> Response {
+    let text = match exported {
+        Ok(Some(text)) => text,
+        Ok(None) => return no_session(id),
+        Err(error) => return failed(&error),
+    };
+    let name: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let file = format!("attachment; filename=\"troupe-session-{name}.{extension}\"");
+    let headers = [
+        (header::CONTENT_TYPE, format!("{kind}; charset=utf-8")),
+        (header::CONTENT_DISPOSITION, file),
+    ];
+    (headers, text).into_response()
 }
 
 #[derive(Deserialize)]

@@ -13,6 +13,8 @@ use crate::{
     tools::{Registry, Tool},
 };
 
+/// The key of an object that is replaced by the value of an environment variable.
+pub const ENVIRONMENT: &str = "$env";
 /// Parameters that name elements.
 const TARGETS: &[&str] = &["selector", "source", "target", "startTarget", "endTarget"];
 /// The role of a line whose children are in a separate document.
@@ -283,7 +285,7 @@ impl Replay {
             Value::String(text) if text.contains(MASK) => {
                 let typed = matches!(key, Some("text" | "value")) && text == MASK;
                 let name = self.variable(if typed { "PASSWORD" } else { "VALUE" }, place, key);
-                *value = json!({ super::call::ENVIRONMENT: name });
+                *value = json!({ ENVIRONMENT: name });
             }
             Value::String(text) => self.has_secrets |= text.contains(SECRET),
             Value::Array(list) => {
@@ -291,8 +293,8 @@ impl Replay {
             }
             // The session passed this object as data. In the script, it would read an environment
             // variable.
-            Value::Object(map) if map.len() == 1 && map.contains_key(super::call::ENVIRONMENT) => {
-                *value = json!({ super::call::ENVIRONMENT: self.variable("VALUE", place, key) });
+            Value::Object(map) if map.len() == 1 && map.contains_key(ENVIRONMENT) => {
+                *value = json!({ ENVIRONMENT: self.variable("VALUE", place, key) });
             }
             Value::Object(map) => {
                 map.iter_mut()

@@ -1,0 +1,76 @@
+// With --record-pictures, the record has a small picture of the page after each action.
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { openDashboard } from '../support/dashboard.mjs'
+import { startHttpServer } from '../support/http.mjs'
+import { shared } from '../support/scope.mjs'
+import { Site } from '../support/site.mjs'
+
+const LOGIN = `<title>Log in</title><style>body { background: teal }</style>
+  <input id="password" type="password"><button id="show" onclick="password.type = 'text'">Show</button>
+  <button id="empty" onclick="password.value = ''">Empty</button>`
+
+/** Returns the width and the height of a JPEG image. @param {Buffer} jpeg */
+function sizeOf(jpeg) {
+  for (let at = 2; at < jpeg.length; at += 2 + jpeg.readUInt16BE(at + 2)) {
+    const isFrame = [0xffc0, 0xffc1, 0xffc2].includes(jpeg.readUInt16BE(at))
+    if (isFrame) return [jpeg.readUInt16BE(at + 7), jpeg.readUInt16BE(at + 5)]
+  }
+  throw new Error('not a JPEG image')
+}
+
+describe('pictures in the record', { timeout: 120_000 }, () => {
+  const scope = shared()
+  const site = new Site({ '/': LOGIN })
+  before(() => site.start(scope))
+
+  /** Starts a server, and opens a session. @param {...string} args */
+  async function open(...args) {
+    const server = await startHttpServer(scope, args)
+    const client = await server.connect()
+    const sessionId = (await client.call('create_session')).json.sessionId
+    const viewer = await openDashboard(server)
+    /** Makes a call, and returns the call in the dashboard. */
+    const call = async (/** @type {string} */ tool, /** @type {object} */ given) => {
+      await client.call(tool, { sessionId, ...given })
+      return (await viewer.api(`/sessions/${sessionId}/calls?limit=1`)).json.calls[0]
+    }
+    return { call, viewer }
+  }
+
+  test('are small JPEG images of the page after each action', async () => {
+    const { call, viewer } = await open('--record-pictures')
+    for (const [tool, given] of /** @type {[string, object][]} */ ([
+      ['navigate', { url: site.url('/') }],
+      ['click', { selector: '#empty' }]
+    ])) {
+      const { id, pictureUrl } = await call(tool, given)
+      assert.equal(pictureUrl, `api/calls/${id}/pictures/0`, tool)
+      const { bytes, headers } = await viewer.api(`/calls/${id}/pictures/0`)
+      assert.equal(headers['content-type'], 'image/jpeg')
+      assert.ok(bytes.length <= 64 * 1024)
+      assert.equal(Math.max(...sizeOf(bytes)), 480)
+      assert.equal((await viewer.api(`/calls/${id}`)).json.pictureUrl, pictureUrl)
+    }
+    const read = await call('get_text', {})
+    assert.equal(read.pictureUrl, null)
+    const shot = await call('screenshot', {})
+    assert.equal(shot.pictureUrl, `api/calls/${shot.id}/pictures/1`)
+    assert.equal((await viewer.api(`/calls/${shot.id}/pictures/0`)).status, 404)
+  })
+
+  test('never show a typed password', async () => {
+    const { call } = await open('--record-pictures')
+    await call('navigate', { url: site.url('/') })
+    // The browser shows dots.
+    const typed = await call('type', { selector: '#password', text: 'Correct-Horse-7' })
+    assert.match(typed.pictureUrl, /pictures\/0$/)
+    assert.equal((await call('click', { selector: '#show' })).pictureUrl, null)
+    assert.match((await call('click', { selector: '#empty' })).pictureUrl, /pictures\/0$/)
+  })
+
+  test('are not taken without --record-pictures', async () => {
+    const { call } = await open()
+    assert.equal((await call('navigate', { url: site.url('/') })).pictureUrl, null)
+  })
+})

@@ -1,0 +1,280 @@
+//! Other servers of this user in one dashboard. Requests for their sessions are sent to their private
+//! sockets, with the access of the viewer: each server checks it as it checks a cookie.
+
+use std::{
+    cmp::Reverse,
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use axum::{
+    Extension, Json,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::future::join_all;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{body::Bytes, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{super::ServerState, figures::Figures, links::Access, routes::CALLS};
+use crate::transport::local::{self, ServersFolder};
+
+/// Timeout for a response of another server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of a response in bytes.
+const MAX_RESPONSE: usize = 64 << 20;
+/// Where the API of the dashboard is.
+const API: &str = "/dashboard/api";
+/// The access of the viewer, in requests to a private socket.
+const READ_ONLY: HeaderName = HeaderName::from_static("troupe-read-only");
+const SESSION: HeaderName = HeaderName::from_static("troupe-session");
+const PERSON: HeaderName = HeaderName::from_static("troupe-person");
+/// The headers of a response that are sent to the viewer.
+const RETURNED: [HeaderName; 3] =
+    [header::CONTENT_TYPE, header::CONTENT_DISPOSITION, header::CACHE_CONTROL];
+
+/// The access of the sender of a request to a private socket: full, or what its headers say.
+pub(super) fn forwarded_access(headers: &HeaderMap) -> Access {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    Access {
+        read_only: headers.contains_key(READ_ONLY),
+        person: text(&PERSON).unwrap_or("local").into(),
+        session: text(&SESSION).map(Into::into),
+        expires_at: None,
+    }
+}
+
+/// The other running servers of this user.
+pub(in crate::transport::network) struct PeerServers(ServersFolder);
+
+impl PeerServers {
+    pub fn of_this_user() -> Option<Self> {
+        ServersFolder::of_this_user().map(Self)
+    }
+
+    /// Returns the sockets of the running servers.
+    pub async fn sockets(&self) -> Vec<PathBuf> {
+        let folder = self.0.clone();
+        tokio::task::spawn_blocking(move || folder.running()).await.unwrap_or_default()
+    }
+
+    /// Sends a request to all servers, and returns the responses with a success.
+    async fn ask_all(
+        &self,
+        access: &Access,
+        method: &Method,
+        path: &str,
+    ) -> Vec<(PathBuf, Response)> {
+        let sockets = self.sockets().await;
+        let requests = sockets.into_iter().map(async |socket| {
+            let response = forward(&socket, access, method, path).await.ok()?;
+            response.status().is_success().then_some((socket, response))
+        });
+        join_all(requests).await.into_iter().flatten().collect()
+    }
+
+    async fn read_all(&self, access: &Access, path: &str) -> Vec<(PathBuf, Value)> {
+        let responses = self.ask_all(access, &Method::GET, path).await;
+        join_all(
+            responses.into_iter().map(async |(socket, response)| (socket, body(response).await)),
+        )
+        .await
+    }
+
+    /// Returns the servers that know the session `id`. If it runs in one of them, only that server.
+    async fn owners(&self, access: &Access, id: &str) -> (bool, Vec<PathBuf>) {
+        let known = self.read_all(access, &format!("/sessions/{id}")).await;
+        match known.iter().find(|(_, session)| session["state"] == "active") {
+            Some((socket, _)) => (true, vec![socket.clone()]),
+            None => (false, known.into_iter().map(|(socket, _)| socket).collect()),
+        }
+    }
+}
+
+/// Adds the headers with the access of the viewer.
+pub(super) fn add_access(headers: &mut HeaderMap, access: &Access) {
+    headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+    if access.read_only {
+        headers.insert(READ_ONLY, HeaderValue::from_static("1"));
+    }
+    for (name, text) in [(PERSON, Some(&access.person)), (SESSION, access.session.as_ref())] {
+        // A text that is no header value is the id of no session.
+        let value = |text: &str| HeaderValue::from_str(text).ok();
+        let value = text.map(|text| value(text).unwrap_or(HeaderValue::from_static("invalid")));
+        headers.extend(value.map(|value| (name, value)));
+    }
+}
+
+/// Sends a request without a body to the server at `socket`.
+async fn forward(
+    socket: &Path,
+    access: &Access,
+    method: &Method,
+    path: &str,
+) -> io::Result<Response> {
+    let work = async {
+        let stream = local::open(socket).await?;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (mut requests, connection) = handshake.map_err(io::Error::other)?;
+        // An error of the connection is reported by its request.
+        let _connection = AbortOnDropHandle::new(tokio::spawn(async move {
+            let _ = connection.await;
+        }));
+        let mut request = hyper::Request::new(Full::<Bytes>::default());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = format!("{API}{path}").parse().map_err(io::Error::other)?;
+        add_access(request.headers_mut(), access);
+        let (head, body) =
+            requests.send_request(request).await.map_err(io::Error::other)?.into_parts();
+        let body = Limited::new(body, MAX_RESPONSE).collect().await.map_err(io::Error::other)?;
+        let mut response = Response::new(Body::from(body.to_bytes()));
+        *response.status_mut() = head.status;
+        for name in RETURNED {
+            response.headers_mut().extend(head.headers.get(&name).map(|v| (name, v.clone())));
+        }
+        Ok(response)
+    };
+    tokio::time::timeout(TIMEOUT, work).await?
+}
+
+/// Returns the JSON of a response.
+async fn body(response: Response) -> Value {
+    let bytes = to_bytes(response.into_body(), MAX_RESPONSE).await;
+    bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// Adds what other servers respond to the response of this one. Without other servers, returns the
+/// response unchanged.
+pub(super) async fn include_peers(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(peers) = &state.peers else { return next.run(request).await };
+    let method = request.method().clone();
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let path = path.rsplit_once(API).map_or(&*path, |(_, path)| path).to_owned();
+    let steps = path.split('?').next().unwrap_or_default().split('/').skip(1);
+    match *steps.collect::<Vec<_>>() {
+        ["sessions"] => merged(peers, &access, &path, "sessions", next.run(request).await).await,
+        ["search"] => merged(peers, &access, &path, "calls", next.run(request).await).await,
+        ["metrics"] if access.session.is_none() => {
+            let mut sum = Figures::default();
+            for (_, figures) in peers.read_all(&access, &path).await {
+                sum.include(serde_json::from_value(figures).unwrap_or_default());
+            }
+            Json(sum).into_response()
+        }
+        ["sessions", id, ..] => {
+            let (runs, owners) = peers.owners(&access, id).await;
+            if let Some(socket) = owners.first().filter(|_| runs) {
+                return forward(socket, &access, &method, &path).await.unwrap_or_else(ended);
+            }
+            // The record of this dashboard has the sessions that have ended, unless the server has
+            // another record.
+            let known = state.dashboard.session(id).await;
+            match (known, owners.first()) {
+                (Ok(None), Some(socket)) => {
+                    forward(socket, &access, &method, &path).await.unwrap_or_else(ended)
+                }
+                _ => next.run(request).await,
+            }
+        }
+        ["calls", ..] => {
+            let response = next.run(request).await;
+            if response.status() != StatusCode::NOT_FOUND {
+                return response;
+            }
+            let found = peers.ask_all(&access, &method, &path).await.into_iter().next();
+            found.map_or(response, |(_, response)| response)
+        }
+        _ => next.run(request).await,
+    }
+}
+
+fn ended(error: io::Error) -> Response {
+    let message = format!("the server of this session does not respond: {error}");
+    let error = json!({"code": "SERVER_UNAVAILABLE", "message": message,
+        "suggestion": "reload the list of sessions"});
+    (StatusCode::BAD_GATEWAY, Json(json!({ "error": error }))).into_response()
+}
+
+/// Merges the list `field` of the response with those of other servers.
+async fn merged(
+    peers: &PeerServers,
+    access: &Access,
+    path: &str,
+    field: &str,
+    response: Response,
+) -> Response {
+    if !response.status().is_success() {
+        return response;
+    }
+    let others = peers.read_all(access, path).await.into_iter().map(|(_, found)| found);
+    let own = body(response).await;
+    let lists = others.chain([own]).filter_map(|mut list| match list[field].take() {
+        Value::Array(list) => Some(list),
+        _ => None,
+    });
+    let mut list: Vec<Value> = lists.flatten().collect();
+    if field == "sessions" {
+        sort_sessions(&mut list);
+    } else {
+        list.sort_by_key(|call| Reverse(text(&call["startedAt"])));
+    }
+    // Servers with the same record list the same ended sessions and calls.
+    let mut seen = HashSet::new();
+    list.retain(|entry| seen.insert(text(&entry["id"])));
+    if field == "calls" {
+        list.truncate(CALLS);
+    }
+    Json(json!({ field: list })).into_response()
+}
+
+/// Sorts sessions as one server does: running ones first, and new ones before old ones.
+pub(super) fn sort_sessions(sessions: &mut [Value]) {
+    sessions.sort_by_key(|session| {
+        let is_active = session["state"] == "active";
+        let at = if is_active { "createdAt" } else { "lastUsedAt" };
+        Reverse((is_active, text(&session[at])))
+    });
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_socket_gets_the_access_of_the_viewer() {
+        for (read_only, session) in [(false, None), (true, Some("one"))] {
+            let person = "p".into();
+            let session = session.map(Into::into);
+            let access = Access { read_only, person, session, expires_at: None };
+            let mut headers = HeaderMap::new();
+            add_access(&mut headers, &access);
+            assert_eq!(forwarded_access(&headers), access);
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_no_header_value_grants_no_other_session() {
+        let session = Some("a\nb".into());
+        let access = Access { read_only: false, person: "p".into(), session, expires_at: None };
+        let mut headers = HeaderMap::new();
+        add_access(&mut headers, &access);
+        assert!(forwarded_access(&headers).session.is_some());
+    }
+}
