@@ -217,6 +217,21 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
       assert.ok(offered.names.test(json.suggestion) || ofServer, text)
     })
 
+  test('names the element of a line of a snapshot', async () => {
+    const { sessionId } = await server.ok('create_session')
+    await server.ok('navigate', { sessionId, url: site.url('/page') })
+    for (const [line, target] of [
+      ['button "Send" [ref=e3]', 'e3'],
+      ['button "Send"', 'role=button[name="Send"]']
+    ]) {
+      const { json } = await server.call('click', { sessionId, selector: line })
+      assert.equal(json.errorCode, 'INVALID_SELECTOR')
+      assert.ok(json.suggestion.endsWith(`pass the \`selector\` ${target}`), json.suggestion)
+    }
+    await server.ok('click', { sessionId, selector: 'role=button[name="Send"]' })
+    await server.call('close_session', { sessionId })
+  })
+
   test('names the call that takes an offline session online', async () => {
     const { sessionId } = await server.ok('create_session')
     await server.ok('set_offline', { sessionId, offline: true })
