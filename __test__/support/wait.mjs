@@ -20,8 +20,8 @@ export async function within(promise, what, timeout = 30_000) {
 }
 
 /**
- * The first truthy value of `look`, asked again every `interval` ms. `what` is evaluated when it did
- * not come.
+ * The first truthy value of `look`, asked again every `interval` ms. `what` is evaluated when it
+ * did not come.
  * @template T @param {() => T | Promise<T>} look @param {string | (() => string)} what
  * @param {number} [timeout] ms @param {number} [interval]
  */

@@ -1,14 +1,14 @@
-// The jobs, with a script for each program. A script reads a page before it acts on it, and uses only
-// refs and texts that it has read. It combines actions between which it need not decide in one turn,
-// with a tool for several steps or with `&&`. It uses the shortest form that the program documents,
-// and hides output that it does not need.
+// The jobs, with a script for each program. A script reads a page before it acts on it, and uses
+// only refs and texts that it has read. It combines actions between which it need not decide in one
+// turn, with a tool for several steps or with `&&`. It uses the shortest form that the program
+// documents, and hides output that it does not need.
 import assert from 'node:assert/strict'
 import { LOGIN, REGISTRATION, SOUGHT, sought } from './site.mjs'
 
 /**
  * @typedef {import('./agent.mjs').Agent} Agent
- * @typedef {{ name: string, title: string, verify: (agent: Agent, site: import('./site.mjs').Site) =>
- *   void, scripts: Record<string, (agent: Agent, url: string) => Promise<void>> }} Job
+ * @typedef {{ name: string, title: string, verify: (agent: Agent, site: import('./site.mjs').Site)
+ *   => void, scripts: Record<string, (agent: Agent, url: string) => Promise<void>> }} Job
  */
 
 /** The label, the type and the value of each field of the registration. */
@@ -29,7 +29,12 @@ const SIGN_IN = [
   ['Password', 'textbox', LOGIN.password]
 ]
 
-/** The ref of a control, as [ref=e1] or [required, ref=e1]. @param {Agent} agent @param {unknown} role @param {unknown} name */
+/**
+ * The ref of a control, as [ref=e1] or [required, ref=e1].
+ * @param {Agent} agent
+ * @param {unknown} role
+ * @param {unknown} name
+ */
 const ref = (agent, role, name) => agent.found(new RegExp(`${role} "${name}".*?\\bref=(\\w+)\\]`))
 
 /** @param {Agent} agent @param {unknown} role @param {unknown} name */
@@ -38,7 +43,9 @@ const uid = (agent, role, name) => agent.found(new RegExp(`uid=(\\w+) ${role} "$
 /** The ref of the invoice's link, above the cell of its customer. @param {Agent} agent */
 const invoiceRef = (agent) => ref(agent, 'link', sought.number)
 
-/** Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most. */
+/**
+ * Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most.
+ */
 const HIDDEN = ' > /dev/null'
 const quoted = (/** @type {unknown} */ text) => `'${text}'`
 
@@ -73,11 +80,15 @@ async function playwrightForm(agent, fields, button) {
   await agent.call('browser_click', { target })
 }
 
-/** The commands of playwright-cli and agent-browser that set a field. @type {Record<string, string>} */
+/**
+ * The commands of playwright-cli and agent-browser that set a field.
+ * @type {Record<string, string>}
+ */
 const SETTERS = { textbox: 'fill', combobox: 'select', checkbox: 'check' }
 
 /**
- * @param {Agent} agent @param {unknown[][]} fields @param {string} program the words before a command
+ * @param {Agent} agent @param {unknown[][]} fields @param {string} program the words before a
+ * command
  * @param {string} [mark] before a ref
  */
 const setters = (agent, fields, program, mark = '') =>
@@ -100,8 +111,8 @@ async function devtoolsForm(agent, fields, button) {
 }
 
 /**
- * The scripts of a form: each reads the page, fills in the fields, presses the button, and reads the
- * next page.
+ * The scripts of a form: each reads the page, fills in the fields, presses the button, and reads
+ * the next page.
  * @param {{ path: string, fields: unknown[][], button: string, find?: string,
  *   openPlaywright: (url: string) => string, readAgentBrowser: string[] }} form `find` is the text
  *   that Playwright's programs search in the next page, if the result of the button lacks it

@@ -1,7 +1,11 @@
 // The site of the jobs: a log-in, a form with ten fields, and a table with 400 rows.
 import { serve } from '../site.mjs'
 
-/** @typedef {{ url: string, posted: Record<string, Record<string, string>>, close: () => void }} Site */
+/**
+ * @typedef {{
+ *   url: string, posted: Record<string, Record<string, string>>, close: () => void
+ * }} Site
+ */
 
 /** What the jobs enter. */
 export const LOGIN = { username: 'ada', password: 'engine-1843' }
