@@ -3,7 +3,7 @@
 // turn, with a tool for several steps or with `&&`. It uses the shortest form that the program
 // documents, and hides output that it does not need.
 import assert from 'node:assert/strict'
-import { LOGIN, REGISTRATION, SOUGHT, sought } from './site.mjs'
+import { LOGIN, REGISTRATION, INVOICE_ROW, invoiceOfJob } from './site.mjs'
 
 /**
  * @typedef {import('./agent.mjs').Agent} Agent
@@ -41,7 +41,7 @@ const ref = (agent, role, name) => agent.found(new RegExp(`${role} "${name}".*?\
 const uid = (agent, role, name) => agent.found(new RegExp(`uid=(\\w+) ${role} "${name}"`))
 
 /** The ref of the invoice's link, above the cell of its customer. @param {Agent} agent */
-const invoiceRef = (agent) => ref(agent, 'link', sought.number)
+const invoiceRef = (agent) => ref(agent, 'link', invoiceOfJob.number)
 
 /**
  * Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most.
@@ -193,23 +193,23 @@ const register = {
 }
 
 /** Reads the row of a customer in a page. */
-const ROW = `() => [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${SOUGHT.customer}'))?.innerText`
+const ROW = `() => [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${INVOICE_ROW.customer}'))?.innerText`
 /** Asserts that the latest result has the amount. @param {Agent} agent */
-const readAmount = (agent) => agent.found(new RegExp(sought.amount))
+const readAmount = (agent) => agent.found(new RegExp(invoiceOfJob.amount))
 
 /** @type {Job} */
 const invoices = {
   name: 'invoices',
   title: 'Find the row of a customer in a table of 400 rows, read its amount and open its link',
   verify(agent) {
-    agent.found(new RegExp(`Invoice ${sought.number}`))
+    agent.found(new RegExp(`Invoice ${invoiceOfJob.number}`))
   },
   scripts: {
     async troupe(agent, url) {
       await agent.call('batch', {
         steps: [
           { tool: 'navigate', arguments: { url: `${url}/invoices` } },
-          { tool: 'find', arguments: { text: SOUGHT.customer } }
+          { tool: 'find', arguments: { text: INVOICE_ROW.customer } }
         ]
       })
       readAmount(agent)
@@ -218,21 +218,21 @@ const invoices = {
     async troupeCli(agent, url) {
       await agent.shell(
         `troupe open ${url}/invoices${HIDDEN}`,
-        `troupe find ${quoted(SOUGHT.customer)}`
+        `troupe find ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(`troupe click ${invoiceRef(agent)}`)
     },
     async playwrightMcp(agent, url) {
       await agent.call('browser_navigate', { url: `${url}/invoices` })
-      await agent.call('browser_find', { text: SOUGHT.customer })
+      await agent.call('browser_find', { text: INVOICE_ROW.customer })
       readAmount(agent)
       await agent.call('browser_click', { target: invoiceRef(agent) })
     },
     async playwrightCli(agent, url) {
       await agent.shell(
         `playwright-cli --raw goto ${url}/invoices`,
-        `playwright-cli find ${quoted(SOUGHT.customer)}`
+        `playwright-cli find ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(`playwright-cli click ${invoiceRef(agent)}`)
@@ -240,12 +240,12 @@ const invoices = {
     async agentBrowser(agent, url) {
       await agent.shell(
         `agent-browser open ${url}/invoices${HIDDEN}`,
-        `agent-browser snapshot | grep -C 2 ${quoted(SOUGHT.customer)}`
+        `agent-browser snapshot | grep -C 2 ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(
         `agent-browser click @${invoiceRef(agent)}`,
-        `agent-browser wait --url '**/${sought.number}'`,
+        `agent-browser wait --url '**/${invoiceOfJob.number}'`,
         'agent-browser get title'
       )
     },
@@ -254,7 +254,7 @@ const invoices = {
       // Its snapshots always have all rows.
       await agent.call('evaluate_script', { pageId: 1, function: ROW })
       readAmount(agent)
-      const open = `() => [...document.links].find((link) => link.innerText === '${sought.number}').click()`
+      const open = `() => [...document.links].find((link) => link.innerText === '${invoiceOfJob.number}').click()`
       await agent.call('evaluate_script', { pageId: 1, function: open })
       await agent.call('list_pages', {})
     }

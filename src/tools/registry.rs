@@ -650,7 +650,7 @@ impl Registry {
                     if let Some(entered) = entered.get() {
                         recording.entered(entered.clone());
                     }
-                    recording.look_at(&page).await;
+                    recording.record_page(&page).await;
                     answer
                 };
                 let _change = mark_change(tool, &session);
@@ -715,7 +715,7 @@ impl Registry {
             };
             outcome.page_id = page.as_ref().map(|page| page.id.clone());
             if let Some(page) = page {
-                recording.look_at(&page).await;
+                recording.record_page(&page).await;
             }
         }
         recording.passed(PageObservations::default(), result.to_string().into());
@@ -957,7 +957,7 @@ mod tests {
     fn names_are_unique_and_each_tool_has_a_description_of_one_line() {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
-            assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
+            assert!(names.insert(&*tool.name), "`{}` occurs twice", tool.name);
             assert!(
                 !tool.description.contains('\n') && tool.description.len() > 20,
                 "{}",

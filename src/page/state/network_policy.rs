@@ -301,7 +301,7 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
             // The server may listen only at the address that the policy blocks.
             Some(rule) => self.refuse(authority, rule),
             None => {
-                tracing::debug!(authority, reason, "a page's connection did not come up");
+                tracing::debug!(authority, reason, "a connection of a page could not be opened");
                 self.state().record(authority, ConnectionFailure::Failed(reason));
             }
         }
