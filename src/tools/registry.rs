@@ -85,7 +85,7 @@ pub struct Invocation {
     /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
-    /// that is no step.
+    /// that is not a step.
     pub held: Arc<[Arc<Session>]>,
     /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.

@@ -221,7 +221,7 @@ fn authority(host: &str, port: u16) -> String {
 impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
     fn check_host(&self, name: &str, port: u16) -> Option<ConnectionRequest> {
         let Some(host) = host(name) else {
-            tracing::warn!(name, port, "blocked: this is no host");
+            tracing::warn!(name, port, "blocked: this is not a valid host");
             return None;
         };
         let name = text(&host);
