@@ -28,7 +28,9 @@ const MAX_IMAGE = 1000
 
 /**
  * A name of the row, a call, its parameters, the code, and the calls before it.
- * @type {[name: string, tool: string, parameters: object, code: string, before?: [string, object][]][]}
+ * @type {[
+ *   name: string, tool: string, parameters: object, code: string, before?: [string, object][]
+ * ][]}
  */
 const ERRORS = [
   ['a missing parameter', 'click', {}, 'INVALID_PARAMETERS'],

@@ -394,11 +394,11 @@ fn replay_call(replay: &mut Replay, call: &Record) {
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
     let parts = result["content"].as_array().into_iter().flatten();
-    let told: Vec<String> =
+    let texts: Vec<String> =
         parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
     if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
         let test_ids = answer.test_ids.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
+        replay.add(&call.tool, parameters(call), &texts, &test_ids.unwrap_or_default());
     }
     let parameters = parameters(call);
     // Its refs are not those of the native tools.
@@ -408,7 +408,7 @@ fn replay_call(replay: &mut Replay, call: &Record) {
     match answer.page_snapshot.as_deref().filter(|_| !is_part) {
         Some(page) => replay.see(page),
         None if is_playwright => {}
-        None => told.iter().chain(&answer.content).for_each(|text| replay.see_part(text)),
+        None => texts.iter().chain(&answer.content).for_each(|text| replay.see_part(text)),
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Invocation {
     /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
-    /// that is no step.
+    /// that is not a step.
     pub held: Arc<[Arc<Session>]>,
     /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.
@@ -650,7 +650,7 @@ impl Registry {
                     if let Some(entered) = entered.get() {
                         recording.entered(entered.clone());
                     }
-                    recording.look_at(&page).await;
+                    recording.record_page(&page).await;
                     answer
                 };
                 let _change = mark_change(tool, &session);
@@ -715,7 +715,7 @@ impl Registry {
             };
             outcome.page_id = page.as_ref().map(|page| page.id.clone());
             if let Some(page) = page {
-                recording.look_at(&page).await;
+                recording.record_page(&page).await;
             }
         }
         recording.passed(PageObservations::default(), result.to_string().into());
@@ -957,7 +957,7 @@ mod tests {
     fn names_are_unique_and_each_tool_has_a_description_of_one_line() {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
-            assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
+            assert!(names.insert(&*tool.name), "`{}` occurs twice", tool.name);
             assert!(
                 !tool.description.contains('\n') && tool.description.len() > 20,
                 "{}",
