@@ -25,9 +25,9 @@ export interface Config {
   browserArg?: string[]
   /** Same as `browserArg` */
   browserArgs?: string[]
-  /** `false`: Run Chromium without its sandbox, which is required as root. Default: true */
+  /** `false`: Run Chromium without its sandbox (required as root). Default: true */
   sandbox?: boolean
-  /** Run Chromium without its sandbox, which is required as root */
+  /** Run Chromium without its sandbox (required as root) */
   noSandbox?: boolean
   /** Persistent profile folder; allows one session */
   userDataDir?: string
@@ -37,7 +37,7 @@ export interface Config {
   browserEndpoint?: string
   /** Same as `browserEndpoint` */
   cdpEndpoint?: string
-  /** Header NAME=VALUE for connecting to that browser; can be repeated */
+  /** Header NAME=VALUE for connecting to a running browser; can be repeated */
   browserHeader?: string[]
   /** Same as `browserHeader` */
   browserHeaders?: string[]
@@ -47,7 +47,7 @@ export interface Config {
   cdpHeaders?: string[]
   /** Use your own running Chrome: a channel, a port or a profile folder */
   attach?: boolean | number | string
-  /** How long a call waits for your consent in that browser, in ms. Default: 50000 */
+  /** How long a call waits for your consent in your Chrome, in ms. Default: 50000 */
   attachTimeout?: number
   /** Folder for downloads */
   downloadPath?: string
@@ -89,13 +89,13 @@ export interface Config {
   blockServiceWorkers?: boolean
   /** Lifetime of a session, in ms. Default: 300000 */
   sessionTimeout?: number
-  /** When the session timeout starts: at the last call, or at the creation. Default: idle */
+  /** When the timeout starts: at the creation (fixed), or at the last call (idle). Default: idle */
   sessionExpiry?: 'fixed' | 'idle'
   /** Maximum number of open sessions; over HTTP, the default depends on memory */
   maxSessions?: number
   /** How long create_session waits when the limit is reached, in ms. Default: 0 */
   queueTimeout?: number
-  /** Memory that must be free for a new session. Default: 134217728 */
+  /** Memory that must be free for a new session, in bytes. Default: 134217728 */
   minFreeMemory?: number
   /** Keep sessions resumable after the server exits. Default: true */
   persistentSessions?: boolean
@@ -109,7 +109,7 @@ export interface Config {
   timeoutSettle?: number
   /** Minimum number of running browsers. Default: 1 */
   poolMinBrowsers?: number
-  /** Maximum number of browsers; a session goes to the browser with the fewest. Default: 1 */
+  /** Maximum number of browsers; new sessions use the one with the fewest sessions. Default: 1 */
   poolMaxBrowsers?: number
   /** Close a browser without sessions after this time, in ms */
   poolIdleTimeout?: number
@@ -151,7 +151,7 @@ export interface Config {
   takeoverTimeout?: number
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number
-  /** Exit of the daemon of the command line after this time without a client, in ms. Default: 3600000 */
+  /** Stop the daemon of the command line after this time without a client, in ms. Default: 3600000 */
   daemonIdle?: number
   /** Run as a stdio proxy for a running Troupe server */
   connect?: string
@@ -159,27 +159,27 @@ export interface Config {
   upstream?: string
   /** Transport to the upstream server. Default: stdio */
   upstreamTransport?: 'stdio' | 'http'
-  /** Limit for its start and handshake, in ms. Default: 60000 */
+  /** How long the upstream server may take to start, in ms. Default: 60000 */
   upstreamStartTimeout?: number
   /** Cancel calls after this time without progress, in ms. Default: 600000 */
   upstreamCallTimeout?: number
   /** Interval of pings, in ms. Default: 30000 */
   upstreamPingInterval?: number
-  /** Limit for the answer to a ping, in ms. Default: 10000 */
+  /** How long the upstream server may take to answer a ping, in ms. Default: 10000 */
   upstreamPingTimeout?: number
   /** Restart after this many consecutive missed pings. Default: 3 */
   upstreamPingMisses?: number
-  /** Pause before a restart, in ms; doubled for each further one. Default: 1000 */
+  /** Pause before a restart, in ms; doubled for each further restart. Default: 1000 */
   upstreamRestartPause?: number
   /** Maximum number of restarts within the window. Default: 3 */
   upstreamRestarts?: number
   /** Window for the number of restarts, in ms. Default: 300000 */
   upstreamRestartWindow?: number
-  /** Time to end by itself before SIGTERM, in ms. Default: 5000 */
+  /** How long the upstream server may take to exit before SIGTERM, in ms. Default: 5000 */
   upstreamCloseTimeout?: number
-  /** Time after SIGTERM before SIGKILL, in ms. Default: 2000 */
+  /** How long the upstream server may take after SIGTERM before SIGKILL, in ms. Default: 2000 */
   upstreamTermTimeout?: number
-  /** native, playwright, all, or names and groups, such as navigate,group:network. Default: ["native"] */
+  /** Tools to offer: native, playwright, all, or names and groups (group:network). Default: ["native"] */
   tools?: string[]
   /** Tools and groups to disable */
   noTools?: string[]
@@ -213,11 +213,11 @@ export interface Config {
   afterNavigation?: 'snapshot' | 'none'
   /** Maximum characters of a result. Default: 25000 */
   resultBudget?: number
-  /** Whether results have their content or only its refId. Default: full */
+  /** Whether results contain their content, or only a refId to read it. Default: full */
   responses?: 'full' | 'ref'
   /** Folder for files that tools write */
   outputDir?: string
-  /** none, memory, or the path of an SQLite file */
+  /** Where to record calls: none, memory, or the path of an SQLite file */
   store?: string
   /** Maximum age and size of the record. Default: 7d,1GiB */
   retention?: string
@@ -274,7 +274,7 @@ export interface Config {
   pool?: {
     /** Minimum number of running browsers. Default: 1 */
     minBrowsers?: number
-    /** Maximum number of browsers; a session goes to the browser with the fewest. Default: 1 */
+    /** Maximum number of browsers; new sessions use the one with the fewest sessions. Default: 1 */
     maxBrowsers?: number
     /** Close a browser without sessions after this time, in ms */
     idleTimeout?: number

@@ -136,7 +136,7 @@ export async function clientsAtOnce(side, site, count = CLIENTS, isWarm = false)
       await client.call(...side.tools.navigate(site))
       await client.call(...side.tools.click())
       if (!/\b1\b/.test(await client.call(...side.tools.count())))
-        throw new Error('it read something else')
+        throw new Error('the client read an unexpected count')
     }
     const late = new Promise((_, reject) =>
       setTimeout(() => reject(new Error('too late')), TIMEOUT).unref()

@@ -1,5 +1,6 @@
-// The cost of an agent's job: scripted agents do the jobs of __test__/apps/jobs once on each server. A call is a turn of the
-// agent, and so is a batch. Only the text of the results counts as bytes.
+// The cost of an agent's job: scripted agents do the jobs of __test__/apps/jobs once on each
+// server. A call is a turn of the agent, and so is a batch. Only the text of the results counts as
+// bytes.
 import { JobAgent } from '../__test__/apps/jobs/agent.mjs'
 import { JOBS } from '../__test__/apps/jobs/index.mjs'
 
@@ -28,7 +29,10 @@ export async function jobCosts(servers, add) {
   }
 }
 
-/** @param {import('./servers.mjs').Server} server @param {import('../__test__/apps/jobs/agent.mjs').Job} job */
+/**
+ * @param {import('./servers.mjs').Server} server
+ * @param {import('../__test__/apps/jobs/agent.mjs').Job} job
+ */
 async function doJob(server, job) {
   /** @type {(() => unknown)[]} */
   const ends = []

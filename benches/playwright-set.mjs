@@ -1,4 +1,5 @@
-// Measures the Playwright set of Troupe and @playwright/mcp, with the same calls on the same binary.
+// Measures the Playwright set of Troupe and @playwright/mcp, with the same calls on the same
+// binary.
 import { untilIdle } from './idle.mjs'
 
 /** Calls of each row in a round. */

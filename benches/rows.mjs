@@ -2,11 +2,12 @@ import { JOBS } from '../__test__/apps/jobs/index.mjs'
 
 /**
  * One row of the table.
- * - `bounds`: the maximum ratio to each peer; `byteBounds`: the same for the bytes of the result; `limit`: Troupe's maximum
- * - `page`: the page that a running server shows, for rows with `action` (a call; `bytes` also counts its result) or `read`
- *   (steps of an agent whose reading is counted, see reading.mjs)
- * - `pause`: a random pause before each call (minimum and maximum in ms), so that calls do not always begin at the same point
- *   between two frames
+ * - `bounds`: the maximum ratio to each peer; `byteBounds`: the same for the bytes of the result;
+ *   `limit`: Troupe's maximum
+ * - `page`: the page that a running server shows, for rows with `action` (a call; `bytes` also
+ *   counts its result) or `read` (steps of an agent whose reading is counted, see reading.mjs)
+ * - `pause`: a random pause before each call (minimum and maximum in ms), so that calls do not
+ *   always begin at the same point between two frames
  * - `times`: the number of calls in a round, for rows that vary much
  * @typedef {{ id: string, title: string, unit: string, bounds: Bounds, byteBounds?: Bounds, limit?:
  *   number, page?: string,

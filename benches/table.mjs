@@ -65,7 +65,11 @@ function amount(value, unit, limit) {
   return judged(text, value, limit)
 }
 
-/** @param {number | undefined} troupeMedian @param {number | undefined} peerMedian @param {number} [bound] */
+/**
+ * @param {number | undefined} troupeMedian
+ * @param {number | undefined} peerMedian
+ * @param {number} [bound]
+ */
 function ratio(troupeMedian, peerMedian, bound) {
   if (troupeMedian === undefined || peerMedian === undefined) return ''
   const value = troupeMedian / peerMedian

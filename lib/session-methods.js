@@ -6,9 +6,11 @@
 /**
  * A row of the addon's `toolSchemas()`. A result that is not a JSON object has no schema: a `text`,
  * an `image`, or the `content` of an earlier call, which is a text and images.
- * @typedef {{ name: string, group: string, description: string, inputSchema: any, outputSchema?: any,
- *   outputType: string | null, answer: 'json' | 'text' | 'image' | 'content', lifecycle: 'create' |
- *   'resume' | 'close' | null }} Tool
+ * @typedef {{
+ *   name: string, group: string, description: string, inputSchema: any, outputSchema?: any,
+ *   outputType: string | null, answer: 'json' | 'text' | 'image' | 'content',
+ *   lifecycle: 'create' | 'resume' | 'close' | null
+ * }} Tool
  */
 
 /**
@@ -46,12 +48,16 @@ function sessionMethods(tools) {
 const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']
 
-/** Positional parameters of methods to which the rule below does not apply. @type {Record<string, string[]>} */
+/**
+ * Positional parameters of methods to which the rule below does not apply.
+ * @type {Record<string, string[]>}
+ */
 const POSITIONAL = { drag_and_drop: ['source', 'target'] }
 
 /**
  * Returns the required parameters, unless the first may be an object, which cannot be distinguished
- * from an object of all parameters. If none is required, the first parameter alone, as in `getText(selector)`.
+ * from an object of all parameters. If none is required, the first parameter alone, as in
+ * `getText(selector)`.
  * @param {Record<string, any>} properties @param {string[]} parameters @param {string[]} required
  */
 function positionalOf(properties, parameters, required) {

@@ -37,7 +37,11 @@ await runScript(async () => {
   return 0
 })
 
-/** @param {import('./platforms.mjs').Platform} platform @param {string} packages @param {string} out */
+/**
+ * @param {import('./platforms.mjs').Platform} platform
+ * @param {string} packages
+ * @param {string} out
+ */
 async function bundle(platform, packages, out) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bundle-'))
   try {

@@ -1,4 +1,5 @@
-// The manifests for the MCP registry, Claude Code and Gemini CLI. `npm run generate` writes them from package.json.
+// The manifests for the MCP registry, Claude Code and Gemini CLI. `npm run generate` writes them
+// from package.json.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './run.mjs'

@@ -61,7 +61,11 @@ function writePlatform(platform, addons, out, version) {
   writeManifest(folder, { ...manifestOf(folder), version })
 }
 
-/** @param {import('./platforms.mjs').Platform[]} platforms @param {string} out @param {string} version */
+/**
+ * @param {import('./platforms.mjs').Platform[]} platforms
+ * @param {string} out
+ * @param {string} version
+ */
 function writeMain(platforms, out, version) {
   const folder = join(out, 'troupe')
   mkdirSync(folder, { recursive: true })

@@ -1,6 +1,6 @@
 // Checks the wording of comments, messages and documents against scripts/prose/phrases.json. A rule
-// has a pattern to avoid and what to write in its place. `npm run lint:prose` runs this together
-// with cspell and markdownlint.
+// has a pattern to avoid and what to write in its place. Also checks the length of comment lines,
+// which no formatter limits. `npm run lint:prose` runs this together with cspell and markdownlint.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +11,10 @@ const RULES = JSON.parse(readFileSync(join(ROOT, 'scripts/prose/phrases.json'), 
 const CHECKED = /\.(rs|tsx?|mjs|js|md|yml)$/
 /** Built from sources that are checked, and from packages. */
 const BUILT = 'lib/dashboard/'
+/** Generated from texts of rows, which can be longer than a line. */
+const GENERATED_TYPES = /(^|\/)index\.(template\.)?d\.ts$/
+const COMMENT = /^\s*(\/\/|\/?\*)/
+const LINE_LENGTH = 100
 const patterns = RULES.map(({ avoid, use }) => ({ pattern: new RegExp(avoid, 'i'), use }))
 
 const files = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' })
@@ -24,6 +28,12 @@ let found = 0
 for (const file of files) {
   const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
   for (const [index, line] of lines.entries()) {
+    const isLongComment =
+      line.length > LINE_LENGTH && COMMENT.test(line) && !/eslint-disable|https?:/.test(line)
+    if (isLongComment && !file.endsWith('.md') && !GENERATED_TYPES.test(file)) {
+      found++
+      console.error(`${file}:${index + 1}: a comment line has more than ${LINE_LENGTH} characters`)
+    }
     for (const { pattern, use } of patterns) {
       const match = pattern.exec(line)
       if (!match) continue
@@ -33,6 +43,6 @@ for (const file of files) {
   }
 }
 if (found > 0) {
-  console.error(`${found} phrases to replace`)
+  console.error(`${found} lines to change`)
   process.exitCode = 1
 }

@@ -14,7 +14,10 @@ const source = (/** @type {string} */ name) =>
 
 const NODE_RED = join(PACKAGES, 'node-red/red.js')
 
-/** The reason to skip the tests of an app that is not installed, or false. @param {string} program */
+/**
+ * The reason to skip the tests of an app that is not installed, or false.
+ * @param {string} program
+ */
 const missing = (program) => (existsSync(program) ? false : 'not installed: run `npm run setup`')
 
 export const missingDjango = () => missing(join(PYTHON, '..', 'django-admin'))

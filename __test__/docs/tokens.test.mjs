@@ -1,5 +1,5 @@
-// The scripted agent of `npm run bench:tokens` does the jobs with Troupe. Bytes stand for tokens, so
-// that the test does not need the tokenizer.
+// The scripted agent of `npm run bench:tokens` does the jobs with Troupe. Bytes stand for tokens,
+// so that the test does not need the tokenizer.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JOBS } from '../../benches/tokens/jobs.mjs'

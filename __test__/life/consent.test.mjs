@@ -23,7 +23,7 @@ const FRAMES = `new Promise((resolve) => { let frames = 0
 /** How long the user takes to decide in the test of ten clients (ms): 90000 by hand. */
 const DECISION = Number(process.env.CONSENT_DELAY ?? 2500)
 
-/** A page of the user, whose title tells how often it was shown or hidden. */
+/** A page of the user, whose title contains how often it was shown or hidden. */
 const page = (title) =>
   `data:text/html,<title>${title}</title><p>${title}</p><script>document.addEventListener(` +
   '"visibilitychange", () => { document.title += " " + document.visibilityState })</script>'

@@ -90,7 +90,12 @@ const withHeader = (request) => request.headers.authorization === `Bearer ${SECR
 const withToken = (request) => new URL(request.url, 'http://a').searchParams.get('token') === SECRET
 const path = (browser) => new URL(browser.ws).pathname
 
-/** @param {any} t @param {string} endpoint @param {string[]} [args] @param {Record<string, string>} [env] */
+/**
+ * @param {any} t
+ * @param {string} endpoint
+ * @param {string[]} [args]
+ * @param {Record<string, string>} [env]
+ */
 const attach = (t, endpoint, args = [], env = TRUST) =>
   startServer(t, ['--browser-endpoint', endpoint, ...args], { browser: false, env })
 

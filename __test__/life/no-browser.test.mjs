@@ -1,4 +1,5 @@
-// A machine without a browser: the server starts, and its errors have the command that installs one.
+// A machine without a browser: the server starts, and its errors have the command that installs
+// one.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

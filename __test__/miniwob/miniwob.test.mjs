@@ -12,7 +12,7 @@ import { Agent } from './agent.mjs'
 import { PAGES, REWARD_SCRIPT, SOLVED, startScript } from './episodes.mjs'
 import { GROUPS, UNSOLVED, seedsOf } from './kinds.mjs'
 
-/** At least so many kinds of tasks are solved. */
+/** Minimum number of kinds of tasks that must be solved. */
 const GOAL = 110
 
 describe('MiniWoB++', { timeout: 600_000 }, () => {

@@ -1,4 +1,5 @@
-// @playwright/mcp behind Troupe's tools, as far as it has the same: the policies run on both.
+// Troupe's tools, implemented with those of @playwright/mcp where it has a counterpart, so that the
+// policies run on both.
 import { parse } from './agent.mjs'
 
 /**

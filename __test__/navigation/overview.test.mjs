@@ -49,7 +49,9 @@ const SINGLE_PAGE_APP = `<title>App</title><div id="root"></div><script>
   }, 60))
 </script>`
 
-/** A page that shows a part of its program later than something else, as React's `Suspense` does. */
+/**
+ * A page that shows a part of its program later than something else, as React's `Suspense` does.
+ */
 const LAZY_APP = `<title>App</title><div id="root"></div><script>
   addEventListener("load", () => setTimeout(() => {
     root.innerHTML = '<a href="/">Home</a>'

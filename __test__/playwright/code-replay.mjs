@@ -59,8 +59,8 @@ const NOT_RUN = new Set([
 const IS_INVALID = /setFiles\(undefined\)/
 
 /**
- * A server whose results are replayed: the code in each runs on a page of Playwright, whose state is
- * then compared with that of the server's page.
+ * A server whose results are replayed: the code in each runs on a page of Playwright, whose state
+ * is then compared with that of the server's page.
  */
 export class Replay {
   /** The number of lines whose effect was the same. */

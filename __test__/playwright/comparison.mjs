@@ -4,8 +4,8 @@ import { ACCEPTED } from './accepted-differences.mjs'
 
 /** @typedef {import('./runner.mjs').Answer} Answer */
 /**
- * @typedef {{ version: string, listings: Awaited<ReturnType<typeof import('./listings.mjs').listTools>>,
- *   answers: Record<string, Answer[]> }} Recorded
+ * @typedef {{ version: string, listings: Awaited<ReturnType<typeof
+ *   import('./listings.mjs').listTools>>, answers: Record<string, Answer[]> }} Recorded
  */
 
 export const ANSWERS = new URL('answers.json', import.meta.url)
@@ -75,7 +75,11 @@ function linesOf({ text, isError, images = [], files = {} }) {
   ]
 }
 
-/** Returns the lines between the equal first and last lines. @param {string[]} theirs @param {string[]} ours */
+/**
+ * Returns the lines between the equal first and last lines.
+ * @param {string[]} theirs
+ * @param {string[]} ours
+ */
 function changed(theirs, ours) {
   const removed = new Set(theirs)
   const added = new Set(ours)

@@ -1,5 +1,5 @@
-// Each line of code in results has the same effect when Playwright runs it on the same page: the same
-// URL, text, values, checked states, focus and scroll position.
+// Each line of code in results has the same effect when Playwright runs it on the same page: the
+// same URL, text, values, checked states, focus and scroll position.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveApp } from '../../scripts/demo-app.mjs'

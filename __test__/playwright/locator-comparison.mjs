@@ -6,7 +6,12 @@ import { World } from '../page/world.mjs'
 
 const { iso } = createRequire(import.meta.url)('playwright-core/lib/coreBundle')
 
-/** Picks at most `limit` items, evenly spaced. @template Item @param {Item[]} items @param {number} limit */
+/**
+ * Picks at most `limit` items, evenly spaced.
+ * @template Item
+ * @param {Item[]} items
+ * @param {number} limit
+ */
 function sample(items, limit) {
   if (items.length <= limit) return items
   return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)])

@@ -50,7 +50,9 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
 
   /**
    * Compares the generated locators on all pages. Each worker has its own tab.
-   * @param {import('node:test').TestContext} t @param {[string, Open][]} pages @param {number} limit
+   * @param {import('node:test').TestContext} t
+   * @param {[string, Open][]} pages
+   * @param {number} limit
    */
   async function compareGenerated(t, pages, limit) {
     const queue = [...pages]

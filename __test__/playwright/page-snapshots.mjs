@@ -10,7 +10,9 @@ const GOAL = 99.5
 const CONCURRENCY = 2
 
 /**
- * @typedef {{ label: string, open: (comparison: Comparison) => Promise<unknown>, options?: object }} Item
+ * @typedef {{
+ *   label: string, open: (comparison: Comparison) => Promise<unknown>, options?: object
+ * }} Item
  */
 
 /** Compares the snapshots of many pages, in the pages of one browser. */

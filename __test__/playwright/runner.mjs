@@ -192,7 +192,10 @@ function describeImage({ mimeType, data }) {
   return `${mimeType} ${describePixels(Buffer.from(data, 'base64'))}`
 }
 
-/** Returns the size of a PNG image. Other formats have none that is easy to read. @param {Buffer} bytes */
+/**
+ * Returns the size of a PNG image. Other formats have none that is easy to read.
+ * @param {Buffer} bytes
+ */
 function describePixels(bytes) {
   if (bytes.readUInt32BE(0) === 0x89504e47)
     return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`

@@ -2,7 +2,9 @@
 
 /**
  * @typedef {[tool: string, parameters?: Record<string, unknown>]} Call
- * @typedef {{ name: string, pages: Record<string, string>, calls: Call[], options?: string[] }} Scenario
+ * @typedef {{
+ *   name: string, pages: Record<string, string>, calls: Call[], options?: string[]
+ * }} Scenario
  *   `pages` are HTML documents by path. In arguments, `{origin}` is the origin of the site,
  *   `{other}` a second origin of the same site, `{directory}` the working directory, and
  *   `ref:TEXT` the ref in the first line of the last snapshot that contains TEXT. `options` are

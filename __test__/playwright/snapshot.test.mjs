@@ -1,5 +1,5 @@
-// Compares `playwrightSnapshot` with `page.ariaSnapshot({ mode: 'ai' })` of Playwright, line by line,
-// refs included.
+// Compares `playwrightSnapshot` with `page.ariaSnapshot({ mode: 'ai' })` of Playwright, line by
+// line, refs included.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -27,7 +27,10 @@ const SLOW =
 /** @param {string} html */
 const documentOf = (html) => `<!doctype html><html lang="en"><title>Test</title>${html}`
 
-/** Returns the CPU time that the tasks of the page have taken, in ms. @param {import('../page/world.mjs').World} world */
+/**
+ * Returns the CPU time that the tasks of the page have taken, in ms.
+ * @param {import('../page/world.mjs').World} world
+ */
 async function cpuTime({ cdp }) {
   const { metrics } = await cdp.send('Performance.getMetrics')
   return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN)

@@ -1,5 +1,5 @@
-// Addons for other processors and for musl, built here with Zig. They are debug builds, because only
-// their loading is tested.
+// Addons for other processors and for musl, built here with Zig. They are debug builds, because
+// only their loading is tested.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { describe, test } from 'node:test'

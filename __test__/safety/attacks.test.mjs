@@ -40,8 +40,8 @@ describe('a malicious page', { timeout: 240_000 }, () => {
     for (const way of ways) query.append('way', way)
     return `${from}/attack?${query}`
   }
-  /** Which ways came to hosts below `domain`. @param {string} domain */
-  const came = (domain) =>
+  /** Returns the ways that have reached hosts below `domain`. @param {string} domain */
+  const waysThatReached = (domain) =>
     NAMES.filter((way) => site.reached.some((at) => at.startsWith(`${way}.${domain}:`)))
 
   /**
@@ -64,20 +64,20 @@ describe('a malicious page', { timeout: 240_000 }, () => {
       () => `log lines of ${named()}`,
       30_000
     )
-    assert.deepEqual(came(domain), [])
+    assert.deepEqual(waysThatReached(domain), [])
   }
 
   before(async () => {
     site = await startAttackSite(scope)
     const server = await startServer(scope, ['--max-sessions', '4'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'open.localhost'))
-    const missing = () => NAMES.filter((way) => !came('open.localhost').includes(way))
+    const missing = () => NAMES.filter((way) => !waysThatReached('open.localhost').includes(way))
     await until(
       () => NAMES.length - missing().length >= MIN_ATTACKS,
       () => `${MIN_ATTACKS} ways to an allowed host, without ${missing()}`,
       30_000
     )
-    working = came('open.localhost')
+    working = waysThatReached('open.localhost')
   })
 
   test('cannot reach blocked domains', async (t) => {
@@ -115,7 +115,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
       const own = `http://127.0.0.1:${site.port}`
       await go(server, attack(own, 'before.localhost', ['fetch', 'image']))
       await until(
-        () => came('before.localhost').length === 2,
+        () => waysThatReached('before.localhost').length === 2,
         'a private page reaches private hosts'
       )
       await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
@@ -140,8 +140,8 @@ describe('a malicious page', { timeout: 240_000 }, () => {
         ])
       )
       await until(
-        () => came('after.localhost').length === 6,
-        () => `six ways from a private page, not only ${came('after.localhost')}`
+        () => waysThatReached('after.localhost').length === 6,
+        () => `six ways from a private page, not only ${waysThatReached('after.localhost')}`
       )
     })
   })

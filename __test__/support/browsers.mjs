@@ -8,8 +8,8 @@
  * @typedef {object} Row
  * @property {number} [timeoutFactor] factor for the time limits of tests, relative to Chromium. It
  *   includes the start of the browser
- * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on the
- *   binary
+ * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on
+ *   the binary
  * @property {string[]} [withoutTools] tools that fail and suggest an alternative
  * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
  *   test or a `describe`

@@ -1,7 +1,10 @@
-// Calls of tools as lines of a shell, for scripts that name tools. A `batch` is a chain of commands,
-// of which only the last prints its result. Errors go to stderr, so each is printed.
+// Calls of tools as lines of a shell, for scripts that name tools. A `batch` is a chain of
+// commands, of which only the last prints its result. Errors go to stderr, so each is printed.
 
-/** The command of each tool, and the parameters that it takes without a name. @type {Record<string, string[]>} */
+/**
+ * The command of each tool, and the parameters that it takes without a name.
+ * @type {Record<string, string[]>}
+ */
 const COMMANDS = {
   navigate: ['open', 'url'],
   snapshot: ['snapshot'],

@@ -1,6 +1,7 @@
-// Checks that the end-to-end tests cover every tool and option. In a complete `npm test`, successful
-// calls must have used each parameter and each of its values, and calls must have returned each
-// field of the result and each error. A server that started must have had each option.
+// Checks that the end-to-end tests cover every tool and option. In a complete `npm test`,
+// successful calls must have used each parameter and each of its values, and calls must have
+// returned each field of the result and each error. A server that started must have had each
+// option.
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -75,7 +76,10 @@ const LEADING = [
   'handle_dialog'
 ]
 
-/** Parts that no MCP client can use or receive, with the reason. @type {Record<string, string[]>} */
+/**
+ * Parts that no MCP client can use or receive, with the reason.
+ * @type {Record<string, string[]>}
+ */
 export const BEYOND = {
   // Node's form of the picture, which MCP has as a part of its own.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
@@ -161,8 +165,8 @@ function isDeclared(schema, [name, ...rest]) {
 
 /**
  * Fields that the result of any tool may have. The first result after a session was suspended lists
- * what is lost, and the first one after a person gave control back says that the page may have changed.
- * With `--handoff-on`, a result says that a person is asked.
+ * what is lost, and the first one after a person gave control back says that the page may have
+ * changed. With `--handoff-on`, a result says that a person is asked.
  */
 const IN_ANY_RESULT = ['resumed', 'person', 'handoff']
 

@@ -70,7 +70,11 @@ export function noteOptions({ args = [], env = {}, config = {}, cwd = '.' }) {
     points.add(point)
 }
 
-/** Returns the keys of an object, and of the objects in it. @param {object} value @returns {string[]} */
+/**
+ * Returns the keys of an object, and of the objects in it.
+ * @param {object} value
+ * @returns {string[]}
+ */
 const keysOf = (value) =>
   Object.entries(value).flatMap(([name, inner]) => [
     name,

@@ -54,7 +54,11 @@ export async function startServer(t, args = [], options = {}) {
 export class Server extends RpcClient {
   #stderr = ''
 
-  /** Creates a server without starting it. @param {string[]} [args] @param {ServerOptions} [options] */
+  /**
+   * Creates a server without starting it.
+   * @param {string[]} [args]
+   * @param {ServerOptions} [options]
+   */
   constructor(args = [], { browser = true, handshake = true, ...options } = {}) {
     super()
     this.args = [...(browser ? BROWSER_ARGUMENTS : []), ...args]
@@ -74,7 +78,10 @@ export class Server extends RpcClient {
     })
     this.child = child
     running.add(child)
-    /** The exit code and the signal. @type {Promise<{ code: number | null, signal: string | null }>} */
+    /**
+     * The exit code and the signal.
+     * @type {Promise<{ code: number | null, signal: string | null }>}
+     */
     this.exit = new Promise((resolve) => {
       child.on('close', (code, signal) => {
         running.delete(child)

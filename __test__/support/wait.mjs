@@ -20,15 +20,15 @@ export async function within(promise, what, timeout = 30_000) {
 }
 
 /**
- * The first truthy value of `look`, asked again every `interval` ms. `what` is evaluated when it did
- * not come.
- * @template T @param {() => T | Promise<T>} look @param {string | (() => string)} what
+ * Calls `condition` every `interval` ms until it returns a truthy value, and returns that value.
+ * Throws at the timeout. `what` names the missing value for the error.
+ * @template T @param {() => T | Promise<T>} condition @param {string | (() => string)} what
  * @param {number} [timeout] ms @param {number} [interval]
  */
-export async function until(look, what, timeout = 10_000, interval = 10) {
+export async function until(condition, what, timeout = 10_000, interval = 10) {
   const deadline = performance.now() + timeout
   for (;;) {
-    const found = await look()
+    const found = await condition()
     if (found) return found
     if (performance.now() > deadline) {
       const missing = typeof what === 'string' ? what : what()

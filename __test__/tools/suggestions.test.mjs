@@ -28,7 +28,9 @@ const MAX_IMAGE = 1000
 
 /**
  * A name of the row, a call, its parameters, the code, and the calls before it.
- * @type {[name: string, tool: string, parameters: object, code: string, before?: [string, object][]][]}
+ * @type {[
+ *   name: string, tool: string, parameters: object, code: string, before?: [string, object][]
+ * ][]}
  */
 const ERRORS = [
   ['a missing parameter', 'click', {}, 'INVALID_PARAMETERS'],
@@ -216,6 +218,21 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
       const ofServer = code === 'BLOCKED_BY_POLICY' && /--[a-z-]+/.test(json.suggestion)
       assert.ok(offered.names.test(json.suggestion) || ofServer, text)
     })
+
+  test('names the element of a line of a snapshot', async () => {
+    const { sessionId } = await server.ok('create_session')
+    await server.ok('navigate', { sessionId, url: site.url('/page') })
+    for (const [line, target] of [
+      ['button "Send" [ref=e3]', 'e3'],
+      ['button "Send"', 'role=button[name="Send"]']
+    ]) {
+      const { json } = await server.call('click', { sessionId, selector: line })
+      assert.equal(json.errorCode, 'INVALID_SELECTOR')
+      assert.ok(json.suggestion.endsWith(`pass the \`selector\` ${target}`), json.suggestion)
+    }
+    await server.ok('click', { sessionId, selector: 'role=button[name="Send"]' })
+    await server.call('close_session', { sessionId })
+  })
 
   test('names the call that takes an offline session online', async () => {
     const { sessionId } = await server.ok('create_session')

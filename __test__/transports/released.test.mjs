@@ -10,7 +10,10 @@ import { until } from '../support/wait.mjs'
 
 const NOTICE = /suspended.*Lost: JavaScript state.*mocks/
 
-/** Returns the number of open sessions. @param {Awaited<ReturnType<typeof startHttpServer>>} server */
+/**
+ * Returns the number of open sessions.
+ * @param {Awaited<ReturnType<typeof startHttpServer>>} server
+ */
 const count = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
 
 describe('a session that a client created', { timeout: 120_000 }, () => {

@@ -1,7 +1,8 @@
 // A scripted MCP server for tests, with valid and invalid behavior: on stdio, or over HTTP if it is
 // given a port. It writes each event to its journal.
-//   --journal FILE     where that is
-//   --ignore-sigterm   --ignore-eof   --modern (2026-07-28 alone)   --storage (has tools for it)   --port N
+//   --journal FILE     path of the journal
+//   --ignore-sigterm   --ignore-eof   --port N
+//   --modern (2026-07-28 alone)   --storage (has tools for it)
 import { spawn } from 'node:child_process'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -62,8 +63,8 @@ function page(content) {
 
 /**
  * The tools by name. `notify` sends a notification.
- * @type {Record<string, (args: any, call: { id: unknown, token: unknown, notify: (message: object) =>
- *   void }) => any>}
+ * @type {Record<string, (args: any, call: { id: unknown, token: unknown, notify: (message: object)
+ *   => void }) => any>}
  */
 const TOOLS = {
   echo: (args) => textResult(args),

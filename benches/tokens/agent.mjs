@@ -52,12 +52,18 @@ export class Agent {
     this.latest = text.startsWith('{') ? text.replaceAll('\\"', '"') : text
   }
 
-  /** One turn: commands for a shell, of which each runs if the one before succeeded. @param {...string} commands */
+  /**
+   * One turn: commands for a shell, of which each runs if the one before succeeded.
+   * @param {...string} commands
+   */
   shell(...commands) {
     return this.call('bash', { command: commands.join(' && ') })
   }
 
-  /** The first group of the pattern in the latest result, which must match. @param {RegExp} pattern */
+  /**
+   * The first group of the pattern in the latest result, which must match.
+   * @param {RegExp} pattern
+   */
   found(pattern) {
     const match = pattern.exec(this.latest)
     if (!match) throw new Error(`no ${pattern} in\n${this.latest}`)
@@ -96,7 +102,10 @@ export class ShellClient {
   #options
   #end
 
-  /** @param {{ cwd: string, env: Record<string, string> }} options @param {string} end the command that ends the program */
+  /**
+   * @param {{ cwd: string, env: Record<string, string> }} options
+   * @param {string} end the command that ends the program
+   */
   constructor({ cwd, env }, end) {
     this.#options = { cwd, env: { ...process.env, ...env }, timeout: DEADLINE }
     this.#end = end

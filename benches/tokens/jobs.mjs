@@ -1,14 +1,14 @@
-// The jobs, with a script for each program. A script reads a page before it acts on it, and uses only
-// refs and texts that it has read. It combines actions between which it need not decide in one turn,
-// with a tool for several steps or with `&&`. It uses the shortest form that the program documents,
-// and hides output that it does not need.
+// The jobs, with a script for each program. A script reads a page before it acts on it, and uses
+// only refs and texts that it has read. It combines actions between which it need not decide in one
+// turn, with a tool for several steps or with `&&`. It uses the shortest form that the program
+// documents, and hides output that it does not need.
 import assert from 'node:assert/strict'
-import { LOGIN, REGISTRATION, SOUGHT, sought } from './site.mjs'
+import { LOGIN, REGISTRATION, INVOICE_ROW, invoiceOfJob } from './site.mjs'
 
 /**
  * @typedef {import('./agent.mjs').Agent} Agent
- * @typedef {{ name: string, title: string, verify: (agent: Agent, site: import('./site.mjs').Site) =>
- *   void, scripts: Record<string, (agent: Agent, url: string) => Promise<void>> }} Job
+ * @typedef {{ name: string, title: string, verify: (agent: Agent, site: import('./site.mjs').Site)
+ *   => void, scripts: Record<string, (agent: Agent, url: string) => Promise<void>> }} Job
  */
 
 /** The label, the type and the value of each field of the registration. */
@@ -29,16 +29,23 @@ const SIGN_IN = [
   ['Password', 'textbox', LOGIN.password]
 ]
 
-/** The ref of a control, as [ref=e1] or [required, ref=e1]. @param {Agent} agent @param {unknown} role @param {unknown} name */
+/**
+ * The ref of a control, as [ref=e1] or [required, ref=e1].
+ * @param {Agent} agent
+ * @param {unknown} role
+ * @param {unknown} name
+ */
 const ref = (agent, role, name) => agent.found(new RegExp(`${role} "${name}".*?\\bref=(\\w+)\\]`))
 
 /** @param {Agent} agent @param {unknown} role @param {unknown} name */
 const uid = (agent, role, name) => agent.found(new RegExp(`uid=(\\w+) ${role} "${name}"`))
 
 /** The ref of the invoice's link, above the cell of its customer. @param {Agent} agent */
-const invoiceRef = (agent) => ref(agent, 'link', sought.number)
+const invoiceRef = (agent) => ref(agent, 'link', invoiceOfJob.number)
 
-/** Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most. */
+/**
+ * Hides the output of a command, but not its errors. `--raw` of playwright-cli does so for most.
+ */
 const HIDDEN = ' > /dev/null'
 const quoted = (/** @type {unknown} */ text) => `'${text}'`
 
@@ -73,11 +80,15 @@ async function playwrightForm(agent, fields, button) {
   await agent.call('browser_click', { target })
 }
 
-/** The commands of playwright-cli and agent-browser that set a field. @type {Record<string, string>} */
+/**
+ * The commands of playwright-cli and agent-browser that set a field.
+ * @type {Record<string, string>}
+ */
 const SETTERS = { textbox: 'fill', combobox: 'select', checkbox: 'check' }
 
 /**
- * @param {Agent} agent @param {unknown[][]} fields @param {string} program the words before a command
+ * @param {Agent} agent @param {unknown[][]} fields @param {string} program the words before a
+ * command
  * @param {string} [mark] before a ref
  */
 const setters = (agent, fields, program, mark = '') =>
@@ -100,8 +111,8 @@ async function devtoolsForm(agent, fields, button) {
 }
 
 /**
- * The scripts of a form: each reads the page, fills in the fields, presses the button, and reads the
- * next page.
+ * The scripts of a form: each reads the page, fills in the fields, presses the button, and reads
+ * the next page.
  * @param {{ path: string, fields: unknown[][], button: string, find?: string,
  *   openPlaywright: (url: string) => string, readAgentBrowser: string[] }} form `find` is the text
  *   that Playwright's programs search in the next page, if the result of the button lacks it
@@ -182,23 +193,23 @@ const register = {
 }
 
 /** Reads the row of a customer in a page. */
-const ROW = `() => [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${SOUGHT.customer}'))?.innerText`
+const ROW = `() => [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${INVOICE_ROW.customer}'))?.innerText`
 /** Asserts that the latest result has the amount. @param {Agent} agent */
-const readAmount = (agent) => agent.found(new RegExp(sought.amount))
+const readAmount = (agent) => agent.found(new RegExp(invoiceOfJob.amount))
 
 /** @type {Job} */
 const invoices = {
   name: 'invoices',
   title: 'Find the row of a customer in a table of 400 rows, read its amount and open its link',
   verify(agent) {
-    agent.found(new RegExp(`Invoice ${sought.number}`))
+    agent.found(new RegExp(`Invoice ${invoiceOfJob.number}`))
   },
   scripts: {
     async troupe(agent, url) {
       await agent.call('batch', {
         steps: [
           { tool: 'navigate', arguments: { url: `${url}/invoices` } },
-          { tool: 'find', arguments: { text: SOUGHT.customer } }
+          { tool: 'find', arguments: { text: INVOICE_ROW.customer } }
         ]
       })
       readAmount(agent)
@@ -207,21 +218,21 @@ const invoices = {
     async troupeCli(agent, url) {
       await agent.shell(
         `troupe open ${url}/invoices${HIDDEN}`,
-        `troupe find ${quoted(SOUGHT.customer)}`
+        `troupe find ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(`troupe click ${invoiceRef(agent)}`)
     },
     async playwrightMcp(agent, url) {
       await agent.call('browser_navigate', { url: `${url}/invoices` })
-      await agent.call('browser_find', { text: SOUGHT.customer })
+      await agent.call('browser_find', { text: INVOICE_ROW.customer })
       readAmount(agent)
       await agent.call('browser_click', { target: invoiceRef(agent) })
     },
     async playwrightCli(agent, url) {
       await agent.shell(
         `playwright-cli --raw goto ${url}/invoices`,
-        `playwright-cli find ${quoted(SOUGHT.customer)}`
+        `playwright-cli find ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(`playwright-cli click ${invoiceRef(agent)}`)
@@ -229,12 +240,12 @@ const invoices = {
     async agentBrowser(agent, url) {
       await agent.shell(
         `agent-browser open ${url}/invoices${HIDDEN}`,
-        `agent-browser snapshot | grep -C 2 ${quoted(SOUGHT.customer)}`
+        `agent-browser snapshot | grep -C 2 ${quoted(INVOICE_ROW.customer)}`
       )
       readAmount(agent)
       await agent.shell(
         `agent-browser click @${invoiceRef(agent)}`,
-        `agent-browser wait --url '**/${sought.number}'`,
+        `agent-browser wait --url '**/${invoiceOfJob.number}'`,
         'agent-browser get title'
       )
     },
@@ -243,7 +254,7 @@ const invoices = {
       // Its snapshots always have all rows.
       await agent.call('evaluate_script', { pageId: 1, function: ROW })
       readAmount(agent)
-      const open = `() => [...document.links].find((link) => link.innerText === '${sought.number}').click()`
+      const open = `() => [...document.links].find((link) => link.innerText === '${invoiceOfJob.number}').click()`
       await agent.call('evaluate_script', { pageId: 1, function: open })
       await agent.call('list_pages', {})
     }

@@ -6,14 +6,16 @@ import { ROOT } from '../../scripts/run.mjs'
 import { McpClient, ShellClient } from './agent.mjs'
 
 /**
- * The texts that a model reads before the first call. An MCP client passes the name, the description
- * and the input schema of each tool to the model. A coding agent passes the name and the description
- * of a skill, and its text when the model uses the skill.
- * @typedef {{ instructions?: string, tools?: any[], skill?: { description: string, text: string } }}
- *   Fixed
+ * The texts that a model reads before the first call. An MCP client passes the name, the
+ * description and the input schema of each tool to the model. A coding agent passes the name and
+ * the description of a skill, and its text when the model uses the skill.
+ * @typedef {{
+ *   instructions?: string, tools?: any[], skill?: { description: string, text: string }
+ * }} Fixed
  * @typedef {{ folder: string, work: string, browser?: string }} Place
  * @typedef {{ name: string, title: string, package: string, random?: [RegExp, string][],
- *   start: (place: Place) => Promise<{ client: import('./agent.mjs').Client, fixed: Fixed }> }} Program
+ *   start: (place: Place) => Promise<{ client: import('./agent.mjs').Client, fixed: Fixed }>
+ * }} Program
  */
 
 const PACKAGES = join(ROOT, 'node_modules')
@@ -36,7 +38,11 @@ const flags = (browser) => [
   ...(isRoot ? ['--no-sandbox'] : [])
 ]
 
-/** @param {string} work the working directory @param {string[]} command @param {Record<string, string>} [env] */
+/**
+ * @param {string} work the working directory
+ * @param {string[]} command
+ * @param {Record<string, string>} [env]
+ */
 async function mcp(work, command, env) {
   const client = new McpClient([process.execPath, ...command], work, env)
   return { client, fixed: await client.initialize() }
@@ -124,7 +130,8 @@ const playwrightCli = {
       ...(isRoot ? { PLAYWRIGHT_MCP_SANDBOX: 'false' } : {})
     }
     const client = new ShellClient({ cwd: work, env }, 'playwright-cli close')
-    // The file that `playwright-cli install --skills` copies; that command also downloads a browser.
+    // The file that `playwright-cli install --skills` copies; that command also downloads a
+    // browser.
     const file = 'playwright-core/lib/tools/skills/playwright-cli/SKILL.md'
     const text = readFileSync(join(COMMAND_LINES, file), 'utf8')
     return { client, fixed: { skill: skill(text) } }

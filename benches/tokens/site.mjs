@@ -1,7 +1,11 @@
 // The site of the jobs: a log-in, a form with ten fields, and a table with 400 rows.
 import { serve } from '../site.mjs'
 
-/** @typedef {{ url: string, posted: Record<string, Record<string, string>>, close: () => void }} Site */
+/**
+ * @typedef {{
+ *   url: string, posted: Record<string, Record<string, string>>, close: () => void
+ * }} Site
+ */
 
 /** What the jobs enter. */
 export const LOGIN = { username: 'ada', password: 'engine-1843' }
@@ -20,17 +24,17 @@ export const REGISTRATION = {
 
 const ROWS = 400
 const CUSTOMERS = ['Baker', 'Miller', 'Tanner', 'Cooper', 'Smith', 'Weaver', 'Mason', 'Fisher']
-/** The row of the job, whose customer occurs once. */
-export const SOUGHT = { row: 317, customer: 'Babbage Instruments' }
+/** The row that the job searches for. Its customer occurs once. */
+export const INVOICE_ROW = { row: 317, customer: 'Babbage Instruments' }
 
 /** @param {number} row */
 const invoice = (row) => ({
   number: `INV-${10_000 + row * 7}`,
-  customer: row === SOUGHT.row ? SOUGHT.customer : `${CUSTOMERS[row % 8]} ${100 + row}`,
+  customer: row === INVOICE_ROW.row ? INVOICE_ROW.customer : `${CUSTOMERS[row % 8]} ${100 + row}`,
   amount: `${(row * 37) % 900}.${String((row * 13) % 100).padStart(2, '0')} EUR`,
   state: row % 3 ? 'paid' : 'due'
 })
-export const sought = invoice(SOUGHT.row)
+export const invoiceOfJob = invoice(INVOICE_ROW.row)
 
 const page = (title, body) => `<!doctype html><html lang="en"><title>${title}</title>
 <nav><a href="/account">Account</a> <a href="/register">Registration</a> <a href="/invoices">Invoices</a></nav>
@@ -70,9 +74,9 @@ const PAGES = {
     'Invoices',
     `<table><tr><th>Number</th><th>Customer</th><th>Amount</th><th>State</th></tr>${rows}</table>`
   ),
-  [`/invoices/${sought.number}`]: page(
-    `Invoice ${sought.number}`,
-    `<dl><dt>Customer<dd>${sought.customer}<dt>Amount<dd>${sought.amount}</dl><button>Remind</button>`
+  [`/invoices/${invoiceOfJob.number}`]: page(
+    `Invoice ${invoiceOfJob.number}`,
+    `<dl><dt>Customer<dd>${invoiceOfJob.customer}<dt>Amount<dd>${invoiceOfJob.amount}</dl><button>Remind</button>`
   )
 }
 /** The page after each form. */

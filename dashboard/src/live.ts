@@ -30,8 +30,8 @@ export const dialogs = signal<Record<string, PageDialog | null>>({})
 /** The last error that the server reported on the WebSocket. */
 export const failure = signal<{ id: string | null; error: Failure } | null>(null)
 /**
- * Increases when messages arrive after an interruption. Views then reload the data of which they may
- * have missed changes.
+ * Increases when messages arrive after an interruption. Views then reload the data of which they
+ * may have missed changes.
  */
 export const resumption = signal(0)
 

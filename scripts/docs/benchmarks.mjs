@@ -3,8 +3,8 @@
 /**
  * @typedef {{ id: string, title: string, unit: string, medians: Record<string, number>, intervals:
  *   Record<string, [number, number]>, samples: Record<string, number[]> }} Row
- * @typedef {{ rounds: number, browser: string, date: string, machine: Record<string, string | number>,
- *   servers: { name: string, title: string }[], rows: Row[] }} Results
+ * @typedef {{ rounds: number, browser: string, date: string, machine: Record<string, string |
+ *   number>, servers: { name: string, title: string }[], rows: Row[] }} Results
  */
 
 /** @param {Results} results @returns {string} */

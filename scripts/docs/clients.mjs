@@ -22,8 +22,8 @@ const INTRODUCTION = `# Clients
 
 <!-- Generated from what \`troupe config\` prints: \`npm run generate\` writes it. -->
 
-Troupe needs Node 20 or later. \`npx -y troupe config CLIENT\` prints the configuration for a client. Options that you add are in
-the printed configuration:
+Troupe needs Node 20 or later. \`npx -y troupe config CLIENT\` prints the configuration for a client. It contains the options
+that you add:
 
 \`\`\`bash
 npx -y troupe config cursor --headless --max-sessions 20

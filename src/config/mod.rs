@@ -270,7 +270,8 @@ pub fn redacted_proxy(server: &str) -> String {
     format!("{scheme}{separator}{}", &rest[at + 1..])
 }
 
-/// Returns the address of a browser without its credentials and its query, which may contain a token.
+/// Returns the address of a browser without its credentials and its query, which may contain a
+/// token.
 pub fn redacted_endpoint(endpoint: &str) -> String {
     let mut shown = redacted_proxy(endpoint);
     if let Some(end) = shown.find(['?', '#']) {
@@ -295,7 +296,8 @@ pub struct PoolConfig {
 pub struct SecurityConfig {
     pub allowed_domains: Vec<String>,
     pub blocked_domains: Vec<String>,
-    /// `--allowed-origins` with the Playwright set: the origins that requests may go to. Empty: all.
+    /// `--allowed-origins` with the Playwright set: the origins that requests may go to. Empty:
+    /// all.
     pub request_origins: Vec<String>,
     /// The origins that requests may not go to.
     pub blocked_origins: Vec<String>,

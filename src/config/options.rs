@@ -286,7 +286,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "sandbox",
         "sandbox",
         Kind::Switch,
-        "Run Chromium without its sandbox, which is required as root",
+        "Run Chromium without its sandbox (required as root)",
     )
     .negatable(),
     row(
@@ -316,7 +316,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "browser-header",
         "browserHeaders",
         HEADERS,
-        "Header NAME=VALUE for connecting to that browser; can be repeated",
+        "Header NAME=VALUE for connecting to a running browser; can be repeated",
     )
     .aliases(&["browser-headers", "cdp-header", "cdp-headers"])
     .secret(),
@@ -332,7 +332,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "attach-timeout",
         "attachTimeout",
         Kind::Millis { min: 1 },
-        "How long a call waits for your consent in that browser, in ms",
+        "How long a call waits for your consent in your Chrome, in ms",
     ),
     row(BROWSER, "download-path", "downloadPath", Kind::Path, "Folder for downloads")
         .nested("browser.downloadPath"),
@@ -429,7 +429,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "session-expiry",
         "sessionExpiry",
         Kind::Choice(Expiry::NAMES),
-        "When the session timeout starts: at the last call, or at the creation",
+        "When the timeout starts: at the creation (fixed), or at the last call (idle)",
     ),
     row(
         SESSION,
@@ -451,7 +451,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "min-free-memory",
         "minFreeMemory",
         Kind::Bytes,
-        "Memory that must be free for a new session",
+        "Memory that must be free for a new session, in bytes",
     ),
     row(
         SESSION,
@@ -507,7 +507,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "pool-max-browsers",
         "pool.maxBrowsers",
         Kind::Number { min: 1, max: 1_000 },
-        "Maximum number of browsers; a session goes to the browser with the fewest",
+        "Maximum number of browsers; new sessions use the one with the fewest sessions",
     )
     .nested("pool.maxBrowsers")
     .scope(Scope::Engine),
@@ -651,7 +651,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "daemon-idle",
         "daemonIdle",
         Kind::Millis { min: 1 },
-        "Exit of the daemon of the command line after this time without a client, in ms",
+        "Stop the daemon of the command line after this time without a client, in ms",
     )
     .scope(Scope::Any),
     row(
@@ -682,7 +682,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-start-timeout",
         "upstream.startTimeout",
         Kind::Millis { min: 1 },
-        "Limit for its start and handshake, in ms",
+        "How long the upstream server may take to start, in ms",
     ),
     row(
         UPSTREAM,
@@ -703,7 +703,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-ping-timeout",
         "upstream.pingTimeout",
         Kind::Millis { min: 1 },
-        "Limit for the answer to a ping, in ms",
+        "How long the upstream server may take to answer a ping, in ms",
     ),
     row(
         UPSTREAM,
@@ -717,7 +717,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-restart-pause",
         "upstream.restartPause",
         Kind::Millis { min: 1 },
-        "Pause before a restart, in ms; doubled for each further one",
+        "Pause before a restart, in ms; doubled for each further restart",
     ),
     row(
         UPSTREAM,
@@ -738,21 +738,21 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream-close-timeout",
         "upstream.closeTimeout",
         Kind::Millis { min: 0 },
-        "Time to end by itself before SIGTERM, in ms",
+        "How long the upstream server may take to exit before SIGTERM, in ms",
     ),
     row(
         UPSTREAM,
         "upstream-term-timeout",
         "upstream.termTimeout",
         Kind::Millis { min: 0 },
-        "Time after SIGTERM before SIGKILL, in ms",
+        "How long the upstream server may take after SIGTERM before SIGKILL, in ms",
     ),
     row(
         TOOLS,
         "tools",
         "tools",
         COMMAS,
-        "native, playwright, all, or names and groups, such as navigate,group:network",
+        "Tools to offer: native, playwright, all, or names and groups (group:network)",
     ),
     row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to disable"),
     row(TOOLS, "read-only", "readOnly", Kind::Switch, "Offer only tools that do not change pages")
@@ -854,11 +854,17 @@ pub static OPTIONS: &[ConfigOption] = &[
         "responses",
         "responses",
         Kind::Choice(Responses::NAMES),
-        "Whether results have their content or only its refId",
+        "Whether results contain their content, or only a refId to read it",
     ),
     row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder for files that tools write"),
-    row(RECORD, "store", "store", Kind::Store, "none, memory, or the path of an SQLite file")
-        .scope(Scope::Sessions),
+    row(
+        RECORD,
+        "store",
+        "store",
+        Kind::Store,
+        "Where to record calls: none, memory, or the path of an SQLite file",
+    )
+    .scope(Scope::Sessions),
     row(RECORD, "retention", "retention", Kind::Retention, "Maximum age and size of the record"),
     row(
         RECORD,

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_is_in_it_and_what_a_section_says_too() {
+    fn the_schema_has_the_options_and_the_sections_of_the_file() {
         let schema = schema();
         let properties = &schema["properties"];
         assert_eq!(properties["maxSessions"]["type"], "integer");
@@ -152,7 +152,7 @@ mod tests {
         );
         assert_eq!(properties["browser"]["anyOf"][1]["properties"]["headless"]["type"], "boolean");
         assert_eq!(properties["logging"]["properties"]["destination"]["enum"][0], "stdout");
-        assert!(properties.get("config").is_none(), "a file does not name a file");
+        assert!(properties.get("config").is_none(), "a configuration file cannot name another one");
         for spelling in ["noSandbox", "noAuth", "viewport", "browserArgs", "cdpEndpoint"] {
             assert!(properties[spelling].is_object(), "{spelling}");
         }

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_name_finds_its_neighbor_and_a_strange_one_none() {
+    fn the_similar_name_is_found_for_a_typo_and_none_for_another_word() {
         let known = ["session-timeout", "max-sessions", "browser"];
         assert_eq!(nearest("sesion-timout", known), Some("session-timeout"));
         assert_eq!(nearest("maxSession", known), Some("max-sessions"));

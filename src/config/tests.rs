@@ -184,7 +184,7 @@ fn a_device_is_resolved_and_explicit_values_stay() {
 }
 
 #[test]
-fn headed_needs_a_display_and_silence_means_headless_without_one() {
+fn headed_needs_a_display_and_the_default_without_one_is_headless() {
     let headless = |value| Config { headless: value, ..Config::default() };
     for (value, display, expected) in [
         (None, true, Some(false)),
@@ -407,10 +407,10 @@ fn every_name_and_key_is_written_once() {
     let mut names = BTreeSet::new();
     let mut nested = BTreeSet::new();
     for option in OPTIONS {
-        assert!(option.names().all(|name| names.insert(name)), "{} is there twice", option.name);
+        assert!(option.names().all(|name| names.insert(name)), "{} occurs twice", option.name);
         assert!(
             option.nested.is_none_or(|key| nested.insert(key)),
-            "{:?} is there twice",
+            "{:?} occurs twice",
             option.nested
         );
         assert!(
@@ -545,12 +545,12 @@ fn for_every_option_the_command_line_beats_the_environment_and_that_the_file() {
 
 proptest! {
     #[test]
-    fn no_text_whatever_makes_the_reader_of_files_panic(text in any::<String>()) {
+    fn no_text_makes_the_reader_of_files_panic(text in any::<String>()) {
         let _ = Config::from_json(&text);
     }
 
     #[test]
-    fn a_wrong_setting_is_told_in_one_line(name in "session-timeout|browser|locale|\\PC{0,5}\n", text in any::<String>()) {
+    fn a_wrong_setting_is_reported_in_one_line(name in "session-timeout|browser|locale|\\PC{0,5}\n", text in any::<String>()) {
         if let Err(error) = load(&[(&name, &text)], &[]) {
             prop_assert!(!error.to_string().contains(['\n', '\r']));
         }

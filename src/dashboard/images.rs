@@ -1,5 +1,5 @@
-//! Live images of the sessions that somebody watches. All viewers of a session share one screencast,
-//! which starts with the first viewer and ends with the last one.
+//! Live images of the sessions that somebody watches. All viewers of a session share one
+//! screencast, which starts with the first viewer and ends with the last one.
 
 use std::{
     collections::HashMap,
@@ -79,8 +79,8 @@ pub struct SessionViewer {
 }
 
 impl SessionViewer {
-    /// Waits for an image that this viewer has not got yet. Skips all but the newest. `None` when the
-    /// session has ended.
+    /// Waits for an image that this viewer has not got yet. Skips all but the newest. `None` when
+    /// the session has ended.
     pub async fn next(&mut self) -> Option<Arc<LiveImage>> {
         loop {
             self.images.changed().await.ok()?;
@@ -267,8 +267,8 @@ impl ImageChannels {
         }
     }
 
-    /// Takes screenshots at an interval, except during calls of the session, which they would delay.
-    /// A person who has control or is asked a question gets them during calls too.
+    /// Takes screenshots at an interval, except during calls of the session, which they would
+    /// delay. A person who has control or is asked a question gets them during calls too.
     async fn send_screenshots(&self, session: &Session, page: &Page) {
         while page.is_open() {
             let due = Instant::now() + SCREENSHOT_INTERVAL;

@@ -84,8 +84,8 @@ pub struct SessionControls {
 }
 
 impl SessionControls {
-    /// Waits until the control has changed. Before the first call, nobody controls the session and no
-    /// dialog is open. `None` when the session has ended.
+    /// Waits until the control has changed. Before the first call, nobody controls the session and
+    /// no dialog is open. `None` when the session has ended.
     pub async fn next(&mut self) -> Option<SessionControl> {
         loop {
             let person = self.holder.borrow_and_update().as_ref().map(|held| held.person.clone());
@@ -152,8 +152,8 @@ impl Dashboard {
         session.release(person);
     }
 
-    /// Answers the question `question` of the session `id`, after the control of `person` has ended.
-    /// Returns false if the question does not wait for an answer.
+    /// Answers the question `question` of the session `id`, after the control of `person` has
+    /// ended. Returns false if the question does not wait for an answer.
     pub async fn answer_question(
         &self,
         id: &str,

@@ -63,15 +63,15 @@ pub(super) fn mouse(events: &[MouseEvent], corner: (f64, f64)) -> Value {
     let (mut pointer, mut keys): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     let pause = || json!({"type": "pause", "duration": 0});
     let mut held: Modifiers = 0;
-    let mut hold = |wanted: Modifiers, pointer: &mut Vec<Value>, keys: &mut Vec<Value>| {
+    let mut hold = |modifiers: Modifiers, pointer: &mut Vec<Value>, keys: &mut Vec<Value>| {
         for (bit, name) in MODIFIERS {
-            if (held ^ wanted) & bit != 0 {
-                let kind = if wanted & bit == 0 { "keyUp" } else { "keyDown" };
+            if (held ^ modifiers) & bit != 0 {
+                let kind = if modifiers & bit == 0 { "keyUp" } else { "keyDown" };
                 keys.push(json!({"type": kind, "value": key(name)}));
                 pointer.push(pause());
             }
         }
-        held = wanted;
+        held = modifiers;
     };
     for event in events {
         let (MouseEvent::Move { modifiers, .. }

@@ -114,12 +114,12 @@ impl<'a> SessionScript<'a> {
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
         let parts = result["content"].as_array().into_iter().flatten();
-        let told: Vec<String> =
+        let texts: Vec<String> =
             parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect();
         if answer.success && tool.is_none_or(|tool| tool.properties.is_replayed) {
             let test_ids =
                 answer.test_ids.as_deref().and_then(|text| serde_json::from_str(text).ok());
-            self.replay.add(&call.tool, parameters(call), &told, &test_ids.unwrap_or_default());
+            self.replay.add(&call.tool, parameters(call), &texts, &test_ids.unwrap_or_default());
         }
         let parameters = parameters(call);
         // Its refs are not those of the native tools.
@@ -129,7 +129,7 @@ impl<'a> SessionScript<'a> {
         match answer.page_snapshot.as_deref().filter(|_| !is_part) {
             Some(page) => self.replay.see(page),
             None if is_playwright => {}
-            None => told.iter().chain(&answer.content).for_each(|text| self.replay.see_part(text)),
+            None => texts.iter().chain(&answer.content).for_each(|text| self.replay.see_part(text)),
         }
     }
 

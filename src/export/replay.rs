@@ -135,16 +135,16 @@ impl Replay {
         }
     }
 
-    /// Adds the call of `tool` with these parameters. `told` is its result, which describes the
-    /// element at that time. `elements` describes its elements by their refs.
+    /// Adds the call of `tool` with these parameters. `result` has the texts of its result, which
+    /// describe the element at that time. `elements` describes its elements by their refs.
     pub fn add(
         &mut self,
         tool: &str,
         mut arguments: Value,
-        told: &[String],
+        result: &[String],
         elements: &HashMap<String, RecordedElement>,
     ) {
-        let answer = told.iter().flat_map(|text| texts_of(text)).collect::<Vec<_>>().join("\n");
+        let answer = result.iter().flat_map(|text| texts_of(text)).collect::<Vec<_>>().join("\n");
         let is_playwright = Registry::row(tool).is_some_and(Tool::is_playwright);
         if is_playwright && !self.playwright_tools.iter().any(|known| known == tool) {
             self.playwright_tools.push(tool.to_owned());
@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_id_stands_for_an_element_that_role_and_name_cannot_tell_from_others() {
+    fn a_test_id_replaces_a_role_and_name_that_several_elements_have() {
         const ICONS: &str = r#"- button "Save" [ref=e1]
 - table [ref=e2]:
   - row [ref=e3]:
@@ -822,7 +822,7 @@ mod tests {
     }
 
     #[test]
-    fn refs_are_told_from_other_targets() {
+    fn refs_are_distinguished_from_other_targets() {
         assert!(["e1", "f2e13"].iter().all(|text| is_ref(text)));
         assert!(["e", "f1", "em", "e1x", "fe1", "#e1"].iter().all(|text| !is_ref(text)));
     }

@@ -43,7 +43,7 @@ impl Replacer {
         match AhoCorasick::new(short.iter().map(|Replacement { find, .. }| find)) {
             Ok(automaton) => Self { automaton: Some(automaton), replacements: short, long },
             Err(error) => {
-                tracing::error!(%error, "the texts to mask are searched for one by one");
+                tracing::error!(%error, "masking is slower: the search for all texts at once could not be built");
                 long.extend(short);
                 Self { automaton: None, replacements: Vec::new(), long }
             }

@@ -56,7 +56,7 @@ impl Vault {
                 format!("the secrets in `{}` cannot be used: {why}", path.display()),
             )
             .suggestion(
-                "write one NAME=value per line; values are literal, and may stand in quotes",
+                "write one NAME=value per line; values are literal, and can be enclosed in quotes",
             )
         };
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;

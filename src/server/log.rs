@@ -37,9 +37,9 @@ impl ClientLogLevel {
         outcome: &CallOutcome,
         millis: u128,
     ) {
-        let Some(wanted) = self.of(context) else { return };
+        let Some(minimum) = self.of(context) else { return };
         let level = if outcome.is_success() { LoggingLevel::Info } else { LoggingLevel::Warning };
-        if severity(level) < severity(wanted) {
+        if severity(level) < severity(minimum) {
             return;
         }
         let mut data = json!({

@@ -20,7 +20,8 @@ const NEWS: usize = 256;
 /// A call in a page of the record.
 #[derive(Debug, Clone)]
 pub struct RecordedCall {
-    /// Its number in the order of the calls, for the next page. 0 for a call that is being recorded.
+    /// Its number in the order of the calls, for the next page. 0 for a call that is being
+    /// recorded.
     pub number: u64,
     pub ref_id: String,
     pub session_id: Option<String>,

@@ -199,7 +199,7 @@ impl Store {
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, &'static str> {
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let once = Mutex::new(Some(question));
         let answered: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
         let settled = answered.clone();
@@ -213,12 +213,12 @@ impl Store {
         };
         self.0.writer.queue_and_settle(0, work, move |is_committed| {
             let answer = settled.lock().take();
-            // Without an answer, `tell` is dropped. An error needs no commit.
+            // Without an answer, `sender` is dropped. An error needs no commit.
             if let Some(answer) = answer.filter(|answer| is_committed || answer.is_err()) {
-                let _ = tell.send(answer);
+                let _ = sender.send(answer);
             }
         });
-        match tokio::time::timeout(FLUSH_TIMEOUT, told).await {
+        match tokio::time::timeout(FLUSH_TIMEOUT, receiver).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err("the transaction was not committed"),
             Err(_) => Err("the writer did not answer in time"),

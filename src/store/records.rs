@@ -579,8 +579,8 @@ mod tests {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
-        let told = steps.join("\n");
-        assert!(told.contains("requests_of_session"), "{told}");
-        assert!(!told.contains("TEMP B-TREE"), "{told}");
+        let shown = steps.join("\n");
+        assert!(shown.contains("requests_of_session"), "{shown}");
+        assert!(!shown.contains("TEMP B-TREE"), "{shown}");
     }
 }

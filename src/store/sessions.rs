@@ -134,8 +134,8 @@ const IS_BLANK: &str = "json_valid(session_snapshots.state)
 
 impl SessionFilter {
     fn fits(&self, row: &SessionRow) -> bool {
-        let is = |wanted: &Option<String>, key: &str| {
-            wanted.as_deref().is_none_or(|wanted| row.metadata[key].as_str() == Some(wanted))
+        let is = |expected: &Option<String>, key: &str| {
+            expected.as_deref().is_none_or(|value| row.metadata[key].as_str() == Some(value))
         };
         self.state.is_none_or(|state| state == row.state)
             && is(&self.user, "user")

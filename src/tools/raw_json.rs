@@ -11,8 +11,8 @@ use serde_json::{Value, value::RawValue};
 
 /// Returns `text`, which is the JSON of `before`, changed so that it is the JSON of `after`.
 ///
-/// A text with repeated fields is written again: `before` has only the last of them, and another one
-/// could contain what `after` omits.
+/// A text with repeated fields is written again: `before` has only the last of them, and another
+/// one could contain what `after` omits.
 pub(super) fn rewrite(text: &str, before: &Value, after: &Value) -> String {
     if before == after && !may_have_repeated_fields(text, before) {
         return text.to_owned();

@@ -124,8 +124,8 @@ impl Recording {
         }
     }
 
-    /// Reads the page after a call, if the call has acted on the page.
-    pub async fn look_at(&mut self, page: &Page) {
+    /// Records the page after a call, if the call has acted on the page.
+    pub async fn record_page(&mut self, page: &Page) {
         if self.is_on() {
             self.test_ids = page.test_ids_in(&self.params, self.tool.is_playwright());
         }
@@ -404,8 +404,8 @@ pub(super) fn reference(outcome: &CallOutcome, recorded: &Summary) -> Value {
 }
 
 /// Counts the console messages of an answer.
-fn count(answer: &NewAnswer, wanted: impl Fn(&&Message) -> bool) -> u64 {
-    answer.repeated_console.iter().chain(&answer.console).filter(wanted).count() as u64
+fn count(answer: &NewAnswer, is_counted: impl Fn(&&Message) -> bool) -> u64 {
+    answer.repeated_console.iter().chain(&answer.console).filter(is_counted).count() as u64
 }
 
 /// Masks secrets in texts.

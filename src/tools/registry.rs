@@ -85,7 +85,7 @@ pub struct Invocation {
     /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
     /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
-    /// that is no step.
+    /// that is not a step.
     pub held: Arc<[Arc<Session>]>,
     /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.
@@ -650,7 +650,7 @@ impl Registry {
                     if let Some(entered) = entered.get() {
                         recording.entered(entered.clone());
                     }
-                    recording.look_at(&page).await;
+                    recording.record_page(&page).await;
                     if tool.acts_on_page() {
                         let notice = hand_off(&session, &page, self.manager.config());
                         outcome.notices.extend(Box::pin(notice).await);
@@ -719,7 +719,7 @@ impl Registry {
             };
             outcome.page_id = page.as_ref().map(|page| page.id.clone());
             if let Some(page) = page {
-                recording.look_at(&page).await;
+                recording.record_page(&page).await;
                 // The result has no field for the notice.
                 Box::pin(hand_off(&session, &page, self.manager.config())).await;
             }
@@ -963,7 +963,7 @@ mod tests {
     fn names_are_unique_and_each_tool_has_a_description_of_one_line() {
         let mut names = HashSet::new();
         for tool in TOOLS.iter() {
-            assert!(names.insert(&*tool.name), "`{}` is there twice", tool.name);
+            assert!(names.insert(&*tool.name), "`{}` occurs twice", tool.name);
             assert!(
                 !tool.description.contains('\n') && tool.description.len() > 20,
                 "{}",

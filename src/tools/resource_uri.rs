@@ -55,8 +55,8 @@ pub enum UriError {
         "unknown kind of resource `{0}`: the kinds are session, page, element, screenshot and network-log"
     )]
     UnknownKind(String),
-    #[error("`{kind}` must be followed by {wanted}")]
-    Parts { kind: &'static str, wanted: &'static str },
+    #[error("`{kind}` must be followed by {expected}")]
+    Parts { kind: &'static str, expected: &'static str },
     #[error("the URI is not valid: {0}")]
     Malformed(&'static str),
 }
@@ -148,7 +148,7 @@ impl ResourceUri {
                 Some(decode(value)?)
             }
         };
-        let wrong = |kind, wanted| Err(UriError::Parts { kind, wanted });
+        let wrong = |kind, expected| Err(UriError::Parts { kind, expected });
         let (session, kind) = match (kind.as_str(), parts.as_slice()) {
             ("session", [session]) => (session, McpResourceKind::Session),
             ("session", _) => return wrong("session", "{sessionId}"),

@@ -259,7 +259,9 @@
         }
       ])
     },
-    /** Takes the next call. After a failure of the script, calls that have not begun are dropped. */
+    /**
+     * Takes the next call. After a failure of the script, calls that have not begun are dropped.
+     */
     take() {
       if (!first || (outcome && 'error' in outcome)) return undefined
       running = first

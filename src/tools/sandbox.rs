@@ -1,8 +1,9 @@
 //! Runs JavaScript in an engine without files, network and processes, in a thread of its own.
 //!
 //! The thread and the call that owns it exchange messages through one channel. The script ends when
-//! the call is dropped: the engine checks a flag, and a thread that waits for the result of a step is
-//! woken. The engine does not check the flag in its own loops, so `sandbox.js` limits their lengths.
+//! the call is dropped: the engine checks a flag, and a thread that waits for the result of a step
+//! is woken. The engine does not check the flag in its own loops, so `sandbox.js` limits their
+//! lengths.
 
 use std::{
     sync::{

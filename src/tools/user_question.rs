@@ -1,7 +1,7 @@
 //! `ask_user`: asks the user of the client for a log-in, a captcha or a decision.
 //!
-//! Each interface passes its own [`QuestionHandler`] with the call. Where the server has a dashboard,
-//! the view of the session shows the question too, and its answer there ends the wait.
+//! Each interface passes its own [`QuestionHandler`] with the call. Where the server has a
+//! dashboard, the view of the session shows the question too, and its answer there ends the wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -104,8 +104,8 @@ pub trait QuestionHandler: Send + Sync {
     /// Asks the question and waits for the reply.
     async fn ask(&self, question: Question) -> Result<Reply>;
 
-    /// Returns a new link to the view of a session in the dashboard. `None` if there is no dashboard
-    /// that the user could open.
+    /// Returns a new link to the view of a session in the dashboard. `None` if there is no
+    /// dashboard that the user could open.
     fn dashboard_link(&self, _session: &str) -> Option<String> {
         None
     }

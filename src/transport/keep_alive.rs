@@ -22,11 +22,11 @@ pub(super) fn watch(stream: &TcpStream) {
     let probes = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL).with_retries(PROBES);
     let socket = SockRef::from(stream);
     if let Err(error) = socket.set_tcp_keepalive(&probes) {
-        tracing::debug!(%error, "a connection is not probed");
+        tracing::debug!(%error, "TCP keep-alive could not be turned on for a connection");
     }
     #[cfg(target_os = "linux")]
     if let Err(error) = socket.set_tcp_user_timeout(Some(ACKNOWLEDGMENT_TIMEOUT)) {
-        tracing::debug!(%error, "a connection has no limit for unacknowledged data");
+        tracing::debug!(%error, "the limit for unacknowledged data could not be set for a connection");
     }
 }
 

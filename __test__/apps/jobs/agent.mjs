@@ -68,8 +68,8 @@ export class JobAgent {
   }
 
   /**
-   * Searches the page with `browser_find`, and asserts that the result shows `pattern`. The search is
-   * repeated as a snapshot is, and counts once.
+   * Searches the page with `browser_find`, and asserts that the result shows `pattern`. The search
+   * is repeated as a snapshot is, and counts once.
    * @param {string} text @param {RegExp} pattern
    */
   async search(text, pattern) {
@@ -126,7 +126,10 @@ export class JobAgent {
     )
   }
 
-  /** The ref on the last line with one before the latest line that matches. @param {RegExp} pattern */
+  /**
+   * The ref on the last line with one before the latest line that matches.
+   * @param {RegExp} pattern
+   */
   refBefore(pattern) {
     for (const text of this.results.toReversed()) {
       const lines = text.split('\n')

@@ -6,7 +6,7 @@ import { suggestion, thenSubmit } from './clicking.mjs'
 /** @typedef {import('./clicking.mjs').Policy} Policy */
 
 /**
- * Fills the first text field with what `answer` makes of the page.
+ * Fills the first text field with the text that `answer` computes from the page.
  * @param {(agent: Agent, view: View) => string} answer
  */
 const enter = (answer) =>

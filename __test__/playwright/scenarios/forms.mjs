@@ -1,12 +1,20 @@
 // Fields and forms.
 import { click, evaluate, locator, press, scenario, select, snapshot, type } from '../scenario.mjs'
 
-/** @param {string} kind @param {string} target @param {unknown} value @returns {import('../scenario.mjs').Call} */
+/**
+ * @param {string} kind
+ * @param {string} target
+ * @param {unknown} value
+ * @returns {import('../scenario.mjs').Call}
+ */
 const verify = (kind, target, value) => [
   'browser_verify_value',
   { type: kind, element: 'field', target, value }
 ]
-/** @param {[name: string, type: string, target: string, value: string][]} fields @returns {import('../scenario.mjs').Call} */
+/**
+ * @param {[name: string, type: string, target: string, value: string][]} fields
+ * @returns {import('../scenario.mjs').Call}
+ */
 const fill = (...fields) => [
   'browser_fill_form',
   { fields: fields.map(([name, kind, target, value]) => ({ name, type: kind, target, value })) }

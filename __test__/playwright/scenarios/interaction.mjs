@@ -11,7 +11,11 @@ import {
   type
 } from '../scenario.mjs'
 
-/** @param {string} startTarget @param {string} endTarget @returns {import('../scenario.mjs').Call} */
+/**
+ * @param {string} startTarget
+ * @param {string} endTarget
+ * @returns {import('../scenario.mjs').Call}
+ */
 const drag = (startTarget, endTarget) => ['browser_drag', { startTarget, endTarget }]
 const LOG = `<ol id="log"></ol><script>
 const note = (text) => log.insertAdjacentHTML('beforeend', '<li>' + text + '</li>')</script>`

@@ -3,7 +3,12 @@ import { click, evaluate, scenario, snapshot, visit } from '../scenario.mjs'
 
 /** @param {string} verb @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const cookie = (verb, more = {}) => [`browser_cookie_${verb}`, more]
-/** @param {string} kind @param {string} verb @param {object} [more] @returns {import('../scenario.mjs').Call} */
+/**
+ * @param {string} kind
+ * @param {string} verb
+ * @param {object} [more]
+ * @returns {import('../scenario.mjs').Call}
+ */
 const storage = (kind, verb, more = {}) => [`browser_${kind}storage_${verb}`, more]
 /** @param {object} [more] @returns {import('../scenario.mjs').Call} */
 const screenshot = (more = {}) => ['browser_take_screenshot', more]

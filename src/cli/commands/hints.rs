@@ -2,7 +2,10 @@
 
 use heck::ToKebabCase;
 
-use crate::tools::{CommandRow, Registry};
+use crate::{
+    config::option_of_flag,
+    tools::{CommandRow, Registry},
+};
 
 /// What can stand between two calls of the same tool: "handle_dialog {accept: true} or {…}".
 const BETWEEN: [&str; 3] = [" or ", " and ", ", "];
@@ -24,6 +27,18 @@ pub(in crate::cli) fn as_commands(text: &str) -> String {
         }
     }
     replaced + rest
+}
+
+/// Explains how to set the first option of the server that a message names: commands do not take
+/// it.
+pub(super) fn daemon_option(text: &str) -> Option<String> {
+    let flag = text.split_whitespace().find_map(|word| {
+        let flag = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        flag.strip_prefix("--").filter(|name| option_of_flag(name).is_some())
+    })?;
+    Some(format!(
+        "options belong to the daemon: `troupe daemon stop`, then `troupe daemon start --{flag}`"
+    ))
 }
 
 fn row(tool: &str) -> Option<CommandRow> {
@@ -98,6 +113,16 @@ fn command(row: CommandRow, parameters: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_in_a_message_is_one_of_the_daemon() {
+        let option = |text| daemon_option(text).unwrap_or_default();
+        assert!(
+            option("pass --no-sandbox, or run as another user").ends_with("start --no-sandbox`")
+        );
+        assert!(option("lower `--min-free-memory`").ends_with("start --min-free-memory`"));
+        assert_eq!(option("pass --full-page, or `--`"), "");
+    }
 
     #[test]
     fn calls_in_messages_become_commands() {

@@ -1,8 +1,8 @@
 //! Commands that call a tool: `troupe open URL`, `troupe click e12`. They are generated from the
 //! rows of the registry and sent to the daemon.
 //!
-//! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results, in
-//! which `hints` replaces the names of tools.
+//! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results,
+//! in which `hints` replaces the names of tools.
 
 pub(super) mod arguments;
 mod hints;

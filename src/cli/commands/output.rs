@@ -12,7 +12,11 @@ use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{arguments::PageCommand, hints::as_commands, names::SessionNames};
+use super::{
+    arguments::PageCommand,
+    hints::{as_commands, daemon_option},
+    names::SessionNames,
+};
 use crate::{
     cli::screen::Colors,
     config::one_line,
@@ -111,9 +115,10 @@ impl Printer {
             }
         }
         let label = styled("next:", NEXT, self.colors.err);
-        lines.extend(
-            error.suggestion.as_deref().map(|text| format!("{label} {}", as_commands(text))),
-        );
+        if let Some(text) = &error.suggestion {
+            lines.push(format!("{label} {}", as_commands(text)));
+            lines.extend(daemon_option(text));
+        }
         lines.join("\n")
     }
 

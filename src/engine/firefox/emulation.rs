@@ -92,8 +92,8 @@ pub(super) fn apply(
     Ok(sent)
 }
 
-/// Returns the properties of a browsing context that override the media type and the media features,
-/// for `privileged.js`. Firefox has no override of `prefers-contrast` so far.
+/// Returns the properties of a browsing context that override the media type and the media
+/// features, for `privileged.js`. Firefox has no override of `prefers-contrast` so far.
 pub(super) fn media(emulated: &EmulatedMedia) -> Value {
     let [scheme, motion, colors, contrast] =
         emulated.features().map(|(_, value)| value.unwrap_or("none"));

@@ -1,5 +1,5 @@
-// Runs in the browser's chrome window, with privileges. Implements what BiDi lacks. `frameScript` is the source of
-// `input_actor.js`; `headless` is true if the window is invisible.
+// Runs in the browser's chrome window, with privileges. Implements what BiDi lacks. `frameScript`
+// is the source of `input_actor.js`; `headless` is true if the window is invisible.
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- the whole file is the function that is called
 function connect(frameScript, headless) {
   const { UserContextManager } = ChromeUtils.importESModule(
@@ -11,8 +11,8 @@ function connect(frameScript, headless) {
   const { RemoteAgent } = ChromeUtils.importESModule(
     'chrome://remote/content/components/RemoteAgent.sys.mjs'
   )
-  // Sends a message to Troupe as a BiDi event. Messages on a BiDi channel arrive some event loop ticks later, after the
-  // results of later commands.
+  // Sends a message to Troupe as a BiDi event. Messages on a BiDi channel arrive some event loop
+  // ticks later, after the results of later commands.
   const send = (data) =>
     RemoteAgent.webDriverBiDi?.session?.messageHandler.emit('message-handler-protocol-event', {
       name: 'troupe.message',
@@ -59,9 +59,11 @@ function connect(frameScript, headless) {
         .prototype
     )
   } catch {
-    // This version of Firefox does not have the module. BiDi's own reports are then the only source.
+    // This version of Firefox does not have the module. BiDi's own reports are then the only
+    // source.
   }
-  // BiDi reports a window that a Shift-click opens only when it has loaded, which may be after the result of the click.
+  // BiDi reports a window that a Shift-click opens only when it has loaded, which may be after the
+  // result of the click.
   try {
     const { URILoadingHelper } = ChromeUtils.importESModule(
       'resource:///modules/URILoadingHelper.sys.mjs'
@@ -75,7 +77,8 @@ function connect(frameScript, headless) {
       return open.call(this, from, url, where, params)
     }
   } catch {
-    // This version of Firefox does not have the module. The result of the click can then lack such a window.
+    // This version of Firefox does not have the module. The result of the click can then lack such
+    // a window.
   }
   gBrowser.tabContainer.addEventListener('TabRemotenessChange', ({ target }) => activate(target))
   gBrowser.tabContainer.addEventListener('TabOpen', ({ target }) => {
@@ -97,7 +100,8 @@ function connect(frameScript, headless) {
     true
   )
 
-  // BiDi reports a dialog when it is drawn, which may be after the result of the command that opened it.
+  // BiDi reports a dialog when it is drawn, which may be after the result of the command that
+  // opened it.
   window.addEventListener(
     'DOMWillOpenModalDialog',
     ({ target }) => {
@@ -116,7 +120,8 @@ function connect(frameScript, headless) {
 
   // The reports of long-running scripts.
   const hanging = new Set()
-  // The pages whose long-running script must be terminated, with a deadline: Firefox reports such a script each second.
+  // The pages whose long-running script must be terminated, with a deadline: Firefox reports such a
+  // script each second.
   const terminating = new Map()
   const REPORT_TIMEOUT = 2500
   const hangReported = (report) => {
@@ -157,7 +162,8 @@ function connect(frameScript, headless) {
     pending.get(number)?.resolve(outcome)
     pending.delete(number)
   }
-  // Sends a request to `input_actor.js` in the tab of a page. Returns null if it is not loaded there.
+  // Sends a request to `input_actor.js` in the tab of a page. Returns null if it is not loaded
+  // there.
   const callActor = async (id, name, data) => {
     const messages = page(id).embedderElement?.messageManager
     if (!messages || !actors.has(messages)) return null
@@ -201,7 +207,8 @@ function connect(frameScript, headless) {
   window.messageManager.addMessageListener('troupe:request-finished', ({ data }) =>
     requestFinished(data.channel)
   )
-  // The parent process has the whole response. A document that does not read it never reports the end.
+  // The parent process has the whole response. A document that does not read it never reports the
+  // end.
   const responseReceived = (channel) => {
     const request = channel instanceof Ci.nsIIdentChannel && requests.get(channel.channelId)
     if (request)
@@ -226,8 +233,9 @@ function connect(frameScript, headless) {
     // Dispatches mouse events. Returns false if `input_actor.js` is not loaded in the tab.
     point: async (id, focus, events) =>
       (await callActor(id, 'troupe:point', { focus, events })) !== null,
-    // Calls Troupe's script in the page (`check`), clicks at the point in its result, and calls the script again (`then`).
-    // Returns the second result, and reports the progress of the `click`. Does not click after `time` milliseconds.
+    // Calls Troupe's script in the page (`check`), clicks at the point in its result, and calls the
+    // script again (`then`). Returns the second result, and reports the progress of the `click`.
+    // Does not click after `time` milliseconds.
     click: async (id, click, time, check, events, then) =>
       (
         await callActor(id, 'troupe:click', {
@@ -296,8 +304,8 @@ function connect(frameScript, headless) {
     touch: (id) => {
       page(id).touchEventsOverride = 'enabled'
     },
-    // Sets the properties that override media features. Returns the name of one that this Firefox does not have, or
-    // whose value it does not support; else null.
+    // Sets the properties that override media features. Returns the name of one that this Firefox
+    // does not have, or whose value it does not support; else null.
     media(id, overrides) {
       const context = page(id)
       let refused = null

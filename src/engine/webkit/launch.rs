@@ -24,6 +24,9 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(45);
+/// When a second start begins. The driver reserves a port for its browser, closes it, and waits
+/// without a timeout if another process takes the port before the browser does.
+const SECOND_START: Duration = Duration::from_secs(15);
 /// Interval of the checks whether the driver listens. The driver does not report it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -73,8 +76,28 @@ pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
     Ok(Programs { driver: found.path, browser })
 }
 
-/// Starts a driver, which starts a browser with these options.
+/// Starts a driver, which starts a browser with these options. If that takes long, starts another
+/// one, and returns the first that responds.
 pub(super) async fn launch(
+    config: &Config,
+    programs: &Programs,
+    display: &Display,
+    options: &LaunchOptions,
+) -> EngineResult<DriverProcess> {
+    let mut first = Box::pin(start(config, programs, display, options));
+    tokio::select! {
+        started = &mut first => return started,
+        () = tokio::time::sleep(SECOND_START) => {}
+    }
+    tracing::warn!(
+        "WebKit has not started within {} s: starting a second one",
+        SECOND_START.as_secs()
+    );
+    let second = Box::pin(start(config, programs, display, options));
+    Ok(futures_util::future::select_ok([first, second]).await?.0)
+}
+
+async fn start(
     config: &Config,
     programs: &Programs,
     display: &Display,

@@ -1,6 +1,6 @@
 //! Reads and sets the cookies of a session through its windows. WebDriver reads and writes only the
-//! cookies of the current document. So the cookies of a page are stored when the page navigates, and
-//! to change a host-only cookie, a separate window visits its host.
+//! cookies of the current document. So the cookies of a page are stored when the page navigates,
+//! and to change a host-only cookie, a separate window visits its host.
 
 use std::time::Duration;
 

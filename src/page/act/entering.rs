@@ -284,8 +284,8 @@ impl Page {
         Ok((password, None))
     }
 
-    /// Selects options of a `<select>` by value, label or index. `focus`: also focuses it, as a user
-    /// does.
+    /// Selects options of a `<select>` by value, label or index. `focus`: also focuses it, as a
+    /// user does.
     pub async fn select(
         &self,
         target: &str,

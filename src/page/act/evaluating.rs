@@ -8,7 +8,8 @@ use crate::{
 };
 
 /// Returns the source of a function that calls `function` with an element. If `function` is an
-/// expression that is no function, returns its value. The given source begins on the second line.
+/// expression that is not a function, returns its value. The given source begins on the second
+/// line.
 fn wrapped(function: &str) -> String {
     format!(
         "(element) => {{ const value = (\n{function}\n); return typeof value === 'function' ? value(element) : value; }}"

@@ -52,8 +52,8 @@ impl Page {
         self.pointer.lock().at = Point { x, y };
     }
 
-    /// Moves the pointer to a point of the viewport. Buttons that are down stay down. Moves a native
-    /// drag that a press has started.
+    /// Moves the pointer to a point of the viewport. Buttons that are down stay down. Moves a
+    /// native drag that a press has started.
     pub async fn move_mouse(&self, to: Point) -> Result<()> {
         let Point { x, y } = to;
         let mark = self.state.mark();

@@ -53,8 +53,8 @@ impl Page {
         has_waited
     }
 
-    /// Waits until the page has rendered the responses to requests since `begun`. Returns whether it
-    /// had to wait. `is_changed`: whether the page has changed visibly since then.
+    /// Waits until the page has rendered the responses to requests since `begun`. Returns whether
+    /// it had to wait. `is_changed`: whether the page has changed visibly since then.
     pub(in crate::page) async fn renders_later(&self, begun: Instant, is_changed: bool) -> bool {
         let action = json!({"ago": millis(begun.elapsed()), "isChanged": is_changed});
         let content = self
@@ -63,8 +63,8 @@ impl Page {
         matches!(content, Ok(Ok(content)) if content["waited"] == true)
     }
 
-    /// Returns the overview of the page. `None` if the page shows nothing and loads nothing, or does
-    /// not respond in time.
+    /// Returns the overview of the page. `None` if the page shows nothing and loads nothing, or
+    /// does not respond in time.
     pub async fn overview(&self) -> Option<String> {
         if self.dialog().is_some() || !self.is_open() {
             return None;

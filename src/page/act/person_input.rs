@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// How long the page may take to return the values of its password fields. While the page is busy, it
-/// would not process the next event either.
+/// How long the page may take to return the values of its password fields. While the page is busy,
+/// it would not process the next event either.
 const PASSWORDS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The expression for the values of the password fields of a frame.
 const PASSWORDS: &str = "Array.from(document.querySelectorAll('input[type=password]'), \

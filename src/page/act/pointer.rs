@@ -82,8 +82,8 @@ impl Page {
         self.click_action_point(action_point, options).await
     }
 
-    /// Clicks at `action_point`. If another element covers it since the check, waits until the point
-    /// is free, and clicks again.
+    /// Clicks at `action_point`. If another element covers it since the check, waits until the
+    /// point is free, and clicks again.
     pub(in crate::page) async fn click_action_point(
         &self,
         action_point: ActionPoint,

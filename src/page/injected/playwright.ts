@@ -1,6 +1,6 @@
 /**
- * The entry point for servers with the Playwright tools: sets `globalThis.__troupe` like `index.ts`,
- * and adds the functions of {@link PlaywrightTroupe}.
+ * The entry point for servers with the Playwright tools: sets `globalThis.__troupe` like
+ * `index.ts`, and adds the functions of {@link PlaywrightTroupe}.
  */
 import './index'
 import type { PlaywrightTroupe } from './api'

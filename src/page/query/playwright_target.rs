@@ -62,8 +62,8 @@ fn frame_of_ref(target: &str) -> Option<u64> {
 }
 
 impl Page {
-    /// Returns the prefix of Playwright's refs in `frame`, such as `f1`; empty in the first document
-    /// of the main frame.
+    /// Returns the prefix of Playwright's refs in `frame`, such as `f1`; empty in the first
+    /// document of the main frame.
     pub(in crate::page) fn playwright_prefix(&self, frame: &FrameId) -> String {
         let number = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.number));
         number.filter(|number| *number > 0).map(|number| format!("f{number}")).unwrap_or_default()

@@ -287,7 +287,7 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
     let by_reference = |tag| -> HashMap<&str, &str> {
         lines(tag).filter_map(|line| Some((reference(line)?, line.trim_start()))).collect()
     };
-    let (came, went) = (by_reference(ChangeTag::Insert), by_reference(ChangeTag::Delete));
+    let (added, removed) = (by_reference(ChangeTag::Insert), by_reference(ChangeTag::Delete));
     let trimmed = |tag| -> HashSet<&str> { lines(tag).map(str::trim_start).collect() };
     // A line that is in both texts has only moved.
     let moved: HashSet<&str> =
@@ -296,10 +296,10 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
         _ if moved.contains(line.trim_start()) => None,
         // The new line reports an element that changed or moved.
         ChangeTag::Delete => {
-            let is_there = reference(line).is_some_and(|reference| came.contains_key(reference));
+            let is_there = reference(line).is_some_and(|reference| added.contains_key(reference));
             (!is_there).then_some('-')
         }
-        ChangeTag::Insert => match reference(line).and_then(|reference| went.get(reference)) {
+        ChangeTag::Insert => match reference(line).and_then(|reference| removed.get(reference)) {
             Some(former) if without_focus(former) == without_focus(line.trim_start()) => None,
             Some(_) => Some('~'),
             None => Some('+'),

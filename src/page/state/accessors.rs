@@ -33,8 +33,8 @@ impl Page {
             .map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
     }
 
-    /// Returns the URL of the shown document, which is that of an error page if a document failed to
-    /// load.
+    /// Returns the URL of the shown document, which is that of an error page if a document failed
+    /// to load.
     pub fn document_url(&self) -> String {
         self.state.read(|facts| facts.main_frame().url.as_ref().to_owned())
     }

@@ -125,8 +125,8 @@ impl Downloads {
         self.changed.notify_waiters();
     }
 
-    /// Returns the downloads that have started or ended since the last call. Waits up to `time_limit`
-    /// for started ones to end.
+    /// Returns the downloads that have started or ended since the last call. Waits up to
+    /// `time_limit` for started ones to end.
     pub async fn take_changes(&self, time_limit: Duration) -> Vec<Download> {
         let settled = async {
             loop {
@@ -186,7 +186,8 @@ impl Events {
     }
 }
 
-/// Moves or copies `from` into `folder` as `name`, or as `name (1)`, `name (2)`… if that file exists.
+/// Moves or copies `from` into `folder` as `name`, or as `name (1)`, `name (2)`… if that file
+/// exists.
 fn store(from: &Path, folder: &Path, name: &str, copies: bool) -> io::Result<PathBuf> {
     files::make_folder(folder)?;
     let (stem, extension) = split(name);

@@ -221,7 +221,7 @@ fn authority(host: &str, port: u16) -> String {
 impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
     fn check_host(&self, name: &str, port: u16) -> Option<ConnectionRequest> {
         let Some(host) = host(name) else {
-            tracing::warn!(name, port, "blocked: this is no host");
+            tracing::warn!(name, port, "blocked: this is not a valid host");
             return None;
         };
         let name = text(&host);
@@ -301,7 +301,7 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
             // The server may listen only at the address that the policy blocks.
             Some(rule) => self.refuse(authority, rule),
             None => {
-                tracing::debug!(authority, reason, "a page's connection did not come up");
+                tracing::debug!(authority, reason, "a connection of a page could not be opened");
                 self.state().record(authority, ConnectionFailure::Failed(reason));
             }
         }

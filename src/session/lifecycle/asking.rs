@@ -20,8 +20,8 @@ pub struct AskedQuestion {
 }
 
 impl Session {
-    /// Shows a question in the dashboard. If an earlier call has asked the same, its question stays,
-    /// with its answer.
+    /// Shows a question in the dashboard. If an earlier call has asked the same, its question
+    /// stays, with its answer.
     pub fn ask_person(self: &Arc<Self>, message: String, schema: Option<Value>) -> AskedQuestion {
         let (question, is_new) = self.question.ask(message, schema);
         AskedQuestion { session: self.clone(), question, is_new, stays: false }

@@ -533,8 +533,8 @@ impl Session {
         self.pages.open_in(&*self.open_context()?).await
     }
 
-    /// Adopts the tab of the user that `name` identifies: by its id, its URL or its title, or else by
-    /// a part of its URL or title.
+    /// Adopts the tab of the user that `name` identifies: by its id, its URL or its title, or else
+    /// by a part of its URL or title.
     pub async fn adopt_tab(&self, name: &str) -> Result<Arc<Page>> {
         let context = self.open_context()?;
         let mut tabs = context.user_tabs().await.map_err(engine_error)?;
@@ -597,7 +597,8 @@ impl Session {
         self.pages.since(before)
     }
 
-    /// Adds a notice to the result of the next call, in place of an earlier one with the same field.
+    /// Adds a notice to the result of the next call, in place of an earlier one with the same
+    /// field.
     pub(super) fn notify(&self, field: &'static str, text: String) {
         let mut notices = self.notices.lock();
         notices.retain(|notice| notice.field != field);

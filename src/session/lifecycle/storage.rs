@@ -97,8 +97,8 @@ impl Session {
     /// Other pages show the new state after a reload.
     ///
     /// # Errors
-    /// If the browser rejects the state. Then the previous state is restored. Also if the browser is
-    /// the user's.
+    /// If the browser rejects the state. Then the previous state is restored. Also if the browser
+    /// is the user's.
     pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
         if self.config.shares_profile() {
             return Err(profile_is_shared());

@@ -19,7 +19,7 @@ pub(super) struct FindParameters {
 }
 
 pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<TextAnswer> {
-    let (query, wanted) = match (given.text, given.regex) {
+    let (query, pattern) = match (given.text, given.regex) {
         (Some(text), None) => (Query::Text(text.clone()), text),
         (None, Some(regex)) => (Query::Regex(regex.clone()), regex),
         _ => {
@@ -34,7 +34,7 @@ pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<TextAn
     let found = call.page.find(&query).await?;
     let page = call.page.url();
     Ok(TextAnswer(match found.count {
-        0 => format!("Nothing at {page} matches `{wanted}`."),
+        0 => format!("Nothing at {page} matches `{pattern}`."),
         1 => format!("1 match at {page}\n{}", found.text),
         count if count > MAX_MATCHES => {
             format!("{count} matches at {page}, the first {MAX_MATCHES}:\n{}", found.text)

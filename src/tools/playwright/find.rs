@@ -33,8 +33,10 @@ pub(super) async fn find(call: PlaywrightCall, given: Find) -> Result<Response> 
         }
         (Some(text), None) => {
             let lines = lines_of(&page).await?;
-            let wanted = text.to_lowercase();
-            let matches = positions(lines.iter().map(|line| line.to_lowercase().contains(&wanted)));
+            let text_in_lower_case = text.to_lowercase();
+            let matches = positions(
+                lines.iter().map(|line| line.to_lowercase().contains(&text_in_lower_case)),
+            );
             (format!("\"{text}\""), lines, matches)
         }
         (None, Some(regex)) => {

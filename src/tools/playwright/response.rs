@@ -229,8 +229,8 @@ struct RenderedSnapshot {
     is_link: bool,
 }
 
-/// Takes the snapshot of a result. `responds`: whether no dialog or file chooser is open. Otherwise,
-/// the snapshot is empty.
+/// Takes the snapshot of a result. `responds`: whether no dialog or file chooser is open.
+/// Otherwise, the snapshot is empty.
 async fn snapshot(
     call: &PlaywrightCall,
     page: &Page,

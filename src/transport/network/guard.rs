@@ -83,7 +83,7 @@ impl Guard {
                         Some(token)
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "the JSON API at /api is closed");
+                        tracing::warn!(%error, "the JSON API at /api rejects all requests: there is no token");
                         None
                     }
                 },

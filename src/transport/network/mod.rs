@@ -1,5 +1,5 @@
-//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`, the
-//! dashboard at `/dashboard/`, and the endpoints for monitoring, all behind one guard.
+//! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`,
+//! the dashboard at `/dashboard/`, and the endpoints for monitoring, all behind one guard.
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
 //! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP

@@ -118,8 +118,8 @@ impl ChromiumPage {
         sent.read::<EvaluateResult>().await?.copy()
     }
 
-    /// Calls `function` with a handle of an element as its argument, awaits its promise, and returns
-    /// a copy of the value. Releases the handle.
+    /// Calls `function` with a handle of an element as its argument, awaits its promise, and
+    /// returns a copy of the value. Releases the handle.
     pub(super) async fn call_on(
         &self,
         (cdp, object): (CdpSession, String),

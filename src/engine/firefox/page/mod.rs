@@ -1,5 +1,5 @@
-//! Implements the [`EnginePage`] trait over BiDi. `script` runs scripts and reads closed shadow roots,
-//! `input` dispatches input to the right frame.
+//! Implements the [`EnginePage`] trait over BiDi. `script` runs scripts and reads closed shadow
+//! roots, `input` dispatches input to the right frame.
 
 mod input;
 mod script;

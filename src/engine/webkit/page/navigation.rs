@@ -13,8 +13,7 @@ use crate::engine::{
 
 /// Polling interval while a navigation is pending.
 const PAUSE: Duration = Duration::from_millis(5);
-/// A step in the history that navigates empty_since is detected by the absence of changes within this
-/// time.
+/// A step beyond the end of the history is detected by the absence of changes within this time.
 const STEP_TIMEOUT: Duration = Duration::from_millis(400);
 /// A download appears as a file within this time after the navigation ends.
 const DOWNLOAD: Duration = Duration::from_secs(1);

@@ -34,8 +34,8 @@ impl WebkitPage {
         let (wide, high) = shared.viewport();
         let (view_width, view_height) = (wide as f64, high as f64);
         let whole = Area { x: 0.0, y: 0.0, width, height };
-        let wanted = shot.clip.or(shot.full_page.then_some(whole));
-        let Some(area) = wanted else {
+        let requested = shot.clip.or(shot.full_page.then_some(whole));
+        let Some(area) = requested else {
             return encode(taken(&mut commands).await?, &shot);
         };
         let in_view = area.x >= left

@@ -1,6 +1,6 @@
 /**
- * The `awaitContent` call: waits for content that a page renders after its `load` event, or after an
- * action.
+ * The `awaitContent` call: waits for content that a page renders after its `load` event, or after
+ * an action.
  */
 import type { ContentArgument, ContentResult } from '../api'
 import { idle } from '../dom/event-loop'

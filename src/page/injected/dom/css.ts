@@ -75,8 +75,16 @@ export function queryCss(selector: string, scope: Root | Element): Element[] {
   return Array.from(found)
 }
 
-const invalidSelector = (selector: string): CallError =>
-  new CallError('INVALID_SELECTOR', `${selector} is not a valid CSS selector`, { selector })
+/** A line of a snapshot: `button "Save" [ref=e12]`. */
+const SNAPSHOT_LINE = /^(?:- )?(\w+) ("(?:[^"\\]|\\.)*")(?:.*\[ref=(\w+)\])?/
+
+function invalidSelector(selector: string): CallError {
+  const [line, role, name, ref] = SNAPSHOT_LINE.exec(selector) ?? []
+  const target = ref ?? `role=${role}[name=${name}]`
+  const message = `${selector} is not a valid CSS selector`
+  const suggestion = line && `for this line of a snapshot, pass the \`selector\` ${target}`
+  return new CallError('INVALID_SELECTOR', message, { selector }, suggestion)
+}
 
 function queryNative(root: Root | Element, selector: string, whole: string): NodeListOf<Element> {
   try {

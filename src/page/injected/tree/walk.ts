@@ -740,7 +740,8 @@ export class Walk {
       bits
     )
     this.depth--
-    // Scripts make plain items and rows draggable and clickable. Otherwise, their contents are used.
+    // Scripts make plain items and rows draggable and clickable. Otherwise, their contents are
+    // used.
     if (!node.wantsRef && (role === 'listitem' || (role === 'row' && facts !== 0)))
       node.wantsRef = !containsRef(node.children)
     if (!this.isWorthALine(node, acting)) return null

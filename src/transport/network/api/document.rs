@@ -102,9 +102,9 @@ fn call_of(tool: &'static Tool) -> Value {
     if let Some(required) = params.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|name| name != SESSION);
     }
-    let mut wanted = vec!["tool"];
-    wanted.extend(names_session.then_some("session_id"));
-    wanted.extend(required(&params).next().map(|_| "params"));
+    let mut required_fields = vec!["tool"];
+    required_fields.extend(names_session.then_some("session_id"));
+    required_fields.extend(required(&params).next().map(|_| "params"));
     let mut form = json!({
         "title": tool.name,
         "description": tool.description,
@@ -115,7 +115,7 @@ fn call_of(tool: &'static Tool) -> Value {
             "params": params,
             "request_id": {"type": "string", "format": "uuid"},
         },
-        "required": wanted,
+        "required": required_fields,
     });
     close(&mut form);
     form
@@ -192,13 +192,14 @@ fn links(registry: &Registry, id: &'static str) -> Value {
 
 fn responses(success: StatusCode, schema: Value) -> Value {
     let form = |schema: Value| json!({"application/json": {"schema": schema}});
-    let told = |status: &StatusCode| {
+    let describe = |status: &StatusCode| {
         let problem = json!({"$ref": "#/components/schemas/Problem"});
         let description = status.canonical_reason().unwrap_or("Failed");
         (status.as_u16().to_string(), json!({"description": description, "content": form(problem)}))
     };
     let good = json!({"description": "Done", "content": form(schema)});
-    let all = [(success.as_u16().to_string(), good)].into_iter().chain(STATUSES.iter().map(told));
+    let all =
+        [(success.as_u16().to_string(), good)].into_iter().chain(STATUSES.iter().map(describe));
     Value::Object(all.collect())
 }
 

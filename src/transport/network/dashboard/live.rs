@@ -1,4 +1,5 @@
-//! The WebSocket of the dashboard: live images, the list of live sessions, and calls as they happen.
+//! The WebSocket of the dashboard: live images, the list of live sessions, and calls as they
+//! happen.
 //!
 //! One task reads and writes for each viewer, and one more for each session that the viewer
 //! watches. An image is sent when the viewer has shown the one before it, so that only the newest

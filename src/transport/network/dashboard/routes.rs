@@ -1,8 +1,8 @@
 //! The HTTP interface of the dashboard. Responses are JSON with camelCase fields.
 //!
 //! A browser sends the cookie also with requests of pages on other ports of this machine. So each
-//! request that changes something, and the WebSocket, requires `Origin`, and the others require that
-//! a page of the dashboard sent them (`Sec-Fetch-Site`), if the browser reports that.
+//! request that changes something, and the WebSocket, requires `Origin`, and the others require
+//! that a page of the dashboard sent them (`Sec-Fetch-Site`), if the browser reports that.
 
 use std::sync::Arc;
 
