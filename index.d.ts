@@ -149,6 +149,8 @@ export interface Config {
   idleTimeout?: number
   /** How long calls wait while a person controls their session, in ms. Default: 300000 */
   takeoverTimeout?: number
+  /** Ask a person in the dashboard when a page shows a CAPTCHA or a password field */
+  handoffOn?: ('captcha' | 'login')[]
   /** How long running calls may take to finish after SIGTERM, in ms. Default: 2000 */
   drainTimeout?: number
   /** Stop the daemon of the command line after this time without a client, in ms. Default: 3600000 */
@@ -223,6 +225,8 @@ export interface Config {
   retention?: string
   /** Record Authorization and Cookie headers unmasked. Default: false */
   recordHeaders?: boolean
+  /** Record a small picture of the page after each action. Default: false */
+  recordPictures?: boolean
   /** Allow only these domains; *.example.com is example.com and its subdomains */
   allowedDomains?: string[]
   /** Block these domains; *.example.com is example.com and its subdomains */

@@ -33,7 +33,7 @@ describe('--handoff-on', { timeout: 120_000 }, () => {
     const sessionId = (await client.call('create_session')).json.sessionId
     const viewer = await openDashboard(server)
     const mocked = { status: 200, contentType: 'text/html', body: '<p>Widget' }
-    const url = 'https://challenges.cloudflare.com/*'
+    const url = 'https://challenges.cloudflare.com/**'
     await client.call('mock_response', { sessionId, url, response: mocked })
     /** Opens a page, and returns the notice and the question in the dashboard. */
     const visit = async (/** @type {string} */ path) => {
