@@ -1,4 +1,5 @@
-// `troupe dashboard` finds all servers of the user, also those over stdio, and shows their sessions.
+// `troupe dashboard` finds all servers of the user, also those over stdio, and shows their
+// sessions.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

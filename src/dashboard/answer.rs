@@ -9,8 +9,8 @@ use super::Dashboard;
 use crate::session::PersonQuestion;
 
 impl Dashboard {
-    /// Returns why `answer` does not fit the schema of the question that the session `id` asks. `None`
-    /// if it fits, or if the session does not ask this question.
+    /// Returns why `answer` does not fit the schema of the question that the session `id` asks.
+    /// `None` if it fits, or if the session does not ask this question.
     pub fn answer_problem(
         &self,
         id: &str,

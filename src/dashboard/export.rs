@@ -14,8 +14,8 @@ use crate::{
 const MAX_REPORT: usize = 32 << 20;
 
 impl Dashboard {
-    /// Returns the report of the session `id` in Markdown, with its images. `None` if the record does
-    /// not have the session. A report that is too large says that it has been cut.
+    /// Returns the report of the session `id` in Markdown, with its images. `None` if the record
+    /// does not have the session. A report that is too large says that it has been cut.
     pub async fn report(&self, id: &str) -> Result<Option<String>> {
         let Some(session) = self.recorded(id).await? else { return Ok(None) };
         let calls = self.store().history(id).await?;
@@ -42,8 +42,8 @@ impl Dashboard {
         Ok(Some(report))
     }
 
-    /// Returns a shell script that repeats the calls of the session `id` in a new session. `None` if
-    /// the record does not have the session.
+    /// Returns a shell script that repeats the calls of the session `id` in a new session. `None`
+    /// if the record does not have the session.
     pub async fn script(&self, id: &str) -> Result<Option<String>> {
         let Some(session) = self.recorded(id).await? else { return Ok(None) };
         let mut script = SessionScript::new(&session);

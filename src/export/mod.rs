@@ -36,8 +36,8 @@ pub fn report_heading(session: &SessionRow, calls: usize) -> String {
     )
 }
 
-/// Returns what the report says about a call. `pictures` are the URLs of its images, and `logged` are its
-/// console messages.
+/// Returns what the report says about a call. `pictures` are the URLs of its images, and `logged`
+/// are its console messages.
 pub fn report_chapter(
     number: usize,
     call: &Record,
@@ -157,8 +157,8 @@ impl<'a> SessionScript<'a> {
                 "Edit step {number}: the record has no unique role and name and no test id for its element."
             ));
         }
-        // The steps are on stdin, because Linux limits an argument to 128 KiB. No line of JSON equals
-        // the end marker.
+        // The steps are on stdin, because Linux limits an argument to 128 KiB. No line of JSON
+        // equals the end marker.
         format!(
             "#!/bin/sh\n\
              # Repeats the calls of session {} in a new session. Calls that failed are omitted.\n\

@@ -39,8 +39,8 @@ pub struct Question {
     pub place: Option<QuestionPlace>,
 }
 
-/// Asks a person in the dashboard if `page` shows something of `--handoff-on`. Returns a notice for the
-/// agent if this is a new question.
+/// Asks a person in the dashboard if `page` shows something of `--handoff-on`. Returns a notice for
+/// the agent if this is a new question.
 pub(super) async fn hand_off(
     session: &Session,
     page: &Page,

@@ -63,8 +63,8 @@ impl Endpoint {
         })
     }
 
-    /// Opens a port for a dashboard that shows all servers of this user. Returns the server and a link
-    /// that opens the dashboard, with all sessions or one.
+    /// Opens a port for a dashboard that shows all servers of this user. Returns the server and a
+    /// link that opens the dashboard, with all sessions or one.
     pub async fn open_dashboard(config: Config, session: Option<&str>) -> Result<(Self, String)> {
         let read_only = config.read_only;
         let server = NetworkServer::bind_dashboard(Arc::new(config)).await?;

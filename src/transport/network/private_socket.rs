@@ -1,4 +1,5 @@
-//! The private socket of a server, on which `troupe dashboard` finds it. It serves only the dashboard.
+//! The private socket of a server, on which `troupe dashboard` finds it. It serves only the
+//! dashboard.
 
 use std::{io, sync::Arc};
 

@@ -15,8 +15,8 @@ const MAX_LENGTH: u32 = 480;
 const MAX_BYTES: usize = 64 * 1024;
 
 impl Page {
-    /// Takes a picture of the viewport as a JPEG image of at most 480 × 480 pixels and 64 KiB. `None`
-    /// if a dialog is open, or if the page or the browser does not respond in time.
+    /// Takes a picture of the viewport as a JPEG image of at most 480 × 480 pixels and 64 KiB.
+    /// `None` if a dialog is open, or if the page or the browser does not respond in time.
     pub async fn small_picture(&self) -> Option<Vec<u8>> {
         if self.dialog().is_some() || !self.is_open() {
             return None;

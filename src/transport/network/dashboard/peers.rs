@@ -1,5 +1,5 @@
-//! Other servers of this user in one dashboard. Requests for their sessions are sent to their private
-//! sockets, with the access of the viewer: each server checks it as it checks a cookie.
+//! Other servers of this user in one dashboard. Requests for their sessions are sent to their
+//! private sockets, with the access of the viewer: each server checks it as it checks a cookie.
 
 use std::{
     cmp::Reverse,
