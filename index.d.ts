@@ -45,6 +45,14 @@ export interface Config {
   cdpHeader?: string[]
   /** Same as `browserHeader` */
   cdpHeaders?: string[]
+  /** Shell command that prints the address of a remote browser as JSON, for each browser */
+  browserCommand?: string
+  /** How long that command may run, in ms. Default: 30000 */
+  browserCommandTimeout?: number
+  /** Whether sessions in a remote browser have new contexts or are tabs of its default context. Default: new */
+  remoteContext?: 'new' | 'default'
+  /** Whether the server ends a remote browser that it no longer needs, or only disconnects */
+  remoteClose?: 'disconnect' | 'terminate'
   /** Use your own running Chrome: a channel, a port or a profile folder */
   attach?: boolean | number | string
   /** How long a call waits for your consent in your Chrome, in ms. Default: 50000 */

@@ -92,7 +92,10 @@ try {
 }
 process.exitCode = values.check && isMissed ? 1 : 0
 
-/** Opens viewers that watch all sessions. @returns {Promise<{ frames: () => number, end: () => void }>} */
+/**
+ * Opens viewers that watch all sessions.
+ * @returns {Promise<{ frames: () => number, end: () => void }>}
+ */
 async function watchAll(viewer, ids) {
   /** @type {(() => unknown)[]} */
   const closes = []

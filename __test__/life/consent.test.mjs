@@ -319,7 +319,7 @@ describe("the user's own browser", { skip: !isSupported, timeout: 120_000 + DECI
     ]
     for (const { json, text } of refused) {
       assert.equal(json.errorCode, 'INVALID_PARAMETERS', text)
-      assert.match(json.message, /user's own browser/)
+      assert.match(json.message, /shares the browser's profile/)
     }
     const adopted = await server.ok('pages', { sessionId, action: 'adopt', tab: 'Mail' })
     assert.equal(adopted.pages.length, 2)

@@ -119,10 +119,15 @@ async fn browser(
     if let Some(target) = &config.attach {
         return match find_user_browser(target).await {
             Ok(found) => check(name, CheckState::Fine, &found, None),
-            Err(AttachFailure { reason, suggestion }) => {
+            Err(AttachFailure { reason, suggestion, .. }) => {
                 check(name, otherwise, &reason, suggestion.as_deref())
             }
         };
+    }
+    if config.browser_command.is_some() {
+        // The command may contain a token.
+        let found = "attaches to the browsers that --browser-command prints (not run)";
+        return check(name, CheckState::Fine, found, None);
     }
     if let Some(endpoint) = &config.browser_endpoint {
         return check(

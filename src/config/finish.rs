@@ -12,8 +12,8 @@ use super::layer::{Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
 use super::origin::Origin;
 use super::{
-    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, Transport, device,
-    redacted_proxy,
+    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, RemoteContext,
+    Transport, device, redacted_proxy,
 };
 
 /// The origin of each option's value.
@@ -47,6 +47,7 @@ pub(super) fn finish(
     if config.vision {
         config.caps.push("vision".to_owned());
     }
+    use_pool_of_remote_browsers(&mut config, &origins);
     take_request_origins(&mut config, &mut origins);
     use_playwright_defaults(&mut config, &origins)?;
     refuse_contradictions(&config, &origins)?;
@@ -63,6 +64,23 @@ pub(super) fn finish(
 pub(super) const PLAYWRIGHT_OUTPUT: &str = ".playwright-mcp";
 /// The navigation timeout of @playwright/mcp.
 const PLAYWRIGHT_NAVIGATION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a remote browser without sessions keeps running by default.
+const REMOTE_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Obtains remote browsers only when a session needs them, and ends them soon afterwards: they cost
+/// money or occupy a slot.
+fn use_pool_of_remote_browsers(config: &mut Config, origins: &Origins) {
+    if !config.obtains_browsers() {
+        return;
+    }
+    if !origins.contains_key("pool-min-browsers") {
+        config.pool.min_browsers = 0;
+    }
+    if !origins.contains_key("pool-idle-timeout") {
+        config.pool.idle_timeout = Some(REMOTE_IDLE_TIMEOUT);
+    }
+}
 
 /// Gives `--allowed-origins` the meaning of @playwright/mcp: the origins that pages may request,
 /// separated by semicolons. Applies to the variable of @playwright/mcp, and with
@@ -137,6 +155,7 @@ fn running_browser(config: &Config) -> Option<&'static str> {
     let options = [
         ("attach", config.attach.is_some()),
         ("browser-endpoint", config.browser_endpoint.is_some()),
+        ("browser-command", config.browser_command.is_some()),
     ];
     options.into_iter().find(|(_, is_set)| *is_set).map(|(option, _)| option)
 }
@@ -181,12 +200,13 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             ("executable-path", config.executable_path.is_some()),
             ("user-data-dir", config.user_data_dir.is_some()),
             ("browser-arg", !config.browser_args.is_empty()),
-            ("pool-max-browsers", config.pool.max_browsers > 1),
+            ("pool-max-browsers", config.pool.max_browsers > 1 && !config.obtains_browsers()),
         ];
         if let Some((option, _)) = launch_options.into_iter().find(|(_, is_set)| *is_set) {
             return refuse(running, option, RUNS);
         }
     }
+    refuse_remote_contradictions(config, origins)?;
     if config.attach.is_some() {
         const YOURS: &str = "it would change all tabs of your browser";
         let ContextConfig { proxy_server, storage_state, permissions, .. } = &config.context;
@@ -210,13 +230,6 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             origin: origin("attach-timeout"),
             needed: "attach",
             why: "only that browser asks for consent",
-        });
-    }
-    if !config.browser_headers.is_empty() && config.browser_endpoint.is_none() {
-        return Err(ConfigError::Needs {
-            origin: origin("browser-header"),
-            needed: "browser-endpoint",
-            why: "there is no browser to connect to",
         });
     }
     if config.user_data_dir.is_some() && config.pool.max_browsers > 1 {
@@ -243,10 +256,10 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     if let Some(server) =
         config.context.proxy_server.as_ref().filter(|_| config.context.has_proxy_credentials())
     {
-        if config.browser_endpoint.is_some() {
+        if let Some(running) = running_browser(config) {
             return refuse(
                 "proxy-server",
-                "browser-endpoint",
+                running,
                 "credentials cannot be passed to a running browser",
             );
         }
@@ -307,6 +320,68 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
         return refuse("pool-min-browsers", "pool-max-browsers", "the minimum exceeds the maximum");
     }
     Ok(())
+}
+
+/// Rejects options of remote browsers that contradict each other, or that need such a browser.
+fn refuse_remote_contradictions(config: &Config, origins: &Origins) -> Result<(), ConfigError> {
+    let origin = |name: &'static str| origins.get(name).cloned().unwrap_or(Origin::Default(name));
+    let refuse = |first, second, why| {
+        Err(ConfigError::Contradiction { first: origin(first), second: origin(second), why })
+    };
+    if config.browser_command.is_some() {
+        for (option, is_set) in [
+            ("browser-endpoint", config.browser_endpoint.is_some()),
+            ("attach", config.attach.is_some()),
+        ] {
+            if is_set {
+                return refuse("browser-command", option, "each names a browser");
+            }
+        }
+        if config.browser == BrowserKind::Webkit {
+            return refuse("browser-command", "browser", "WebKit has no protocol for remote use");
+        }
+    } else if origins.contains_key("browser-command-timeout") {
+        return Err(ConfigError::Needs {
+            origin: origin("browser-command-timeout"),
+            needed: "browser-command",
+            why: "no other command is run",
+        });
+    }
+    if config.remote_context == RemoteContext::Default {
+        const SHARED: &str = "it would change all tabs of the browser";
+        let ContextConfig { proxy_server, storage_state, permissions, .. } = &config.context;
+        for (option, is_set) in [
+            ("proxy-server", proxy_server.is_some()),
+            ("storage-state", storage_state.is_some()),
+            ("grant-permissions", !permissions.is_empty()),
+        ] {
+            if is_set {
+                return refuse("remote-context", option, SHARED);
+            }
+        }
+        if config.browser == BrowserKind::Firefox {
+            return refuse("remote-context", "browser", "in Firefox, sessions have user contexts");
+        }
+        if config.warm_contexts > 0 {
+            return refuse("remote-context", "warm-contexts", "a browser has one default context");
+        }
+    }
+    if config.browser_endpoint.is_some() || config.browser_command.is_some() {
+        return Ok(());
+    }
+    let of_remote = [
+        ("browser-header", !config.browser_headers.is_empty()),
+        ("remote-context", origins.contains_key("remote-context")),
+        ("remote-close", config.remote_close.is_some()),
+    ];
+    match of_remote.into_iter().find(|(_, is_set)| *is_set) {
+        Some((option, _)) => Err(ConfigError::Needs {
+            origin: origin(option),
+            needed: "browser-endpoint",
+            why: "there is no browser to connect to",
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Rejects options that the server would ignore. For an environment variable, which is often meant

@@ -42,8 +42,8 @@ pub use self::schema::{option_rows, schema};
 pub use self::spelling::{near, nearest};
 pub use self::types::{
     AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
-    ImageResponses, LogDestination, LogFormat, LogLevel, Masked, Responses, Retention,
-    SnapshotMode, Transport, UpstreamTransport, Viewport,
+    ImageResponses, LogDestination, LogFormat, LogLevel, Masked, RemoteClose, RemoteContext,
+    Responses, Retention, SnapshotMode, Transport, UpstreamTransport, Viewport,
 };
 pub use self::value::{Kind, header, network};
 
@@ -87,6 +87,13 @@ pub struct Config {
     pub browser_endpoint: Option<String>,
     /// Headers of the requests that connect to it (`NAME=VALUE`).
     pub browser_headers: Vec<String>,
+    /// The shell command that prints the address of a remote browser.
+    pub browser_command: Option<String>,
+    #[serde(with = "types::millis")]
+    pub browser_command_timeout: Duration,
+    pub remote_context: RemoteContext,
+    /// `None`: terminates the browsers of `browser_command`, and disconnects from others.
+    pub remote_close: Option<RemoteClose>,
     /// The user's own running browser, in place of one that Troupe starts.
     pub attach: Option<AttachTarget>,
     /// How long a call waits until the user allows the connection to that browser.
@@ -408,6 +415,10 @@ impl Default for Config {
             isolated: false,
             browser_endpoint: None,
             browser_headers: Vec::new(),
+            browser_command: None,
+            browser_command_timeout: Duration::from_millis(30_000),
+            remote_context: RemoteContext::New,
+            remote_close: None,
             attach: None,
             // Many clients end a call after 60 s. The error should reach them before that.
             attach_timeout: Duration::from_millis(50_000),
@@ -509,12 +520,26 @@ impl Config {
     /// Whether the sessions are tabs of a profile that is not theirs alone. Its cookies and storage
     /// are neither saved nor replaced.
     pub fn shares_profile(&self) -> bool {
-        self.attach.is_some()
+        self.attach.is_some() || self.remote_context == RemoteContext::Default
     }
 
     /// Whether another program has started the browser.
     pub fn uses_running_browser(&self) -> bool {
-        self.attach.is_some() || self.browser_endpoint.is_some()
+        self.attach.is_some() || self.browser_endpoint.is_some() || self.obtains_browsers()
+    }
+
+    /// Whether another program provides each browser of the pool.
+    pub fn obtains_browsers(&self) -> bool {
+        self.browser_command.is_some()
+    }
+
+    /// Whether a remote browser ends when it is closed.
+    pub fn terminates_remote_browsers(&self) -> bool {
+        let close = self.remote_close.unwrap_or(match self.browser_command {
+            Some(_) => RemoteClose::Terminate,
+            None => RemoteClose::Disconnect,
+        });
+        close == RemoteClose::Terminate
     }
 
     /// Whether tools of the Playwright set are offered.

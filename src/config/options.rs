@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::spelling::{camel, environment};
 use super::types::{
     AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
-    ImageResponses, LogDestination, LogFormat, LogLevel, Responses, SnapshotMode, Transport,
-    UpstreamTransport,
+    ImageResponses, LogDestination, LogFormat, LogLevel, RemoteClose, RemoteContext, Responses,
+    SnapshotMode, Transport, UpstreamTransport,
 };
 use super::value::{ItemKind, Kind};
 
@@ -320,6 +320,35 @@ pub static OPTIONS: &[ConfigOption] = &[
     )
     .aliases(&["browser-headers", "cdp-header", "cdp-headers"])
     .secret(),
+    row(
+        BROWSER,
+        "browser-command",
+        "browserCommand",
+        Kind::Text,
+        "Shell command that prints the address of a remote browser as JSON, for each browser",
+    )
+    .secret(),
+    row(
+        BROWSER,
+        "browser-command-timeout",
+        "browserCommandTimeout",
+        Kind::Millis { min: 1 },
+        "How long the browser command may run, in ms",
+    ),
+    row(
+        BROWSER,
+        "remote-context",
+        "remoteContext",
+        Kind::Choice(RemoteContext::NAMES),
+        "Whether sessions in a remote browser have new contexts or are tabs of its default context",
+    ),
+    row(
+        BROWSER,
+        "remote-close",
+        "remoteClose",
+        Kind::Choice(RemoteClose::NAMES),
+        "Whether the server ends a remote browser that it no longer needs, or only disconnects",
+    ),
     row(
         BROWSER,
         "attach",

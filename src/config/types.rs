@@ -36,6 +36,18 @@ named_values! {
         MsEdge = "msedge",
     }
 
+    /// Which contexts sessions have in a remote browser. In the default context, they are its tabs.
+    RemoteContext {
+        New = "new",
+        Default = "default",
+    }
+
+    /// What the server does with a remote browser that it no longer needs.
+    RemoteClose {
+        Disconnect = "disconnect",
+        Terminate = "terminate",
+    }
+
     /// Whether each call extends the lifetime of its session, or the session expires
     /// `--session-timeout` after its creation.
     Expiry {

@@ -23,6 +23,7 @@ mod process;
 #[cfg(unix)]
 mod process_watchdog;
 mod proxy;
+mod remote;
 pub mod url_pattern;
 #[cfg(target_os = "linux")]
 pub mod webkit;
@@ -734,6 +735,8 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
+    /// Ends attempts to connect to a remote browser, because the server stops.
+    fn stop(&self) {}
     /// Waits until the user has allowed the connection to the browser, if that is needed.
     async fn await_consent(&self) -> EngineResult<()> {
         Ok(())

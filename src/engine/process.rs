@@ -53,14 +53,19 @@ enum ProcessOwner {
     /// Troupe started the process. The sender asks the supervisor to end it; the supervisor replies
     /// when the process has exited and its folder is removed.
     Troupe(Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>),
-    /// Another program started the process.
-    External,
+    /// Another program started the process. It is ended only if `is_ended`.
+    External { is_ended: bool },
 }
 
 impl BrowserShutdown {
     /// For a browser that another program started. It counts as ended when the connection closes.
     pub fn of_connection(closed: CancellationToken) -> Self {
-        Self { owner: ProcessOwner::External, exited: closed }
+        Self { owner: ProcessOwner::External { is_ended: false }, exited: closed }
+    }
+
+    /// For a remote browser that is ended when it is no longer needed.
+    pub fn of_remote(closed: CancellationToken) -> Self {
+        Self { owner: ProcessOwner::External { is_ended: true }, exited: closed }
     }
 
     /// Returns a token that is canceled when the browser has ended.
@@ -69,11 +74,19 @@ impl BrowserShutdown {
     }
 
     /// Ends a browser that Troupe started: calls `request_exit`, and kills the browser after a
-    /// timeout. Only disconnects from a browser that another program started.
+    /// timeout. Disconnects from a browser that another program started; a remote browser that
+    /// has to end gets `request_exit` first.
     pub async fn close(&self, request_exit: impl FnOnce(), disconnect: impl Future<Output = ()>) {
         let end = match &self.owner {
             ProcessOwner::Troupe(end) => end.lock().take(),
-            ProcessOwner::External => {
+            ProcessOwner::External { is_ended: true } => {
+                request_exit();
+                if tokio::time::timeout(CLOSE_TIMEOUT, self.exited.cancelled()).await.is_err() {
+                    disconnect.await;
+                }
+                return self.exited.cancelled().await;
+            }
+            ProcessOwner::External { is_ended: false } => {
                 disconnect.await;
                 None
             }

@@ -15,9 +15,11 @@ pub(super) fn browser_died() -> TroupeError {
 pub(super) fn profile_is_shared() -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,
-        "the session is in the user's own browser, whose cookies and storage are not replaced",
+        "the session shares the browser's profile, whose cookies and storage are not replaced",
     )
-    .suggestion("set single cookies with set_cookies, or use a server without --attach")
+    .suggestion(
+        "set single cookies with set_cookies, or use a server without --attach or --remote-context",
+    )
 }
 
 /// Converts an engine error that concerns no page.

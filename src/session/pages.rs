@@ -57,7 +57,7 @@ impl Pages {
     pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, change_counter: ChangeCounter) -> Self {
         let events = Events::default();
         let folder = files::download_folder(&config);
-        let downloads = Arc::new(Downloads::new(folder, events.clone(), config.attach.is_some()));
+        let downloads = Arc::new(Downloads::new(folder, events.clone(), config.shares_profile()));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
         let network_policy = SessionNetworkPolicy::new(&config).map(Arc::new);
         let shared = SessionContext {

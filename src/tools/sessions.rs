@@ -139,6 +139,9 @@ const CREATED: &str =
 /// What is not isolated in the user's own browser.
 const SHARED: &str = " It is not isolated: its pages are tabs of the user's own browser, and share \
     cookies, logins, storage, cache and permissions with the user's tabs and with other sessions.";
+const SHARED_REMOTE: &str = " It is not isolated: its pages are tabs of the default context of a \
+    remote browser, and share cookies, logins, storage, cache and permissions with its other \
+    sessions.";
 
 async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     let config = call.manager.config();
@@ -164,10 +167,15 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     let session =
         call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
     call.connection.add_created(&call.manager, &session);
+    let isolation = match (config.shares_profile(), &config.attach) {
+        (true, Some(_)) => SHARED,
+        (true, None) => SHARED_REMOTE,
+        (false, _) => "",
+    };
     Ok(Created {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
-        message: format!("{CREATED}{}", if config.shares_profile() { SHARED } else { "" }),
+        message: format!("{CREATED}{isolation}"),
     })
 }
 

@@ -91,13 +91,13 @@ impl ChromiumBrowser {
             window_mode: process.window_mode,
             downloads: process.downloads,
             gateway: process.gateway,
-            is_users: process.is_users,
+            has_default_context_only: process.has_default_context_only,
             targets: Mutex::default(),
         });
         cdp.connection
             .listen(None, Arc::new(BrowserTargetListener { state: Arc::downgrade(&state) }));
         let handshake = async {
-            let attached = if process.is_users {
+            let attached = if process.has_default_context_only {
                 session_tabs::prepare(&cdp).await?;
                 None
             } else {
@@ -159,7 +159,7 @@ impl Browser for ChromiumBrowser {
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
         let state = &self.state;
-        if state.is_users {
+        if state.has_default_context_only {
             let network = CdpContextNetwork::new(None, state.config.keeps_request_details);
             let options = Mutex::new(options.clone());
             let context = Arc::new(ContextState { options, observer, network });
@@ -337,7 +337,7 @@ impl Listener for BrowserTargetListener {
                     attached(&state, event);
                 }
             }
-            "Target.targetCreated" if state.is_users => {
+            "Target.targetCreated" if state.has_default_context_only => {
                 if let Some(event) = parse_event(method, params) {
                     session_tabs::target_created(&state, event);
                 }

@@ -24,7 +24,7 @@ pub(super) struct BrowserState {
     /// The proxy for the browser itself and its default context, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
     /// Whether it is the user's own browser, in which sessions have only their tabs.
-    pub is_users: bool,
+    pub has_default_context_only: bool,
     pub targets: Mutex<TargetRegistry>,
 }
 

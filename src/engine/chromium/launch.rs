@@ -21,7 +21,7 @@ use super::{
     emulation::{SCREEN, WindowMode},
     switches,
 };
-use crate::config::{Config, display_present, redacted_endpoint};
+use crate::config::{Config, display_present};
 
 /// The connection to a browser and, if Troupe started it, its process.
 pub(super) struct ChromiumProcess {
@@ -34,22 +34,32 @@ pub(super) struct ChromiumProcess {
     pub downloads: PathBuf,
     /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
-    /// Whether it is the user's own browser, in which sessions have only their tabs.
-    pub is_users: bool,
+    /// Whether sessions are tabs of the default context, as in the user's own browser.
+    pub has_default_context_only: bool,
 }
 
 impl ChromiumProcess {
+    /// The user's own browser.
+    pub fn users(connection: BrowserConnection) -> Self {
+        let ending = BrowserShutdown::of_connection(connection.closed());
+        Self { window_mode: WindowMode::UserTab, ..Self::running(connection, ending, true) }
+    }
+
     /// A browser that another program has started.
-    pub fn running(connection: BrowserConnection, is_users: bool) -> Self {
+    pub fn running(
+        connection: BrowserConnection,
+        ending: BrowserShutdown,
+        has_default_context_only: bool,
+    ) -> Self {
         Self {
-            ending: BrowserShutdown::of_connection(connection.closed()),
+            ending,
             connection,
             pid: None,
             stderr: Stderr::default(),
-            window_mode: if is_users { WindowMode::UserTab } else { WindowMode::Visible },
+            window_mode: WindowMode::Visible,
             downloads: std::env::temp_dir(),
             gateway: None,
-            is_users,
+            has_default_context_only,
         }
     }
 }
@@ -89,24 +99,6 @@ impl DevToolsTransport {
             Self::WebSocket => "--remote-debugging-port=0",
         }
     }
-}
-
-/// Connects to the running browser at `endpoint`: a WebSocket URL, or an HTTP URL whose
-/// `/json/version` names one.
-pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<ChromiumProcess> {
-    let connect =
-        async { BrowserConnection::connect(BrowserAddress::new(endpoint, headers)?).await };
-    let connection = connect.await.map_err(|failure| EngineError::Launch {
-        reason: format!(
-            "no browser responds at `{}`: {}",
-            redacted_endpoint(endpoint),
-            failure.reason
-        ),
-        suggestion: Some(failure.suggestion.unwrap_or_else(|| {
-            "start one with --remote-debugging-port=9222 and pass its address".to_owned()
-        })),
-    })?;
-    Ok(ChromiumProcess::running(connection, false))
 }
 
 /// Starts the configured browser.
@@ -167,7 +159,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
         window_mode,
         downloads,
         gateway,
-        is_users: false,
+        has_default_context_only: false,
     })
 }
 

@@ -34,8 +34,11 @@ use async_trait::async_trait;
 
 pub use self::user_browser::find_user_browser;
 use self::{launch::ChromiumProcess, user_browser::UserBrowser};
-use super::{Browser, Capabilities, Engine, EngineResult, process};
-use crate::config::Config;
+use super::{
+    Browser, Capabilities, Engine, EngineResult, process,
+    remote::{RemoteBrowser, RemoteBrowsers, RemoteProtocol},
+};
+use crate::config::{Config, RemoteContext};
 
 const CAPABILITIES: Capabilities = Capabilities {
     mocks: true,
@@ -49,25 +52,35 @@ pub struct Chromium {
     config: Arc<Config>,
     /// The browser of `--attach`.
     user_browser: Option<UserBrowser>,
+    remote: Option<RemoteBrowsers>,
 }
 
 impl Chromium {
     pub fn new(config: Arc<Config>) -> Self {
-        Self { user_browser: UserBrowser::of(&config), config }
+        Self { user_browser: UserBrowser::of(&config), remote: RemoteBrowsers::of(&config), config }
     }
 }
 
 #[async_trait]
 impl Engine for Chromium {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
-        let process = match (&self.user_browser, &self.config.browser_endpoint) {
-            (Some(browser), _) => ChromiumProcess::running(browser.connection().await?, true),
-            (None, Some(endpoint)) => {
-                launch::attach(endpoint, &self.config.browser_headers).await?
+        let process = match (&self.user_browser, &self.remote) {
+            (Some(browser), _) => ChromiumProcess::users(browser.connection().await?),
+            (None, Some(remote)) => {
+                let RemoteBrowser { connection, ending } =
+                    remote.connect(RemoteProtocol::Cdp).await?;
+                let is_default = self.config.remote_context == RemoteContext::Default;
+                ChromiumProcess::running(connection, ending, is_default)
             }
             (None, None) => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
+    }
+
+    fn stop(&self) {
+        if let Some(remote) = &self.remote {
+            remote.stop();
+        }
     }
 
     async fn await_consent(&self) -> EngineResult<()> {

@@ -1,4 +1,5 @@
-//! The tabs of one session in the user's own browser (`--attach`).
+//! The tabs of one session in the default context of a browser: the user's own (`--attach`), or a
+//! remote one (`--remote-context default`).
 //!
 //! A session has owned tabs, which it has opened, and adopted tabs, which are the user's. Troupe
 //! attaches to no other tab. Tabs are opened in the background and never activated: nothing here
@@ -106,10 +107,11 @@ impl SessionTabs {
         Self { state, context, closed: Arc::default() }
     }
 
-    /// Opens an empty tab in the background. Returns its id.
+    /// Opens an empty tab, in the user's browser in the background. Returns its id.
     async fn open(&self) -> EngineResult<Arc<str>> {
         let mut create = CreateTargetParams::new("about:blank");
-        create.background = Some(true);
+        // In the live view of a remote browser, the newest tab is visible.
+        create.background = Some(self.state.config.attach.is_some());
         let created = self.state.cdp.post(create)?;
         let (state, context, closed) =
             (self.state.clone(), self.context.clone(), self.closed.clone());

@@ -55,7 +55,7 @@ impl UserBrowser {
         match tokio::time::timeout(self.timeout, attempt).await {
             Err(_) => Err(EngineError::AwaitsConsent(self.timeout)),
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(AttachFailure { reason, suggestion })) => Err(EngineError::Launch {
+            Ok(Err(AttachFailure { reason, suggestion, .. })) => Err(EngineError::Launch {
                 reason: format!("cannot attach to {}: {reason}", describe(&self.target)),
                 suggestion: Some(suggestion.unwrap_or_else(|| TURN_ON.to_owned())),
             }),
@@ -108,6 +108,7 @@ async fn connect(target: AttachTarget) -> Result<BrowserConnection, AttachFailur
             "repeat the call, and choose Allow in the browser's dialog about remote debugging"
                 .to_owned(),
         ),
+        is_permanent: failure.is_permanent,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, io, time::Duration};
 
 use serde::Deserialize;
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{
     Error,
     client::IntoClientRequest,
@@ -11,6 +12,7 @@ use tokio_tungstenite::tungstenite::{
 };
 use url::Url;
 
+use super::endpoint_proxy;
 use crate::config;
 
 /// Maximum size of the description of a browser (`/json/version`).
@@ -27,17 +29,25 @@ pub struct BrowserAddress {
 pub struct AttachFailure {
     pub reason: String,
     pub suggestion: Option<String>,
+    /// Whether another attempt fails too: the browser rejects the credentials, for example.
+    pub is_permanent: bool,
 }
 
 impl AttachFailure {
     pub(in crate::engine) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), suggestion: None }
+        Self { reason: reason.into(), suggestion: None, is_permanent: false }
     }
 
     fn status(status: StatusCode) -> Self {
         let suggestion = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
             .then(|| "pass its token in the URL, or a header with --browser-header".to_owned());
-        Self { reason: format!("it responds with {status}"), suggestion }
+        let may_pass =
+            matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+        Self {
+            reason: format!("it responds with {status}"),
+            suggestion,
+            is_permanent: status.is_client_error() && !may_pass,
+        }
     }
 
     pub(super) fn handshake(error: Error) -> Self {
@@ -64,6 +74,7 @@ impl AttachFailure {
             suggestion: Some(
                 "set SSL_CERT_FILE to the certificates of your own certificate authority".into(),
             ),
+            is_permanent: true,
         })
     }
 }
@@ -158,8 +169,11 @@ impl BrowserAddress {
         prepare_tls();
         // A redirect could pass the headers to another host.
         let redirects = reqwest::redirect::Policy::none();
-        let client = reqwest::Client::builder().no_proxy().redirect(redirects).build();
-        let request = client.map_err(AttachFailure::request)?.get(url);
+        let mut client = reqwest::Client::builder().no_proxy().redirect(redirects);
+        if let Some(proxy) = endpoint_proxy::of_environment(&url) {
+            client = client.proxy(reqwest::Proxy::all(proxy).map_err(AttachFailure::request)?);
+        }
+        let request = client.build().map_err(AttachFailure::request)?.get(url);
         let sent = request.headers(self.headers.clone()).send().await;
         let mut response = sent.map_err(AttachFailure::request)?;
         if !response.status().is_success() {
@@ -188,8 +202,19 @@ impl BrowserAddress {
         Ok(request)
     }
 
+    /// Opens a TCP connection to its host, through the proxy that the environment names.
+    pub(super) async fn open_stream(&self) -> Result<TcpStream, AttachFailure> {
+        let (host, port) = self.host_and_port()?;
+        match endpoint_proxy::of_environment(&self.url) {
+            Some(proxy) => endpoint_proxy::connect(&proxy, host, port).await,
+            None => TcpStream::connect((host, port))
+                .await
+                .map_err(|error| AttachFailure::new(error.to_string())),
+        }
+    }
+
     /// Returns the host and the port. An IPv6 address has no brackets.
-    pub(super) fn host_and_port(&self) -> Result<(&str, u16), AttachFailure> {
+    fn host_and_port(&self) -> Result<(&str, u16), AttachFailure> {
         let host = self.url.host_str().map(|host| host.trim_matches(['[', ']']));
         host.zip(self.url.port_or_known_default())
             .ok_or_else(|| AttachFailure::new("the URL has no host"))

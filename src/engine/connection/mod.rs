@@ -8,6 +8,7 @@
 //! sees the effects of all earlier events.
 
 mod address;
+mod endpoint_proxy;
 mod json;
 mod pipe;
 mod websocket;

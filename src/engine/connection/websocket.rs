@@ -99,7 +99,7 @@ impl BrowserConnection {
             .max_frame_size(Some(1 << 30));
         let request = address.upgrade_request()?;
         let io = |error: io::Error| AttachFailure::new(error.to_string());
-        let stream = TcpStream::connect(address.host_and_port()?).await.map_err(io)?;
+        let stream = address.open_stream().await?;
         stream.set_nodelay(true).map_err(io)?;
         let (socket, _) =
             client_async_tls_with_config(request, QuickAckStream(stream), Some(config), None)

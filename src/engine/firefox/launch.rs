@@ -6,13 +6,14 @@ use tokio::process::Command;
 
 use super::{preferences, startup_cache::StartupCache};
 use crate::{
-    config::{Config, display_present, redacted_endpoint},
+    config::{Config, display_present},
     engine::{
         EngineError, EngineResult,
         connection::{AttachFailure, BrowserAddress, BrowserConnection},
         install,
         network_policy::{Egress, Gateway},
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
+        remote::{RemoteBrowser, RemoteBrowsers, RemoteProtocol},
     },
 };
 
@@ -32,20 +33,9 @@ pub(super) struct FirefoxProcess {
     pub startup: Option<StartupCache>,
 }
 
-/// Connects to the running browser at `endpoint`, such as `ws://host:port`.
-pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<FirefoxProcess> {
-    let connection = connect(endpoint, headers).await.map_err(|failure| EngineError::Launch {
-        reason: format!(
-            "cannot connect to Firefox at `{}`: {}",
-            redacted_endpoint(endpoint),
-            failure.reason
-        ),
-        suggestion: Some(failure.suggestion.unwrap_or_else(|| {
-            "start one with --remote-debugging-port=9222 --remote-allow-system-access and pass its address"
-                .to_owned()
-        })),
-    })?;
-    let ending = BrowserShutdown::of_connection(connection.closed());
+/// Connects to a remote browser.
+pub(super) async fn attach(remote: &RemoteBrowsers) -> EngineResult<FirefoxProcess> {
+    let RemoteBrowser { connection, ending } = remote.connect(RemoteProtocol::Bidi).await?;
     Ok(FirefoxProcess {
         connection,
         pid: None,
@@ -56,8 +46,8 @@ pub(super) async fn attach(endpoint: &str, headers: &[String]) -> EngineResult<F
     })
 }
 
-async fn connect(address: &str, headers: &[String]) -> Result<BrowserConnection, AttachFailure> {
-    let address = BrowserAddress::new(address, headers)?.into_websocket().with_segment("session");
+async fn connect(address: &str) -> Result<BrowserConnection, AttachFailure> {
+    let address = BrowserAddress::new(address, &[])?.into_websocket().with_segment("session");
     BrowserConnection::connect(address).await
 }
 
@@ -137,7 +127,7 @@ async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<Fire
         .address(LISTENING)
         .await
         .map_err(|reason| launch_error(&running.stderr, &reason))?;
-    let connection = connect(&address, &[])
+    let connection = connect(&address)
         .await
         .map_err(|failure| launch_error(&running.stderr, &failure.reason))?;
     running.close_on_exit(&connection);

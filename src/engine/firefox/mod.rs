@@ -39,6 +39,7 @@ use super::{
     Browser, Capabilities, Engine, EngineError, EngineResult,
     connection::{BrowserConnection, ConnectionError, PendingCall},
     process,
+    remote::RemoteBrowsers,
 };
 use crate::config::Config;
 
@@ -52,22 +53,29 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Starts Firefox, or attaches to a running Firefox.
 pub struct Firefox {
     config: Arc<Config>,
+    remote: Option<RemoteBrowsers>,
 }
 
 impl Firefox {
     pub fn new(config: Arc<Config>) -> Self {
-        Self { config }
+        Self { remote: RemoteBrowsers::of(&config), config }
     }
 }
 
 #[async_trait]
 impl Engine for Firefox {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
-        let process = match &self.config.browser_endpoint {
-            Some(endpoint) => launch::attach(endpoint, &self.config.browser_headers).await?,
+        let process = match &self.remote {
+            Some(remote) => launch::attach(remote).await?,
             None => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
+    }
+
+    fn stop(&self) {
+        if let Some(remote) = &self.remote {
+            remote.stop();
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) use self::{
     egress::Egress,
     gateway::Gateway,
     initiator::{ClientNavigation, InterceptedRequest, Redirects, RequestInitiator, RequestTarget},
+    upstream_proxy::UpstreamProxy,
 };
 pub use self::{
     gateway::RequestInterceptor,

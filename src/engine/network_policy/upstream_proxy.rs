@@ -19,7 +19,7 @@ const MAX_RESPONSE_SIZE: usize = 16 * 1024;
 
 /// The user's own proxy.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct UpstreamProxy {
+pub(in crate::engine) struct UpstreamProxy {
     protocol: ProxyProtocol,
     host: String,
     port: u16,

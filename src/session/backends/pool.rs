@@ -217,6 +217,7 @@ impl BrowserPool {
     /// Prevents further starts.
     pub fn stop(&self) {
         self.stop.cancel();
+        self.engine.stop();
     }
 
     pub fn is_stopping(&self) -> bool {

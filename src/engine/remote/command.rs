@@ -1,0 +1,226 @@
+//! Runs the command of `--browser-command`, which prints the address of a remote browser.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    process::{ExitStatus, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use chrono::DateTime;
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::{Child, Command},
+};
+use url::Url;
+
+use super::{
+    RemoteAddress,
+    output_mask::{environment_secrets, mask},
+};
+use crate::{
+    config::{self, redacted_endpoint, server_variables},
+    engine::connection::AttachFailure,
+};
+
+/// Maximum bytes of stdout and of stderr.
+const MAX_OUTPUT: u64 = 64 * 1024;
+/// Maximum characters of stderr in an error.
+const MAX_QUOTE: usize = 400;
+
+/// The command's output.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PrintedAddress {
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// RFC 3339, or milliseconds since 1970.
+    expires_at: Option<PrintedTime>,
+    /// A page that shows the browser to a person.
+    live_view: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PrintedTime {
+    Text(String),
+    Millis(u64),
+}
+
+impl PrintedTime {
+    fn read(&self) -> Option<SystemTime> {
+        match self {
+            Self::Text(text) => DateTime::parse_from_rfc3339(text).ok().map(SystemTime::from),
+            Self::Millis(at) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(*at)),
+        }
+    }
+}
+
+/// Runs `command` and returns the address that it prints.
+pub(super) async fn obtain(
+    command: &str,
+    timeout: Duration,
+) -> Result<RemoteAddress, AttachFailure> {
+    let failed = |reason: String| AttachFailure::new(format!("--browser-command {reason}"));
+    let not_run = |error: io::Error| failed(format!("could not be run: {error}"));
+    let mut child = shell(command).spawn().map_err(not_run)?;
+    let group = CommandGroup(child.id());
+    let output = tokio::time::timeout(timeout, run(&mut child)).await;
+    drop(group);
+    let Ok(output) = output else {
+        return Err(failed(format!("did not end within {} ms", timeout.as_millis())));
+    };
+    let (status, stdout, stderr) = output.map_err(not_run)?;
+    let quoted = quote(&stderr);
+    let quoted = if quoted.is_empty() { quoted } else { format!(": {quoted}") };
+    if !status.success() {
+        return Err(failed(format!("failed ({status}){quoted}")));
+    }
+    let printed = read(&stdout)
+        .map_err(|problem| failed(format!("printed no address of a browser: {problem}{quoted}")))?;
+    if let Some(view) = &printed.live_view {
+        tracing::info!(url = redacted_endpoint(view), "the remote browser has a live view");
+    }
+    let headers = printed.headers.iter().map(|(name, value)| format!("{name}={value}"));
+    let remaining = printed
+        .expires_at
+        .as_ref()
+        .and_then(PrintedTime::read)
+        .map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
+    Ok(RemoteAddress { url: printed.url, headers: headers.collect(), remaining })
+}
+
+/// Returns the command of the system's shell. It inherits the environment except the variables of
+/// this server.
+fn shell(command: &str) -> Command {
+    let mut shell = if cfg!(windows) {
+        let mut shell = Command::new("cmd.exe");
+        shell.args(["/D", "/S", "/C"]);
+        #[cfg(windows)]
+        shell.raw_arg(format!("\"{command}\""));
+        shell
+    } else {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]);
+        shell
+    };
+    for name in server_variables() {
+        shell.env_remove(name);
+    }
+    #[cfg(unix)]
+    shell.process_group(0);
+    #[cfg(windows)]
+    shell.creation_flags(windows_sys::Win32::System::Threading::CREATE_NO_WINDOW);
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    shell
+}
+
+/// The processes of a command. Ends them when it is dropped.
+struct CommandGroup(Option<u32>);
+
+impl Drop for CommandGroup {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.0.and_then(|id| i32::try_from(id).ok()) {
+            let group = nix::unistd::Pid::from_raw(group);
+            let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+        }
+    }
+}
+
+/// Waits for the end of the command. Fails if it prints too much.
+async fn run(child: &mut Child) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = tokio::try_join!(output(stdout), output(stderr))?;
+    Ok((child.wait().await?, stdout, stderr))
+}
+
+async fn output(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let Some(pipe) = pipe else { return Ok(bytes) };
+    pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes).await?;
+    if bytes.len() as u64 > MAX_OUTPUT {
+        return Err(io::Error::other(format!("it printed more than {MAX_OUTPUT} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Parses stdout: a JSON object, or its last line is one. The error contains nothing of it, because
+/// it may contain a token.
+fn read(stdout: &[u8]) -> Result<PrintedAddress, String> {
+    let text = String::from_utf8_lossy(stdout);
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let object = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let object = object(&text).or_else(|| object(last)).filter(serde_json::Value::is_object);
+    let object = object.ok_or("stdout is not a JSON object such as {\"url\": \"wss://…\"}")?;
+    let printed: PrintedAddress = serde_json::from_value(object).map_err(
+        |_| "it must have a text `url`, and may have `headers`, `expiresAt` and `liveView`",
+    )?;
+    let url = Url::parse(&printed.url).map_err(|error| format!("`url` is not a URL ({error})"))?;
+    if !matches!(url.scheme(), "ws" | "wss" | "http" | "https") {
+        return Err("`url` must begin with ws:, wss:, http: or https:".to_owned());
+    }
+    let is_header = |(name, value): (&String, &String)| {
+        config::header(&format!("{name}={value}")).is_some_and(|(read, _)| read == name.as_str())
+    };
+    if let Some((name, _)) = printed.headers.iter().find(|header| !is_header(*header)) {
+        return Err(format!("`headers` has an invalid header `{name}`"));
+    }
+    if printed.expires_at.as_ref().is_some_and(|at| at.read().is_none()) {
+        return Err(
+            "`expiresAt` is neither an RFC 3339 time nor a number of milliseconds".to_owned()
+        );
+    }
+    Ok(printed)
+}
+
+/// Returns the end of stderr without secrets.
+fn quote(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = mask(text.trim(), &environment_secrets());
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    match last.char_indices().rev().nth(MAX_QUOTE - 1) {
+        Some((begin, _)) if begin > 0 => format!("…{}", &last[begin..]),
+        _ => last,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_has_the_last_lines_of_stderr() {
+        assert_eq!(quote(b"one\ntwo\n\nthree\nfour\n"), "two; three; four");
+        let long = "x ".repeat(1000);
+        assert_eq!(quote(long.as_bytes()).chars().count(), MAX_QUOTE + 1);
+    }
+
+    #[test]
+    fn the_address_is_the_output_or_its_last_line() {
+        let read = |text: &str| read(text.as_bytes());
+        let expires = r#""expiresAt": "2026-11-26T12:00:00Z""#;
+        for text in [
+            r#"{"url": "wss://a.test"}"#.to_owned(),
+            "creating a session\n{\"url\": \"https://a.test\"}\n\n".to_owned(),
+            format!("{{\n\"url\": \"ws://a.test\",\n{expires}, \"liveView\": null, \"id\": 7\n}}"),
+        ] {
+            assert!(read(&text).is_ok(), "{text}");
+        }
+        for (text, problem) in [
+            ("", "not a JSON object"),
+            ("[]", "not a JSON object"),
+            ("{}", "must have a text `url`"),
+            (r#"{"url": "secret"}"#, "not a URL"),
+            (r#"{"url": "ftp://a.test/secret"}"#, "must begin with"),
+            (r#"{"url": "ws://a.test", "headers": {"a b": "secret"}}"#, "invalid header `a b`"),
+            (r#"{"url": "ws://a.test", "expiresAt": "secret"}"#, "RFC 3339"),
+        ] {
+            let error = read(text).err().unwrap();
+            assert!(error.contains(problem) && !error.contains("secret"), "{error}");
+        }
+    }
+}
