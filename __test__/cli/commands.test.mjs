@@ -77,6 +77,12 @@ describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     const chained = await running
     assert.equal(chained.status, 0, chained.stderr)
     assert.match(chained.stdout, /heading "Late".*\n<\/page/)
+    const quiet = await cli.shell(
+      `${open} -q && troupe fill label=Email a@example.com --quiet && troupe eval '1 + 1'`
+    )
+    assert.deepEqual(quiet, { status: 0, stdout: 'value: 2\n', stderr: '' })
+    const failed = await cli.run(['click', '#missing', '--timeout', '100', '-q'])
+    assert.match(failed.stderr, /^error: .*ELEMENT_NOT_FOUND/)
     const broken = await cli.shell(
       `${open} && troupe click '#missing' --timeout 100 && troupe list`
     )

@@ -21,6 +21,7 @@ pub(in crate::cli) struct PageCommand {
     pub timeout: Option<Duration>,
     pub json: bool,
     pub inline: bool,
+    pub quiet: bool,
 }
 
 impl std::fmt::Debug for PageCommand {
@@ -82,6 +83,7 @@ pub(in crate::cli) fn parse(
         timeout: matches.get_one::<u64>("timeout").copied().map(Duration::from_millis),
         json: matches.get_flag("json"),
         inline: matches.get_flag("inline"),
+        quiet: matches.get_flag("quiet"),
     }))
 }
 
@@ -162,6 +164,14 @@ pub(in crate::cli) fn command(tool: &'static Tool, row: CommandRow) -> Clap {
                 .long("inline")
                 .action(ArgAction::SetTrue)
                 .help("Print long results completely, instead of writing them to .troupe/"),
+        )
+        .arg(
+            Arg::new("quiet")
+                .long("quiet")
+                .short('q')
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["json", "inline"])
+                .help("Print nothing but errors, for commands in a chain"),
         )
 }
 

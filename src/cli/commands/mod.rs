@@ -65,7 +65,10 @@ pub(super) async fn run(
         done = work => done.unwrap_or_else(|_| Err(late(&command, limit))),
         () = stop.cancelled() => return STOPPED,
     };
-    let printed = done.and_then(|(result, names)| printer.text(result, &names));
+    let printed = done.and_then(|(result, names)| match command.quiet {
+        true => Ok(None),
+        false => printer.text(result, &names).map(Some),
+    });
     match printed {
         Ok(text) => {
             screen.out(&text);
