@@ -124,6 +124,26 @@ describe('the daemon', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.match(await cli.ok('list'), /sessionId=shared .*\n.*sessionId=[0-9a-f-]{36} /)
   })
 
+  test('offers scripts to MCP clients only with --enable-scripts', async (t) => {
+    for (const enabled of [false, true]) {
+      const cli = new CommandLine(t, enabled ? { TROUPE_ENABLE_SCRIPTS: 'true' } : {})
+      await cli.ok('open', 'about:blank')
+      const url = /unix:\S+/.exec(await cli.ok('daemon', 'status'))?.[0] ?? ''
+      const client = await startServer(t, ['--connect', url], { browser: false })
+      const { tools } = (await client.request('tools/list', {})).result
+      assert.equal(
+        tools.some(({ name }) => name === 'run_script'),
+        enabled
+      )
+      const called = await client.call('run_script', { script: 'return 6 * 7' })
+      if (enabled) assert.match(called.text, /42/)
+      else assert.match(called.text, /--enable-scripts/)
+      // The user of the shell can do more than a script.
+      const { stdout } = await cli.run(['run', '-'], { input: 'return 6 * 7' })
+      assert.match(stdout, /42/)
+    }
+  })
+
   test('reports why it cannot start', async (t) => {
     const cli = new CommandLine(t, { TROUPE_MAX_SESSIONS: 'many' })
     const { status, stderr } = await cli.run(['list'])

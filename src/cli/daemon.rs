@@ -144,8 +144,6 @@ async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> 
     config.transport = Transport::Http;
     config.connect = None;
     config.auth = false;
-    // Clients of the socket can already do more than a script.
-    config.security.enable_scripts = true;
     (config.auth_token, config.auth_token_file) = (None, None);
     config.socket = Some(folder.socket());
     config.output_dir.get_or_insert(folder.output());

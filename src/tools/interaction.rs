@@ -26,6 +26,7 @@ use crate::{
 pub(super) const UPLOADS: Switch = Switch {
     option: "enable-file-upload",
     is_on: |security| security.enable_file_upload,
+    is_on_for_commands: false,
     suggestion: "start the server with --enable-file-upload true",
 };
 

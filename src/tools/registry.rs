@@ -302,9 +302,18 @@ impl Registry {
 
     /// Finds the tool `name`. If the upstream server's tools are not available, unknown names fail
     /// with its error.
-    async fn find(&self, name: &str) -> Result<Result<Callable>, UnknownTool> {
+    async fn find(
+        &self,
+        name: &str,
+        connection: &Connection,
+    ) -> Result<Result<Callable>, UnknownTool> {
         if let Some(known) = self.known(name) {
             return Ok(Ok(known));
+        }
+        if connection.is_command()
+            && let Some(tool) = Self::row(name).filter(|tool| self.is_on_for_commands(tool))
+        {
+            return Ok(Ok(Callable::Native(tool)));
         }
         let passed = match self.passed_tools().await {
             Ok(passed) => passed,
@@ -320,6 +329,15 @@ impl Registry {
             self.listed.iter().map(|tool| &*tool.name).chain(passed.iter().map(|tool| &*tool.name));
         let near = crate::config::nearest(name, names);
         Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
+    }
+
+    /// Whether commands can call a tool that MCP clients do not get.
+    fn is_on_for_commands(&self, tool: &'static Tool) -> bool {
+        let config = self.manager.config();
+        let switch = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security));
+        self.upstreams.is_none()
+            && switch.is_some_and(|switch| switch.is_on_for_commands)
+            && removal_by_choice(config, tool).is_none()
     }
 
     /// Returns the error of a call to a tool that exists, but that the configuration does not
@@ -359,9 +377,10 @@ impl Registry {
 
     /// Runs one call. Cancel-safe: if it is dropped, the call is canceled.
     pub async fn call(&self, invocation: Invocation) -> Result<CallOutcome, UnknownTool> {
-        let found = self.find(&invocation.tool).await.inspect_err(|unknown| {
-            tracing::info!(tool = one_line(&unknown.name), result = "unknown tool", "call");
-        })?;
+        let found =
+            self.find(&invocation.tool, &invocation.connection).await.inspect_err(|unknown| {
+                tracing::info!(tool = one_line(&unknown.name), result = "unknown tool", "call");
+            })?;
         let config = self.manager.config();
         let ref_id = invocation.ref_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         let outcome = CallOutcome { ref_id, ..CallOutcome::default() };
@@ -852,6 +871,11 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
         let Switch { option, suggestion, .. } = switch;
         return Some(Removal { option, suggestion });
     }
+    removal_by_choice(config, tool)
+}
+
+/// Like [`removal`], without the tool's own option.
+fn removal_by_choice(config: &Config, tool: &Tool) -> Option<Removal> {
     let is_in = |words: &[String]| words.iter().any(|word| means(word, tool));
     let reasons = [
         (

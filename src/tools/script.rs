@@ -28,6 +28,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 const ENABLED: Switch = Switch {
     option: "enable-scripts",
     is_on: |security| security.enable_scripts,
+    // The user of a shell can already do more than a script.
+    is_on_for_commands: true,
     suggestion: "make the calls one by one or in a `batch`, or start the server with --enable-scripts",
 };
 

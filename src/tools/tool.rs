@@ -171,6 +171,8 @@ pub(super) struct Switch {
     /// The option's flag without dashes.
     pub option: &'static str,
     pub is_on: fn(&SecurityConfig) -> bool,
+    /// Whether the command of the tool works without the option.
+    pub is_on_for_commands: bool,
     pub suggestion: &'static str,
 }
 

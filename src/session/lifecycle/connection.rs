@@ -46,6 +46,8 @@ pub struct Connection {
     stateless: AtomicBool,
     /// Whether it can list the sessions of other clients, and access their implicit sessions.
     sees_all: bool,
+    /// Whether it makes the call of a command of the command line.
+    is_command: bool,
     /// Texts of calls without a session that were too long for one result.
     pub results: StoredTexts,
 }
@@ -147,6 +149,16 @@ impl Connection {
     /// and can access all sessions.
     pub fn monitor() -> Self {
         Self { sees_all: true, ..Self::stateless() }
+    }
+
+    /// Creates the connection of a command of the command line.
+    pub fn command() -> Self {
+        Self { is_command: true, ..Self::monitor() }
+    }
+
+    /// Whether it makes the call of a command of the command line.
+    pub fn is_command(&self) -> bool {
+        self.is_command
     }
 
     /// Attaches the client: from now on a session id connects its requests.

@@ -28,6 +28,7 @@ use crate::{
 pub(super) const SCRIPTS: Switch = Switch {
     option: "enable-script-evaluation",
     is_on: |security| security.enable_script_evaluation != Some(false),
+    is_on_for_commands: false,
     suggestion: "read the page with `snapshot`, or start the server with --enable-script-evaluation true",
 };
 

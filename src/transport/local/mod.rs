@@ -8,7 +8,7 @@ mod folder;
 mod servers;
 
 pub(super) use self::{
-    client::open,
+    client::{COMMAND, open},
     folder::listen,
     servers::{RegisteredServer, ServersFolder},
 };

@@ -41,7 +41,7 @@ use super::{
 use crate::{
     server::{DashboardLinks, Handler},
     session::Connection,
-    transport::messages,
+    transport::{local::COMMAND, messages},
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -78,8 +78,11 @@ pub(super) async fn serve(State(state): State<ServerState>, request: Request) ->
     let posts = parts.method == Method::POST;
     let client = known.clone().unwrap_or_else(|| {
         // The clients of a socket all belong to its owner.
-        let connection =
-            if state.is_private { Connection::monitor() } else { Connection::stateless() };
+        let connection = match state.is_private {
+            true if parts.headers.contains_key(COMMAND) => Connection::command(),
+            true => Connection::monitor(),
+            false => Connection::stateless(),
+        };
         AttachedClient::new(connection, &state.stop, &state.end)
     });
     let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
