@@ -47,7 +47,7 @@ export interface Config {
   cdpHeaders?: string[]
   /** Shell command that prints the address of a remote browser as JSON, for each browser */
   browserCommand?: string
-  /** How long that command may run, in ms. Default: 30000 */
+  /** How long the browser command may run, in ms. Default: 30000 */
   browserCommandTimeout?: number
   /** Whether sessions in a remote browser have new contexts or are tabs of its default context. Default: new */
   remoteContext?: 'new' | 'default'

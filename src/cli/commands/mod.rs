@@ -71,7 +71,7 @@ pub(super) async fn run(
     });
     match printed {
         Ok(text) => {
-            screen.out(&text);
+            text.iter().for_each(|text| screen.out(text));
             OK
         }
         Err(error) => {

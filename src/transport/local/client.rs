@@ -22,7 +22,7 @@ use crate::{
 const REVISION: &str = "2026-07-28";
 
 /// The header of a call that a command makes. MCP clients that join the daemon do not send it.
-pub(in crate::transport) const COMMAND: &str = "troupe-command";
+pub(in crate::transport) const COMMAND_HEADER: &str = "troupe-command";
 
 /// A connection to the daemon.
 pub struct DaemonClient {
@@ -92,7 +92,7 @@ impl DaemonClient {
             .header("mcp-protocol-version", REVISION)
             .header("mcp-method", "tools/call")
             .header("mcp-name", tool)
-            .header(COMMAND, "1")
+            .header(COMMAND_HEADER, "1")
             .body(Full::from(message.to_string()));
         let body = match request {
             Ok(request) => self.send(request).await,

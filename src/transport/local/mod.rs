@@ -8,7 +8,7 @@ mod folder;
 mod servers;
 
 pub(super) use self::{
-    client::{COMMAND, open},
+    client::{COMMAND_HEADER, open},
     folder::listen,
     servers::{RegisteredServer, ServersFolder},
 };

@@ -41,7 +41,7 @@ use super::{
 use crate::{
     server::{DashboardLinks, Handler},
     session::Connection,
-    transport::{local::COMMAND, messages},
+    transport::{local::COMMAND_HEADER, messages},
 };
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -79,7 +79,7 @@ pub(super) async fn serve(State(state): State<ServerState>, request: Request) ->
     let client = known.clone().unwrap_or_else(|| {
         // The clients of a socket all belong to its owner.
         let connection = match state.is_private {
-            true if parts.headers.contains_key(COMMAND) => Connection::command(),
+            true if parts.headers.contains_key(COMMAND_HEADER) => Connection::command(),
             true => Connection::monitor(),
             false => Connection::stateless(),
         };
