@@ -260,6 +260,7 @@ describe('facts in the documents', () => {
       'call',
       'sessions',
       'config',
+      'dashboard',
       'click',
       'run',
       'skill install'

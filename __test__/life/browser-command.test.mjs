@@ -1,7 +1,14 @@
 // --browser-command, which prints the address of a browser, and the options for remote browsers.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -158,7 +165,10 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 60_
       [['--browser-command', 'x', '--allowed-domains', 'a.test'], /cannot be enforced/],
       [['--browser-command', 'x', '--executable-path', '/x'], /running browser/],
       [['--remote-close', 'terminate'], /browser-endpoint/],
-      [['--remote-context', 'default', '--browser-command', 'x', '--grant-permissions', 'midi'], /all tabs/]
+      [
+        ['--remote-context', 'default', '--browser-command', 'x', '--grant-permissions', 'midi'],
+        /all tabs/
+      ]
     ])) {
       const run = spawnSync(process.execPath, [BIN, ...args], { encoding: 'utf8', input: '' })
       assert.notEqual(run.status, 0, args.join(' '))

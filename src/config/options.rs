@@ -325,7 +325,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "browser-command",
         "browserCommand",
         Kind::Text,
-        "Shell command that prints the address of a remote browser as JSON, for each browser",
+        "Shell command that prints the address of a new remote browser as JSON",
     )
     .secret(),
     row(

@@ -7,7 +7,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::AttachFailure;
+use super::attach_failure::AttachFailure;
 use crate::{
     config::{ContextConfig, redacted_proxy},
     engine::network_policy::UpstreamProxy,

@@ -8,6 +8,7 @@
 //! sees the effects of all earlier events.
 
 mod address;
+mod attach_failure;
 mod endpoint_proxy;
 mod json;
 mod pipe;
@@ -30,7 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::offload;
 
-pub use address::{AttachFailure, BrowserAddress};
+pub use address::BrowserAddress;
+pub use attach_failure::AttachFailure;
 pub use json::{read_json, repair_json};
 #[cfg(unix)]
 pub use pipe::PipeEnds;

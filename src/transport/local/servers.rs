@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0, "{path:?}");
         }
         drop(one);
-        assert_eq!(folder.running(), [two.socket.clone()]);
+        assert_eq!(folder.running(), std::slice::from_ref(&two.socket));
     }
 
     #[test]

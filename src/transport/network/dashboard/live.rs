@@ -22,14 +22,19 @@ use axum::{
     },
     response::Response,
 };
-use futures_util::{SinkExt, StreamExt, stream::SplitSink, stream::SplitStream};
+use futures_util::{StreamExt, stream::SplitStream};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast::error::RecvError, mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{super::ServerState, links::Access, peers_live};
+use super::{
+    super::ServerState,
+    links::Access,
+    peers_live,
+    viewer_queue::{UNSENT, write},
+};
 use crate::{
     config::Viewport,
     dashboard::{
@@ -38,8 +43,6 @@ use crate::{
     },
 };
 
-/// Maximum number of messages that wait for a slow viewer.
-pub(super) const UNSENT: usize = 64;
 /// Maximum size of a message from a viewer in bytes.
 const MAX_MESSAGE: usize = 256 << 10;
 /// Maximum number of sessions that one viewer watches at a time.
@@ -102,18 +105,6 @@ async fn serve(state: ServerState, access: Access, socket: WebSocket) {
         () = viewer.send_calls() => {}
         () = expiry => {}
         () = viewer.state.stop.cancelled() => {}
-    }
-}
-
-/// Writes the messages of a viewer. Ends when the socket is closed.
-pub(super) async fn write(
-    mut sink: SplitSink<WebSocket, Message>,
-    mut queue: mpsc::Receiver<Message>,
-) {
-    while let Some(message) = queue.recv().await {
-        if sink.send(message).await.is_err() {
-            return;
-        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! - `files` has the files of the page, and `figures` the data of its charts.
 //! - `routes` has the HTTP interface, and `live` the WebSocket.
 //! - `peers` and `peers_live` show other servers in one dashboard.
-//! - `user_links` has the links in questions of agents.
+//! - `user_links` has the links in questions of agents, and `viewer_queue` the messages that wait
+//!   for a viewer.
 
 mod figures;
 mod files;
@@ -14,6 +15,7 @@ mod peers;
 mod peers_live;
 mod routes;
 mod user_links;
+mod viewer_queue;
 
 pub(super) use self::{
     links::AccessGrants,

@@ -24,9 +24,11 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{super::ServerState, figures::Figures, links::Access, routes::CALLS};
+use super::{super::ServerState, figures::Figures, links::Access};
 use crate::transport::local::{self, ServersFolder};
 
+/// The default number of calls in a page.
+pub(super) const CALLS: usize = 50;
 /// Timeout for a response of another server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response in bytes.

@@ -23,8 +23,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     super::ServerState,
     links::Access,
-    live,
     peers::{PeerServers, add_access, sort_sessions},
+    viewer_queue,
 };
 use crate::transport::local;
 
@@ -71,8 +71,8 @@ pub(super) async fn serve(
     socket: WebSocket,
 ) {
     let (sink, mut stream) = socket.split();
-    let (viewer, queue) = mpsc::channel(live::UNSENT);
-    let (news, mut arrived) = mpsc::channel(live::UNSENT);
+    let (viewer, queue) = mpsc::channel(viewer_queue::UNSENT);
+    let (news, mut arrived) = mpsc::channel(viewer_queue::UNSENT);
     let (links, owners, watched) = Default::default();
     let mut shown = PeerLinks { access, links, owners, watched, viewer, news };
     let expiry = async {
@@ -99,7 +99,7 @@ pub(super) async fn serve(
     };
     tokio::select! {
         () = work => {}
-        () = live::write(sink, queue) => {}
+        () = viewer_queue::write(sink, queue) => {}
         () = expiry => {}
         () = state.stop.cancelled() => {}
     }

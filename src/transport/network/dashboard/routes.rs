@@ -24,7 +24,8 @@ use super::{
     figures::Figures,
     files,
     links::Access,
-    live, peers,
+    live,
+    peers::{self, CALLS},
 };
 use crate::{
     config::version,
@@ -32,8 +33,6 @@ use crate::{
     error::{HttpStatus, TroupeError},
 };
 
-/// The default number of calls in a page.
-pub(super) const CALLS: usize = 50;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns the routes of the dashboard.
