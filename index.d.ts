@@ -45,13 +45,13 @@ export interface Config {
   cdpHeader?: string[]
   /** Same as `browserHeader` */
   cdpHeaders?: string[]
-  /** Shell command that prints the address of a remote browser as JSON, for each browser */
+  /** Shell command that prints the address of a new remote browser as JSON */
   browserCommand?: string
   /** How long the browser command may run, in ms. Default: 30000 */
   browserCommandTimeout?: number
-  /** Whether sessions in a remote browser have new contexts or are tabs of its default context. Default: new */
+  /** Whether remote sessions have new contexts, or are tabs of the default context. Default: new */
   remoteContext?: 'new' | 'default'
-  /** Whether the server ends a remote browser that it no longer needs, or only disconnects */
+  /** Whether to end a remote browser that is no longer needed, or only disconnect */
   remoteClose?: 'disconnect' | 'terminate'
   /** Use your own running Chrome: a channel, a port or a profile folder */
   attach?: boolean | number | string

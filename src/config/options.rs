@@ -340,14 +340,14 @@ pub static OPTIONS: &[ConfigOption] = &[
         "remote-context",
         "remoteContext",
         Kind::Choice(RemoteContext::NAMES),
-        "Whether sessions in a remote browser have new contexts or are tabs of its default context",
+        "Whether remote sessions have new contexts, or are tabs of the default context",
     ),
     row(
         BROWSER,
         "remote-close",
         "remoteClose",
         Kind::Choice(RemoteClose::NAMES),
-        "Whether the server ends a remote browser that it no longer needs, or only disconnects",
+        "Whether to end a remote browser that is no longer needed, or only disconnect",
     ),
     row(
         BROWSER,
