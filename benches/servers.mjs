@@ -10,7 +10,7 @@ import { StdioClient } from './stdio-client.mjs'
 /**
  * A server: how it is started, and the tool and arguments of each action. `prepare` takes a
  * snapshot before a page is used.
- * `reportsChanges`: whether the result of an action says what it changed. `isBare`: whether it is a
+ * `reportsChanges`: whether results of actions list the changes of the page. `isBare`: whether it is a
  * bare browser client.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client:
  *   StdioClient) => Promise<unknown>,

@@ -164,9 +164,9 @@ function isDeclared(schema, [name, ...rest]) {
 }
 
 /**
- * Fields that the result of any tool may have. The first result after a session was suspended lists
- * what is lost, and the first one after a person gave control back says that the page may have
- * changed. With `--handoff-on`, a result says that a person is asked.
+ * Fields that the result of any tool may have. `resumed` lists the lost state, in the first result
+ * after a suspended session was resumed. `person` is in the first result after a person controlled
+ * the session. `handoff` reports a question to a person (`--handoff-on`).
  */
 const IN_ANY_RESULT = ['resumed', 'person', 'handoff']
 

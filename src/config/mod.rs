@@ -159,7 +159,7 @@ pub struct Config {
     /// How long calls wait while a person controls their session.
     #[serde(with = "types::millis")]
     pub takeover_timeout: Duration,
-    /// What makes a session ask a person: `captcha`, `login`.
+    /// The signals on a page for which the server asks a person: `captcha`, `login`.
     pub handoff_on: Vec<String>,
     pub connect: Option<String>,
     #[serde(with = "types::millis")]

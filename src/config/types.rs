@@ -42,7 +42,7 @@ named_values! {
         Default = "default",
     }
 
-    /// What the server does with a remote browser that it no longer needs.
+    /// Whether the server ends a remote browser that no session uses, or only disconnects.
     RemoteClose {
         Disconnect = "disconnect",
         Terminate = "terminate",

@@ -9,8 +9,8 @@ use super::Dashboard;
 use crate::session::PersonQuestion;
 
 impl Dashboard {
-    /// Returns why `answer` does not fit the schema of the question that the session `id` asks.
-    /// `None` if it fits, or if the session does not ask this question.
+    /// Returns the first violation of the question's schema in `answer`. `None` if the answer is
+    /// valid, or if this question of the session `id` is not pending.
     pub fn answer_problem(
         &self,
         id: &str,
@@ -28,7 +28,7 @@ impl Dashboard {
     }
 }
 
-/// Returns why `answer` does not fit `schema`.
+/// Returns the first violation of `schema` in `answer`, if there is one.
 fn problem(schema: &Value, answer: &Map<String, Value>) -> Option<String> {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing = required.into_iter().find(|name| answer.get(*name).is_none_or(Value::is_null));
@@ -43,7 +43,7 @@ fn problem(schema: &Value, answer: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Returns what the schema of a property expects instead of `value`. `None` if the value fits.
+/// Describes the values that the schema of a property allows. `None` if it allows `value`.
 fn expected(schema: &Value, value: &Value) -> Option<String> {
     let is_choice = |value: &Value| choices(schema).is_none_or(|choices| choices.contains(&value));
     let within = |number: f64, least: &str, most: &str| {

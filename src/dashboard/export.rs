@@ -15,7 +15,7 @@ const MAX_REPORT: usize = 32 << 20;
 
 impl Dashboard {
     /// Returns the report of the session `id` in Markdown, with its images. `None` if the record
-    /// does not have the session. A report that is too large says that it has been cut.
+    /// does not have the session. A report that exceeds the limit ends with a note.
     pub async fn report(&self, id: &str) -> Result<Option<String>> {
         let Some(session) = self.recorded(id).await? else { return Ok(None) };
         let calls = self.store().history(id).await?;

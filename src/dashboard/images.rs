@@ -1,5 +1,5 @@
-//! Live images of the sessions that somebody watches. All viewers of a session share one
-//! screencast, which starts with the first viewer and ends with the last one.
+//! Live images of the sessions that have viewers. All viewers of a session share one screencast,
+//! which starts with the first viewer and ends with the last one.
 
 use std::{
     collections::HashMap,

@@ -84,8 +84,8 @@ pub struct SessionControls {
 }
 
 impl SessionControls {
-    /// Waits until the control has changed. Before the first call, nobody controls the session and
-    /// no dialog is open. `None` when the session has ended.
+    /// Waits for a change, compared with a session that no person controls and that has no open
+    /// dialog, or with the last result. `None` when the session has ended.
     pub async fn next(&mut self) -> Option<SessionControl> {
         loop {
             let person = self.holder.borrow_and_update().as_ref().map(|held| held.person.clone());

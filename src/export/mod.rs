@@ -36,7 +36,7 @@ pub fn report_heading(session: &SessionRow, calls: usize) -> String {
     )
 }
 
-/// Returns what the report says about a call. `pictures` are the URLs of its images, and `logged`
+/// Returns the section of a report for a call. `pictures` are the URLs of its images, and `logged`
 /// are its console messages.
 pub fn report_chapter(
     number: usize,
@@ -173,7 +173,7 @@ impl<'a> SessionScript<'a> {
         )
     }
 
-    /// Lists what the user has to do before the script runs, one line each.
+    /// Returns the steps that a user must take before running the script, one line each.
     pub fn to_do(&self) -> String {
         let replay = &self.replay;
         let mut lines = String::new();

@@ -147,8 +147,8 @@ async fn output(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Parses stdout: a JSON object, or its last line is one. The error contains nothing of it, because
-/// it may contain a token.
+/// Parses stdout, or its last line, as a JSON object. The error does not quote it, because it may
+/// contain a token.
 fn read(stdout: &[u8]) -> Result<PrintedAddress, String> {
     let text = String::from_utf8_lossy(stdout);
     let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();

@@ -27,7 +27,7 @@ const DOCUMENT: &str = "(() => {
 /// Whether a frame is large enough for a widget that a person uses.
 const IS_SHOWN: &str = "innerWidth >= 100 && innerHeight >= 40";
 
-/// What a page shows that needs a person.
+/// The signals on a page that it needs a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PersonSignals {
     pub captcha: bool,
@@ -36,7 +36,7 @@ pub struct PersonSignals {
 }
 
 impl Page {
-    /// Returns what the page shows that needs a person. Nothing if it does not respond.
+    /// Returns the signals that the page needs a person; none if it does not respond.
     pub async fn person_signals(&self) -> PersonSignals {
         if self.dialog().is_some() || !self.is_open() {
             return PersonSignals::default();
@@ -60,14 +60,14 @@ impl Page {
     }
 }
 
-/// Returns whether `url` is the widget of a CAPTCHA that asks the user for an action.
+/// Returns whether `url` is that of a CAPTCHA widget that requires an action of the user.
 fn is_captcha(url: &str) -> bool {
     let Ok(parsed) = Url::parse(url) else { return false };
     let host = parsed.host_str().unwrap_or_default();
     let is_of = |domain: &str| {
         host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    // Their other frames are loaded on pages where nothing is shown.
+    // Pages also load other frames of these services, which have no visible widget.
     let is_invisible = url.contains("size=invisible");
     let is_recaptcha = (is_of("google.com") || is_of("recaptcha.net"))
         && parsed.path().starts_with("/recaptcha/")

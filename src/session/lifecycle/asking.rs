@@ -27,8 +27,9 @@ impl Session {
         AskedQuestion { session: self.clone(), question, is_new, stays: false }
     }
 
-    /// Asks a person because of what the page `page_id` shows: `message`, or nothing if it needs no
-    /// person. Returns whether this is a new question. While an agent asks a person, asks nothing.
+    /// Asks a person the question `message` about the page `page_id`. `None` withdraws the question
+    /// about this page. While an agent's question is pending, asks none. Returns whether this is a
+    /// new question.
     pub fn request_person(&self, page_id: &str, message: Option<&str>) -> bool {
         let mut last = self.handoff.lock();
         let is_of_page = last.as_ref().is_some_and(|last| last.page_id == page_id);

@@ -153,8 +153,8 @@ async fn body(response: Response) -> Value {
     bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// Adds what other servers respond to the response of this one. Without other servers, returns the
-/// response unchanged.
+/// Merges the responses of other servers into the response of this one. Without other servers,
+/// returns the response unchanged.
 pub(super) async fn include_peers(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,

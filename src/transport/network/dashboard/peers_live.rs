@@ -36,7 +36,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const UNSENT: usize = 1024;
 const LIVE: &str = "ws://localhost/dashboard/api/live";
 
-/// What a server has sent.
+/// A message from a server, or the end of its connection.
 enum PeerMessage {
     Text(Value),
     Image(Bytes),
