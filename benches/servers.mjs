@@ -10,8 +10,8 @@ import { StdioClient } from './stdio-client.mjs'
 /**
  * A server: how it is started, and the tool and arguments of each action. `prepare` takes a
  * snapshot before a page is used.
- * `reportsChanges`: whether results of actions list the changes of the page. `isBare`: whether it is a
- * bare browser client.
+ * `reportsChanges`: whether results of actions list the changes of the page. `isBare`: whether it
+ * is a bare browser client.
  * @typedef {{ name: string, title: string, start: () => StdioClient, createSession: (client:
  *   StdioClient) => Promise<unknown>,
  * prepare?: (client: StdioClient) => Promise<unknown>, reportsChanges: boolean, isBare?: boolean,
