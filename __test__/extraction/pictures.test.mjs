@@ -17,7 +17,7 @@ import { READING_PAGES } from '../support/reading-pages.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 
-describe('pictures', { timeout: 120_000 }, () => {
+describe('pictures', { timeout: 300_000 }, () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-pictures-')))
   const args = ['--viewport-size', '800x600', '--output-dir', join(folder, 'output')]
   const { server, site, scope } = startShared({ args, cwd: folder, routes: READING_PAGES })

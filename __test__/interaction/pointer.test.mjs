@@ -42,7 +42,7 @@ const COVERING = `<div style="position:relative;width:200px;height:40px"><button
     }, { once: true })
   </script>`
 
-describe('the pointer', { timeout: 60_000 }, () => {
+describe('the pointer', { timeout: 180_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '1000'],
     routes: {

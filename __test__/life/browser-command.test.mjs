@@ -44,7 +44,7 @@ const start = (t, command, args = [], env = {}) =>
 
 const exits = (browser) => until(() => browser.child.exitCode !== null, 'the exit of the browser')
 
-describe('--browser-command', { skip: process.platform !== 'linux', timeout: 60_000 }, () => {
+describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180_000 }, () => {
   test('is run when a session needs a browser, which ends with the server', async (t) => {
     const [browser, site] = [await startBrowser(t), await startSite(t)]
     const { command, count } = commandOf(t, [{ url: browser.ws, liveView: `http://a/?${SECRET}` }])
@@ -177,7 +177,7 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 60_
   })
 })
 
-describe('a remote browser', { skip: process.platform !== 'linux', timeout: 60_000 }, () => {
+describe('a remote browser', { skip: process.platform !== 'linux', timeout: 180_000 }, () => {
   test('keeps running with --remote-close disconnect', async (t) => {
     const browser = await startBrowser(t)
     const { command } = commandOf(t, [{ url: browser.ws }])

@@ -65,10 +65,10 @@ function disturbing({ commands, opened }, adopted = []) {
 
 const isSupported = process.platform === 'linux'
 
-describe("the user's own browser", { skip: !isSupported, timeout: 120_000 + DECISION }, () => {
+describe("the user's own browser", { skip: !isSupported, timeout: 300_000 + DECISION }, () => {
   test(
     'is shared by ten clients after one consent, and none of its tabs is touched',
-    { timeout: 60_000 + DECISION },
+    { timeout: 180_000 + DECISION },
     async (t) => {
       const browser = await startUserBrowser(t, [page('Mail'), page('Bank')])
       const site = await startSite(t)

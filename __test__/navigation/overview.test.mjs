@@ -37,14 +37,14 @@ const fetching = (path) => `<title>Loading</title><p>Please wait</p><script>
 
 /**
  * A page that renders as React does: its frame some time after the load event, the request in a
- * later task, and the response up to 300 ms after it arrives.
+ * later task, and the response 150 ms after it arrives.
  */
 const SINGLE_PAGE_APP = `<title>App</title><div id="root"></div><script>
   addEventListener("load", () => setTimeout(() => {
     root.innerHTML = '<div><a href="/">Home</a></div>'
     setTimeout(async () => {
       const text = await (await fetch("/content")).text()
-      setTimeout(() => { root.innerHTML += '<button>' + text + '</button>' }, 300)
+      setTimeout(() => { root.innerHTML += '<button>' + text + '</button>' }, 150)
     }, 10)
   }, 60))
 </script>`
@@ -75,7 +75,7 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       '/lazy-app': LAZY_APP,
       '/part.js': (_request, response) => {
         response.setHeader('content-type', 'text/javascript')
-        response.end("setTimeout(() => { root.innerHTML += '<button>Lazy</button>' }, 300)")
+        response.end("setTimeout(() => { root.innerHTML += '<button>Lazy</button>' }, 150)")
       },
       '/waiting': fetching('/hang'),
       '/blank': '<title>Blank</title><script>fetch("/hang")</script>',

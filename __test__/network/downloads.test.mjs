@@ -76,7 +76,7 @@ async function start(t, args) {
   return { server, site, folder, output, release: () => release() }
 }
 
-describe('downloads', { timeout: 60_000 }, () => {
+describe('downloads', { timeout: 180_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof start>>} */
   let world

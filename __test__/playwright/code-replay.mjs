@@ -6,7 +6,7 @@ import { HEADLESS_SHELL } from '../support/delayed-browser.mjs'
 import { until } from '../support/wait.mjs'
 
 /** How long an effect that a page delays may take in either browser (ms). */
-const EFFECT_TIMEOUT = 2000
+const EFFECT_TIMEOUT = 15_000
 
 /** The code in a result. */
 const CODE = /^### Ran Playwright code\n```js\n([\s\S]*?)\n```$/m

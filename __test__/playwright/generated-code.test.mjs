@@ -59,7 +59,7 @@ const ACTIONS = [
 
 /** @typedef {{ name: string, run: (replay: Replay, directory: string) => Promise<unknown> }} Job */
 
-describe('generated code', { timeout: 300_000 }, () => {
+describe('generated code', { timeout: 500_000 }, () => {
   const scope = shared()
   let lines = 0
 

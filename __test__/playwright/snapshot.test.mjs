@@ -36,7 +36,7 @@ async function cpuTime({ cdp }) {
   return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN)
 }
 
-describe('snapshots against those of Playwright', { timeout: 120_000 }, () => {
+describe('snapshots against those of Playwright', { timeout: 400_000 }, () => {
   const scope = shared()
   const pages = new PageComparisons(scope)
 

@@ -10,7 +10,7 @@ const SKIP =
 
 test(
   'memory does not grow with the number of recorded calls',
-  { timeout: 60_000, skip: SKIP },
+  { timeout: 180_000, skip: SKIP },
   async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file])
@@ -29,7 +29,7 @@ test(
   }
 )
 
-test('a record in memory stays small', { timeout: 60_000, skip: SKIP }, async (t) => {
+test('a record in memory stays small', { timeout: 180_000, skip: SKIP }, async (t) => {
   const server = await startServer(t, ['--store', 'memory'])
   const call = (number) => server.ok('evaluate', { script: `'${number} '.repeat(3e5)` })
   await call(0)
@@ -42,7 +42,7 @@ test('a record in memory stays small', { timeout: 60_000, skip: SKIP }, async (t
 
 test(
   'a record larger than its --retention loses its oldest calls',
-  { timeout: 60_000, skip: SKIP },
+  { timeout: 180_000, skip: SKIP },
   async (t) => {
     const file = recordFile(t)
     const server = await startServer(t, ['--store', file, '--retention', '1h,1MiB'])

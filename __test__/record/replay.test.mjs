@@ -49,7 +49,7 @@ async function record(t, page, pattern) {
   return { ...exported, target: exported.steps.at(-1)?.arguments.selector }
 }
 
-describe('an exported script', { timeout: 120_000 }, () => {
+describe('an exported script', { timeout: 300_000 }, () => {
   test('clicks the icon with the recorded test id, even if the order has changed', async (t) => {
     const [archive, remove] = ['archive', 'remove'].map((name) =>
       icon(name, `data-testid="${name}"`)

@@ -8,7 +8,7 @@ import { freePort } from '../support/ports.mjs'
 
 const RUNS = { numRuns: 100 }
 
-describe('errors', { timeout: 60_000 }, () => {
+describe('errors', { timeout: 180_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '1'],
     routes: {

@@ -9,7 +9,7 @@ import { startSite } from '../support/site.mjs'
 
 const RUNS = { numRuns: 100 }
 
-describe('concurrent sessions', { timeout: 90_000 }, () => {
+describe('concurrent sessions', { timeout: 240_000 }, () => {
   const scope = shared()
   let manager
   let site

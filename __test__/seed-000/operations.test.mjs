@@ -9,7 +9,7 @@ import { html, startSite } from '../support/site.mjs'
 const RUNS = { numRuns: 100 }
 const texts = fc.string({ unit: 'grapheme', maxLength: 20 })
 
-describe('operations', { timeout: 60_000 }, () => {
+describe('operations', { timeout: 180_000 }, () => {
   const scope = shared()
   let session
   let site

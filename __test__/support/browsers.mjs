@@ -22,6 +22,9 @@ const IN_MEMORY = 'the test uses no browser'
 /** Reason for tests of messages, protocol versions, prompts and guards. */
 const SERVER_ALONE = 'the test covers the server only'
 
+/** Reason for tests of suggestions in errors. */
+const SUGGESTIONS = 'each test would start a browser; the suggestions are those of the server'
+
 /** Reason for tests that run the page script without the server, always in Chromium. */
 const PAGE_SCRIPT = 'the page script runs in Chromium'
 
@@ -193,6 +196,7 @@ export const BROWSERS = {
         'a response of unknown length is awaited while data arrives, and reported as open':
           'BiDi does not report received data, so Troupe waits until `--timeout-settle`'
       },
+      'tools/suggestions.test.mjs': { '*': SUGGESTIONS },
       'waiting/speed.test.mjs': {
         '*': 'the limits are for Chromium; `npm run bench` has those for Firefox'
       }
@@ -404,9 +408,7 @@ export const BROWSERS = {
       'seed-000/operations.test.mjs': {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
       },
-      'tools/suggestions.test.mjs': {
-        '*': 'each test would start a browser; the suggestions are those of the server'
-      },
+      'tools/suggestions.test.mjs': { '*': SUGGESTIONS },
       'state/storage-state.test.mjs': {
         'contains the partitioned cookies of a cross-site frame':
           'WebDriver does not report the partition of such a cookie'

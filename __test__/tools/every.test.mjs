@@ -51,7 +51,7 @@ function absent(schema, value) {
   return [...missing, ...inner.flatMap(([name, part]) => absent(part, value[name]))]
 }
 
-describe('every tool', { timeout: 60_000 }, () => {
+describe('every tool', { timeout: 180_000 }, () => {
   // The folder for saved files.
   const folder = mkdtempSync(join(tmpdir(), 'troupe-tools-'))
   const { server, site, scope } = startShared({
