@@ -66,7 +66,7 @@ const PARTS = {
     title: 'Rust lints',
     run: () =>
       check('cargo', [
-        ...['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings']
+        ...['clippy', '--workspace', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings']
       ]),
     needs: ['packages']
   },
@@ -200,7 +200,17 @@ async function lintFor(targets, options) {
   const selected = [...targets.flatMap((target) => ['--target', target]), ...options]
   await check(
     'cargo',
-    ['clippy', '--all-targets', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'],
+    [
+      'clippy',
+      '--workspace',
+      '--all-targets',
+      '--quiet',
+      ...selected,
+      ...TESTING,
+      '--',
+      '-D',
+      'warnings'
+    ],
     env
   )
 }
@@ -221,7 +231,7 @@ async function rustTests() {
   if (!onPath('cargo-nextest')) {
     await counted(
       'cargo',
-      ['test', '--quiet', ...TESTING],
+      ['test', '--workspace', '--quiet', ...TESTING],
       /(\d+) passed; (\d+) failed; (\d+) ignored/g
     )
     return
@@ -229,7 +239,7 @@ async function rustTests() {
   const summary = /tests run: (\d+) passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) skipped)?/g
   await counted(
     'cargo',
-    ['nextest', 'run', ...TESTING, '--no-tests=pass', '--color=never'],
+    ['nextest', 'run', '--workspace', ...TESTING, '--no-tests=pass', '--color=never'],
     summary
   )
 }

@@ -6,9 +6,13 @@ import { join } from 'node:path'
 import { BROWSER, cleanEnvironment } from './browser.mjs'
 import { noteOptions } from './notes.mjs'
 import { BIN } from './server.mjs'
+import { THIS_PLATFORM, clientOf } from '../../scripts/platforms.mjs'
 
 /** Commands need a Unix socket. @type {string | false} */
 export const NO_SOCKETS = process.platform === 'win32' ? 'needs a Unix socket' : false
+
+/** The native client that `npm run build` has built. */
+export const NATIVE = join(BIN, '../..', (THIS_PLATFORM && clientOf(THIS_PLATFORM)) ?? '')
 
 /** @typedef {{ status: number, stdout: string, stderr: string }} Finished */
 
@@ -16,11 +20,13 @@ export class CommandLine {
   /**
    * @param {{ after: (end: () => unknown) => void }} t
    * @param {Record<string, string>} [env]
+   * @param {string} [native] the native client that runs the commands, instead of Node
    */
-  constructor(t, env = {}) {
+  constructor(t, env = {}, native = '') {
+    this.native = native
     const [state, folder] = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'troupe-cli-')))
     t.after(async () => {
-      await this.run(['daemon', 'stop'])
+      await this.onNode(['daemon', 'stop'])
       for (const made of [state, folder]) rmSync(made, { recursive: true, force: true })
     })
     this.folder = realpathSync(folder)
@@ -40,6 +46,15 @@ export class CommandLine {
    * @returns {Promise<Finished>}
    */
   run(args, options = {}) {
+    return this.native ? this.program(this.native, args, options) : this.onNode(args, options)
+  }
+
+  /**
+   * Runs `troupe ARGS` with Node.
+   * @param {string[]} args
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   */
+  onNode(args, options = {}) {
     return this.program(process.execPath, [BIN, ...args], options)
   }
 

@@ -4,6 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{FAILED, OK, logging, misused, report, screen::Screen};
+use super::{FAILED, OK, commands::RemoteCommands, logging, misused, report, screen::Screen};
 use crate::{
     config::{
         Config, LogConfig, Setting, Transport, absolute_variables, one_line, version,
@@ -71,7 +72,7 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> i32 {
     if action == DaemonAction::Serve {
-        return Box::pin(serve(config, screen, stop)).await;
+        return Box::pin(serve(config, launcher.clone(), screen, stop)).await;
     }
     let work = async {
         let folder = DaemonFolder::of_this_user()?;
@@ -133,7 +134,12 @@ pub(super) fn failed(path: &Path, error: &std::io::Error) -> TroupeError {
 }
 
 /// Serves the socket until no client has connected for `--daemon-idle`.
-async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
+async fn serve(
+    mut config: Config,
+    launcher: Launcher,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> i32 {
     let folder = match DaemonFolder::of_this_user() {
         Ok(folder) => folder,
         Err(error) => {
@@ -158,7 +164,8 @@ async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> 
     }
     let served = async {
         let _claim = folder.claim().await?;
-        let server = Endpoint::open(config).await?;
+        let commands = Arc::new(RemoteCommands { launcher });
+        let server = Endpoint::open_daemon(config, commands).await?;
         screen.out(READY);
         server.run(stop).await
     };
@@ -197,7 +204,7 @@ pub(super) async fn connect(
 }
 
 /// Returns whether the version `found` is before `own`.
-fn is_older(found: &str, own: &str) -> bool {
+pub(super) fn is_older(found: &str, own: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
         let release = version.split(['-', '+']).next().unwrap_or_default();
         release.split('.').map(|part| part.parse().unwrap_or(0)).collect()
