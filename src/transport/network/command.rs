@@ -144,7 +144,7 @@ mod tests {
         let command: CommandFuture = Box::pin(async move {
             io::Write::write_all(&mut err, b"working").unwrap();
             tokio::time::sleep(ALIVE_INTERVAL * 3 / 2).await;
-            io::Write::write_all(&mut out, "gr\u{fc}n\n".as_bytes()).unwrap();
+            io::Write::write_all(&mut out, b"gray\n").unwrap();
             7
         });
         let mut alive = interval_at(Instant::now() + ALIVE_INTERVAL, ALIVE_INTERVAL);
@@ -152,7 +152,7 @@ mod tests {
         let running = RunningCommand { command, output, alive };
         let lines = stream::unfold(Some(running), next_lines).map(Result::unwrap);
         let lines: Vec<Bytes> = lines.collect().await;
-        let expected = ["{\"err\":\"working\"}\n", "\n", "{\"out\":\"grün\\n\"}\n{\"exit\":7}\n"];
+        let expected = ["{\"err\":\"working\"}\n", "\n", "{\"out\":\"gray\\n\"}\n{\"exit\":7}\n"];
         assert_eq!(lines, expected);
     }
 }
