@@ -25,7 +25,7 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
   let cli
   before(async () => {
     site = await startSite(scope, { '/': page })
-    cli = new CommandLine(scope, {}, NATIVE)
+    cli = new CommandLine(scope)
   })
 
   test('starts the daemon with Node, and runs the next commands without it', async () => {
@@ -38,21 +38,27 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
 
   test('prints what the Node program prints, with the same exit code', async () => {
     await cli.ok('open', site.url('/'))
-    for (const command of [
-      ['snapshot'],
-      ['eval', 'document.title', '--json'],
-      ['eval', '-'],
-      ['run', '-', '--quiet'],
-      ['click', 'role=button[name="Twin"]'],
-      ['click', 'e9999', '--json'],
-      ['click', '--tint', 'red'],
-      ['snapshot', '-s', 'nobody'],
-      ['-s', '../up', 'list'],
-      ['wait', 'Never there', '--timeout', '200']
-    ]) {
-      const input = { input: '1 + "ü"' }
-      const native = await cli.run(command, { ...WITHOUT_NODE, ...input })
-      const node = await cli.onNode(command, input)
+    /** @type {[command: string[], input?: string | Buffer][]} */
+    const commands = [
+      [['snapshot']],
+      [['eval', 'document.title', '--json']],
+      [['eval', '-'], '1 + "\u00fc"'],
+      [['eval', '-'], Buffer.from([0xff])],
+      [['run', '-', '--quiet'], 'return 1'],
+      [['click', 'role=button[name="Twin"]']],
+      [['click', 'e9999', '--json']],
+      [['click', '--tint', 'red']],
+      [['snapshot', '-s', 'nobody']],
+      [['-s', '../up', 'list']],
+      [['wait', 'Never there', '--timeout', '200']]
+    ]
+    for (const [command, input = ''] of commands) {
+      // The Node program reports input that is not UTF-8.
+      const native = await cli.run(
+        command,
+        Buffer.isBuffer(input) ? { input } : { ...WITHOUT_NODE, input }
+      )
+      const node = await cli.onNode(command, { input })
       // A step of a failure has its own id and time.
       const plain = ({ status, stdout, stderr }) => ({
         status,
@@ -114,7 +120,7 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
   })
 
   test('reports that the daemon was killed during a command', async (t) => {
-    const own = new CommandLine(t, {}, NATIVE)
+    const own = new CommandLine(t)
     const held = site.hold('/')
     const opening = own.run(['open', site.url('/')])
     await held.requested
@@ -126,23 +132,29 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
 
     assert.equal((await own.run(['open', 'about:blank'])).status, 0)
     const again = site.hold('/')
-    const running = own.run(['open', site.url('/')], WITHOUT_NODE)
+    const running = own.run(['open', site.url('/'), '--json'], WITHOUT_NODE)
     await again.requested
     process.kill(await own.pid(), 'SIGKILL')
     again.release()
     const { status, stderr } = await running
     assert.equal(status, 32)
-    assert.match(stderr, /^troupe: the daemon ended during the command, which may have run: /)
+    const error = JSON.parse(stderr)
+    assert.equal(error.errorCode, 'SERVER_UNAVAILABLE')
+    assert.match(error.message, /^the daemon ended during the command, which may have run: /)
     // The next command starts another daemon.
     assert.equal((await own.run(['open', 'about:blank'])).status, 0)
   })
 
   test('of a newer version replaces the daemon', async (t) => {
-    const own = new CommandLine(t, {}, NATIVE)
+    const own = new CommandLine(t)
     await own.ok('open', site.url('/'))
     const old = await own.pid()
-    const newer = await own.run(['snapshot'], { env: { TESTING_VERSION: '99.0.0' } })
-    assert.match(newer.stdout, /heading "Shop"/, newer.stderr)
+    // The older daemon refuses the command after the client has read stdin.
+    const newer = await own.run(['eval', '-'], {
+      input: 'document.title',
+      env: { TESTING_VERSION: '99.0.0' }
+    })
+    assert.equal(newer.stdout, 'value: Shop\n', newer.stderr)
     const pid = await own.pid()
     assert.notEqual(pid, old)
     // An older client uses the newer daemon.

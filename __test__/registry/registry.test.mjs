@@ -135,7 +135,10 @@ describe('packages from a registry', { skip: process.platform !== 'linux' && 'Li
     const prefix = ['--prefix', join(user.home, 'global')]
     const installed = await user.run('npm', ['install', '-g', ...prefix, 'troupe'])
     assert.equal(installed.status, 0, installed.stderr)
-    await opensPage(user, [join(user.home, 'global/bin/troupe')])
+    const command = join(user.home, 'global/bin/troupe')
+    const head = readFileSync(command, 'latin1').slice(0, 4)
+    assert.equal(head, '\u007fELF', 'the native client')
+    await opensPage(user, [command])
   })
 
   for (const [name, command] of Object.entries({

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { BROWSER, cleanEnvironment } from './browser.mjs'
 import { noteOptions } from './notes.mjs'
 import { BIN } from './server.mjs'
@@ -11,7 +11,7 @@ import { THIS_PLATFORM, clientOf } from '../../scripts/platforms.mjs'
 /** Commands need a Unix socket. @type {string | false} */
 export const NO_SOCKETS = process.platform === 'win32' ? 'needs a Unix socket' : false
 
-/** The native client that `npm run build` has built. */
+/** The native client that `npm run build` has built. It runs the commands of the tests. */
 export const NATIVE = join(BIN, '../..', (THIS_PLATFORM && clientOf(THIS_PLATFORM)) ?? '')
 
 /** @typedef {{ status: number, stdout: string, stderr: string }} Finished */
@@ -20,10 +20,8 @@ export class CommandLine {
   /**
    * @param {{ after: (end: () => unknown) => void }} t
    * @param {Record<string, string>} [env]
-   * @param {string} [native] the native client that runs the commands, instead of Node
    */
-  constructor(t, env = {}, native = '') {
-    this.native = native
+  constructor(t, env = {}) {
     const [state, folder] = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'troupe-cli-')))
     t.after(async () => {
       await this.onNode(['daemon', 'stop'])
@@ -34,6 +32,8 @@ export class CommandLine {
     this.env = cleanEnvironment({
       ...{ XDG_STATE_HOME: state, TROUPE_STORE: '', TROUPE_BROWSER: BROWSER },
       ...{ TROUPE_HEADLESS: 'true', TROUPE_WARM_BROWSERS: '0' },
+      // The native client starts Node.
+      PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
       ...(process.getuid?.() === 0 ? { TROUPE_NO_SANDBOX: 'true' } : {}),
       ...env
     })
@@ -42,17 +42,17 @@ export class CommandLine {
   /**
    * Runs `troupe ARGS` in the working directory.
    * @param {string[]} args
-   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    * @returns {Promise<Finished>}
    */
   run(args, options = {}) {
-    return this.native ? this.program(this.native, args, options) : this.onNode(args, options)
+    return this.program(NATIVE, args, options)
   }
 
   /**
-   * Runs `troupe ARGS` with Node.
+   * Runs `troupe ARGS` with Node, as where there is no native client.
    * @param {string[]} args
-   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    */
   onNode(args, options = {}) {
     return this.program(process.execPath, [BIN, ...args], options)
@@ -63,14 +63,14 @@ export class CommandLine {
    * @param {string} line
    */
   shell(line) {
-    const command = `troupe() { '${process.execPath}' '${BIN}' "$@"; }\n${line}`
+    const command = `troupe() { '${NATIVE}' "$@"; }\n${line}`
     return this.program('/bin/sh', ['-c', command])
   }
 
   /**
    * @param {string} program
    * @param {string[]} args
-   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    * @returns {Promise<Finished>}
    */
   program(program, args, { env = {}, cwd = this.folder, input = '' } = {}) {

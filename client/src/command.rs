@@ -2,56 +2,62 @@
 
 use std::{
     ffi::OsString,
-    io::{Read, Write},
+    io::{BufReader, Read},
     os::unix::net::UnixStream,
+    time::Duration,
 };
 
 use troupe_client::{
-    Colors, CommandRequest, PATH, SESSION, SILENCE_TIMEOUT, daemon_folder, socket, state_folder,
-    version,
+    Colors, CommandRequest, SESSION, SILENCE_TIMEOUT, daemon_folder, socket, state_folder, version,
 };
 
-use crate::response;
+use crate::{failure::Failure, http};
+
+/// How much longer than `--timeout` the client waits for the daemon, if that is less than
+/// [`SILENCE_TIMEOUT`].
+const GRACE: Duration = Duration::from_secs(10);
 
 /// What has become of a command.
 pub enum Outcome {
     /// It has run, or may have run, and its output is printed.
     Ran(u8),
-    /// It has not run. stdin is no longer available to other programs if its text is given.
-    NotRun { stdin: Option<String> },
+    /// It has not run. `stdin`: the bytes that are already read from stdin.
+    NotRun { stdin: Option<Vec<u8>> },
 }
 
 /// Runs the command in the daemon.
 pub fn run(arguments: &[OsString]) -> Outcome {
-    let Some((mut request, mut stream)) = request(arguments).zip(connect()) else {
+    let Some(mut request) = request(arguments) else {
         return Outcome::NotRun { stdin: None };
     };
-    if request.arguments.iter().any(|argument| argument == "-") {
+    let silence = silence_timeout(&request.arguments);
+    let fail = |error| {
+        let is_json = arguments.iter().any(|argument| argument == "--json");
+        Outcome::Ran(Failure::new(&error, silence).print(is_json))
+    };
+    let Some(stream) = connect(silence) else {
+        return Outcome::NotRun { stdin: None };
+    };
+    let mut stream = BufReader::new(stream);
+    // A daemon that is stopping accepts no connections, but the system still completes them.
+    match http::check(&mut stream) {
+        Ok(()) => {}
+        Err(error) if is_timeout(&error) => return fail(error),
+        Err(_) => return Outcome::NotRun { stdin: None },
+    }
+    if request.arguments.iter().any(|argument| is_stdin(argument)) {
         let mut text = Vec::new();
         // An error ends the text: the Node program would get the same.
         let _ = std::io::stdin().read_to_end(&mut text);
         match String::from_utf8(text) {
             Ok(text) => request.stdin = Some(text),
-            Err(_) => {
-                response::report("stdin is not UTF-8");
-                return Outcome::Ran(2);
-            }
+            Err(error) => return Outcome::NotRun { stdin: Some(error.into_bytes()) },
         }
     }
-    let Ok(body) = serde_json::to_string(&request) else {
-        return Outcome::NotRun { stdin: request.stdin };
-    };
-    // With HTTP/1.0, the end of the connection is the end of the response.
-    let head = format!(
-        "POST {PATH} HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n",
-        body.len()
-    );
-    // If the daemon rejects the request before it has read all of it, its response has the reason.
-    let _ = stream.write_all((head + &body).as_bytes());
-    match response::copy(stream) {
-        Some(code) => Outcome::Ran(code),
-        None => Outcome::NotRun { stdin: request.stdin },
+    match http::run(&mut stream, &request) {
+        Ok(Some(code)) => Outcome::Ran(code),
+        Ok(None) => Outcome::NotRun { stdin: request.stdin.map(String::into_bytes) },
+        Err(error) => fail(error),
     }
 }
 
@@ -71,9 +77,59 @@ fn request(arguments: &[OsString]) -> Option<CommandRequest> {
     Some(CommandRequest { version, arguments, folder, session, colors, stdin: None })
 }
 
-fn connect() -> Option<UnixStream> {
+/// Returns whether the argument or the value of an option is read from stdin.
+fn is_stdin(argument: &str) -> bool {
+    argument == "-" || (argument.starts_with("--") && argument.ends_with("=-"))
+}
+
+/// Returns how long the daemon may send nothing. The daemon itself ends a command after its
+/// `--timeout`.
+fn silence_timeout(arguments: &[String]) -> Duration {
+    let mut arguments = arguments.iter();
+    let given = arguments.find_map(|argument| argument.strip_prefix("--timeout"));
+    let value = match given {
+        Some("") => arguments.next().map(String::as_str),
+        given => given.and_then(|rest| rest.strip_prefix('=')),
+    };
+    let value = value.and_then(|value| value.parse().ok()).map(Duration::from_millis);
+    value.map_or(SILENCE_TIMEOUT, |value| SILENCE_TIMEOUT.min(value.saturating_add(GRACE)))
+}
+
+fn connect(silence: Duration) -> Option<UnixStream> {
     let stream = UnixStream::connect(socket(&daemon_folder(&state_folder()?))).ok()?;
-    stream.set_read_timeout(Some(SILENCE_TIMEOUT)).ok()?;
-    stream.set_write_timeout(Some(SILENCE_TIMEOUT)).ok()?;
+    stream.set_read_timeout(Some(silence)).ok()?;
+    stream.set_write_timeout(Some(silence)).ok()?;
     Some(stream)
+}
+
+/// Returns whether the daemon has not responded in time.
+pub fn is_timeout(error: &std::io::Error) -> bool {
+    // Unix reports the timeout of a socket as `WouldBlock`.
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_may_be_silent_only_shortly_after_the_deadline_of_the_command() {
+        for (line, seconds) in [
+            ("click e1", 60),
+            ("wait text --timeout 2000", 12),
+            ("wait text --timeout=2000 --json", 12),
+            ("wait text --timeout 900000", 60),
+            ("wait text --timeout", 60),
+            ("wait text --timeout soon", 60),
+        ] {
+            let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(silence_timeout(&arguments), Duration::from_secs(seconds), "{line}");
+        }
+    }
+
+    #[test]
+    fn stdin_is_read_only_for_a_dash() {
+        assert!(is_stdin("-") && is_stdin("--script=-"));
+        assert!(!is_stdin("a=-") && !is_stdin("--json") && !is_stdin("-1"));
+    }
 }

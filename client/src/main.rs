@@ -7,9 +7,13 @@ use std::process::ExitCode;
 #[cfg(unix)]
 mod command;
 #[cfg(unix)]
+mod failure;
+#[cfg(unix)]
+mod http;
+#[cfg(unix)]
 mod node_program;
 #[cfg(unix)]
-mod response;
+mod output;
 
 #[cfg(unix)]
 fn main() -> ExitCode {
@@ -18,7 +22,8 @@ fn main() -> ExitCode {
         && flag == "--client-version"
     {
         // The install script checks with this that the client runs on this machine.
-        return response::print(&format!("{}\n", troupe_client::version()));
+        output::out(&format!("{}\n", troupe_client::version()));
+        return ExitCode::SUCCESS;
     }
     match command::run(&arguments) {
         command::Outcome::Ran(code) => ExitCode::from(code),

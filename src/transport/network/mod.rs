@@ -173,7 +173,8 @@ impl NetworkServer {
             ServerAddress::Port(address) => address.port(),
             ServerAddress::Socket(_) => 0,
         };
-        let state = ServerState { port, peers, commands, ..ServerState::new(server, tasks.clone()) };
+        let state =
+            ServerState { port, peers, commands, ..ServerState::new(server, tasks.clone()) };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
