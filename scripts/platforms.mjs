@@ -39,12 +39,15 @@ export function buildOptions({ target, abi, os }) {
 export const packageOf = ({ name }) => `@troupe-mcp/${name}`
 
 /**
- * Returns the file name of the native client where it is built, next to the addon. Windows has none.
+ * Returns the file name of the native client where it is built. Windows has none.
  * @param {Platform} platform
  */
 export const clientOf = ({ name, os }) => (os === 'win32' ? undefined : `troupe-client.${name}`)
 
-/** Returns the files that a build writes: the addon, and the native client. @param {Platform} platform */
+/**
+ * Returns the files that a build writes: the addon, and the native client.
+ * @param {Platform} platform
+ */
 export const builtFiles = (platform) => {
   const client = clientOf(platform)
   return [`troupe.${platform.name}.node`, ...(client ? [client] : [])]

@@ -59,12 +59,13 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
         Buffer.isBuffer(input) ? { input } : { ...WITHOUT_NODE, input }
       )
       const node = await cli.onNode(command, { input })
-      // A step of a failure has its own id and time.
-      const plain = ({ status, stdout, stderr }) => ({
-        status,
-        stdout: stdout.replace(/\d+(?= ms)/g, 'N'),
-        stderr: stderr.replace(/\d+(?= ms)/g, 'N').replace(/"refId":"[^"]+"/g, '')
-      })
+      // Each call has its own id, boundary and time.
+      const same = (text) =>
+        text
+          .replace(/\d+(?= ms)/g, 'N')
+          .replace(/(?<="refId":")[^"]+/g, 'ID')
+          .replace(/(?<=<\/?page )[0-9a-f]+/g, 'ID')
+      const plain = ({ status, stdout, stderr }) => [status, same(stdout), same(stderr)]
       assert.deepEqual(plain(native), plain(node), command.join(' '))
     }
   })
@@ -81,6 +82,15 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.match(await cli.ok('list'), /sessionId=paths /)
     const shot = await cli.run(['screenshot', 'page.png'], from)
     assert.equal(shot.stdout, `path: ${join(inner, 'page.png')}\n`)
+  })
+
+  test('runs the commands of fifty shells at the same time', async () => {
+    await cli.ok('open', site.url('/'))
+    const shells = Array.from({ length: 50 }, (_, at) =>
+      cli.run(['eval', `${at} + 1`], WITHOUT_NODE)
+    )
+    for (const [at, { stdout, stderr }] of (await Promise.all(shells)).entries())
+      assert.equal(stdout, `value: ${at + 1}\n`, stderr)
   })
 
   test('leaves everything else to the Node program', async () => {
