@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{FAILED, OK, commands::RemoteCommands, logging, misused, report, screen::Screen};
+use super::{FAILED, OK, logging, misused, report, screen::Screen};
 use crate::{
     config::{
         Config, LogConfig, Setting, Transport, absolute_variables, one_line, version,
@@ -22,7 +22,7 @@ use crate::{
     },
     error::{ErrorCode, Result, TroupeError},
     policy::vault::Vault,
-    transport::{DaemonClient, DaemonFolder, Endpoint},
+    transport::{CommandRunner, DaemonClient, DaemonFolder, Endpoint},
 };
 
 /// Timeout for the start of a daemon.
@@ -68,11 +68,12 @@ pub(super) async fn run(
     action: DaemonAction,
     flags: &[(String, String)],
     launcher: &Launcher,
+    commands: Arc<dyn CommandRunner>,
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
     if action == DaemonAction::Serve {
-        return Box::pin(serve(config, launcher.clone(), screen, stop)).await;
+        return Box::pin(serve(config, commands, screen, stop)).await;
     }
     let work = async {
         let folder = DaemonFolder::of_this_user()?;
@@ -136,7 +137,7 @@ pub(super) fn failed(path: &Path, error: &std::io::Error) -> TroupeError {
 /// Serves the socket until no client has connected for `--daemon-idle`.
 async fn serve(
     mut config: Config,
-    launcher: Launcher,
+    commands: Arc<dyn CommandRunner>,
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
@@ -164,7 +165,6 @@ async fn serve(
     }
     let served = async {
         let _claim = folder.claim().await?;
-        let commands = Arc::new(RemoteCommands { launcher });
         let server = Endpoint::open_daemon(config, commands).await?;
         screen.out(READY);
         server.run(stop).await
