@@ -1,12 +1,23 @@
 // The npm package itself: its files, its start, and its error if the addon is missing.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { THIS_PLATFORM } from '../scripts/platforms.mjs'
+import { NATIVE } from './support/command-line.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
@@ -37,10 +48,12 @@ describe('the npm package', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'bin/troupe',
       'bin/troupe.js',
       'index.d.ts',
       'index.js',
       'lib/addon.js',
+      'lib/link-client.js',
       'lib/platforms.json',
       'lib/session-methods.js',
       'package.json',
@@ -81,13 +94,13 @@ describe('the npm package', () => {
     const notices = readFileSync(join(root, 'npm/THIRD-PARTY-NOTICES.md'), 'utf8')
     const listed = new Set([...notices.matchAll(/^- (\S+ \S+)$/gm)].map(([, crate]) => crate))
     // The crates of other platforms are not downloaded.
-    const tree = 'tree --edges normal --prefix none --offline --format {p}'.split(' ')
+    const tree = 'tree --workspace --edges normal --prefix none --offline --format {p}'.split(' ')
     const { code, stdout, stderr } = await run('cargo', tree)
     assert.equal(code, 0, stderr)
     const crates = stdout.split('\n').map((line) => /^(\S+) v(\S+)/.exec(line) ?? [])
     const missing = crates
       .map(([, name, version]) => `${name} ${version}`)
-      .filter((crate) => !/^(undefined|troupe) /.test(crate) && !listed.has(crate))
+      .filter((crate) => !/^(undefined|troupe|troupe-client) /.test(crate) && !listed.has(crate))
     assert.deepEqual([...new Set(missing)], [], 'write them with `npm run notices`')
   })
 
@@ -113,6 +126,53 @@ describe('the npm package', () => {
     const { code, stdout } = await run(join(root, manifest.bin.troupe), ['--version'])
     assert.equal(code, 0)
     assert.match(stdout, new RegExp(`\\b${manifest.version.replaceAll('.', '\\.')}\\b`))
+  })
+
+  describe('the install script', { skip: process.platform === 'win32' && 'Unix only' }, () => {
+    /** Installs the package with a client, runs its script, and returns the command. */
+    async function install(name, client, env = {}) {
+      const copy = join(folder, name)
+      for (const file of ['package.json', 'bin', 'lib'])
+        cpSync(join(root, file), join(copy, file), { recursive: true })
+      for (const { name } of platforms.filter(({ os }) => os === process.platform)) {
+        const made = join(copy, 'node_modules/@troupe-mcp', name)
+        mkdirSync(made, { recursive: true })
+        writeFileSync(join(made, 'package.json'), '{}')
+        if (client) writeFileSync(join(made, 'troupe-client'), client)
+      }
+      const options = { cwd: copy, env: { ...process.env, ...env } }
+      const { code, stderr } = await run(process.execPath, ['lib/link-client.js'], options)
+      assert.equal(code, 0, stderr)
+      return join(copy, 'bin/troupe')
+    }
+    const isScript = (command) => readFileSync(command, 'latin1').startsWith('#!/usr/bin/env node')
+    /** @param {string} command */
+    async function answersVersion(command) {
+      const addon = require.resolve(`../troupe.${THIS_PLATFORM?.name}.node`)
+      const env = { ...process.env, NAPI_RS_NATIVE_LIBRARY_PATH: addon }
+      const { stdout, stderr } = await run(command, ['--version'], { env })
+      assert.equal(stdout, `troupe ${manifest.version}\n`, stderr)
+    }
+
+    test('makes the native client the command', async () => {
+      const command = await install('native', readFileSync(NATIVE))
+      assert.ok(!isScript(command))
+      await answersVersion(command)
+    })
+
+    test('leaves the command to Node with Yarn, or without a client that runs', async () => {
+      const yarn = { npm_config_user_agent: 'yarn/4.18.1 npm/? node/v22 linux x64' }
+      const commands = [
+        await install('yarn', readFileSync(NATIVE), yarn),
+        await install('no-client', undefined),
+        await install('other-version', '#!/bin/sh\necho 99.0.0\n'),
+        await install('other-machine', 'not a program')
+      ]
+      for (const command of commands) {
+        assert.ok(isScript(command), command)
+        await answersVersion(command)
+      }
+    })
   })
 
   test('says in one line what to install where the platform package is missing', async () => {

@@ -1,12 +1,20 @@
 // Writes the packages that `npm publish` uploads: `troupe`, and one with the addon for each
 // platform.
 //   node scripts/package.mjs --addons DIR --out DIR [--platforms linux-x64-gnu,…] [--version 1.2.3]
-// DIR of `--addons` contains `troupe.PLATFORM.node` files. Without `--platforms`, a missing one is
-// an error. `troupe` depends on the packages that are written.
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+// DIR of `--addons` contains `troupe.PLATFORM.node` and `troupe-client.PLATFORM` files. Without
+// `--platforms`, a missing one is an error. `troupe` depends on the packages that are written.
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { PLATFORMS, packageOf } from './platforms.mjs'
+import { PLATFORMS, builtFiles, packageOf } from './platforms.mjs'
 import { ROOT, StepFailed } from './run.mjs'
 import { runScript } from './setup.mjs'
 
@@ -31,22 +39,14 @@ await runScript(async () => {
     const known = PLATFORMS.map((one) => one.name).join(', ')
     throw new StepFailed(`there is no platform \`${name}\`: the platforms are ${known}`)
   })
-  const missing = platforms.filter((platform) => !existsSync(addonOf(platform, addons)))
-  if (missing.length > 0)
-    throw new StepFailed(
-      `\`${addons}\` lacks the addons ${missing.map(({ name }) => `troupe.${name}.node`).join(', ')}`
-    )
+  const missing = platforms.flatMap(builtFiles).filter((file) => !existsSync(join(addons, file)))
+  if (missing.length > 0) throw new StepFailed(`\`${addons}\` lacks ${missing.join(', ')}`)
   const version = values.version ?? manifestOf(ROOT).version
   for (const platform of platforms) writePlatform(platform, addons, out, version)
   writeMain(platforms, out, version)
   console.log(`${platforms.length + 1} packages of version ${version} are in ${out}`)
   return 0
 })
-
-/** @param {import('./platforms.mjs').Platform} platform @param {string} addons */
-function addonOf({ name }, addons) {
-  return join(addons, `troupe.${name}.node`)
-}
 
 /**
  * @param {import('./platforms.mjs').Platform} platform
@@ -55,7 +55,14 @@ function addonOf({ name }, addons) {
 function writePlatform(platform, addons, out, version) {
   const folder = join(out, platform.name)
   cpSync(join(ROOT, 'npm', platform.name), folder, { recursive: true })
-  copyFileSync(addonOf(platform, addons), join(folder, `troupe.${platform.name}.node`))
+  const [addon, client] = builtFiles(platform)
+  copyFileSync(join(addons, addon), join(folder, addon))
+  if (client) {
+    const program = join(folder, 'troupe-client')
+    copyFileSync(join(addons, client), program)
+    // Artifacts of workflows have no permissions.
+    chmodSync(program, 0o755)
+  }
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   copyFileSync(join(ROOT, 'npm/THIRD-PARTY-NOTICES.md'), join(folder, 'THIRD-PARTY-NOTICES.md'))
   writeManifest(folder, { ...manifestOf(folder), version })
@@ -78,7 +85,8 @@ function writeMain(platforms, out, version) {
   const optionalDependencies = Object.fromEntries(
     platforms.map((platform) => [packageOf(platform), version])
   )
-  writeManifest(folder, { ...published, version, optionalDependencies })
+  const scripts = { postinstall: 'node lib/link-client.js' }
+  writeManifest(folder, { ...published, scripts, version, optionalDependencies })
 }
 
 /** @param {string} folder */

@@ -38,6 +38,21 @@ export function buildOptions({ target, abi, os }) {
 /** Returns the name of the package with the addon for a platform. @param {Platform} platform */
 export const packageOf = ({ name }) => `@troupe-mcp/${name}`
 
+/**
+ * Returns the file name of the native client where it is built. Windows has none.
+ * @param {Platform} platform
+ */
+export const clientOf = ({ name, os }) => (os === 'win32' ? undefined : `troupe-client.${name}`)
+
+/**
+ * Returns the files that a build writes: the addon, and the native client.
+ * @param {Platform} platform
+ */
+export const builtFiles = (platform) => {
+  const client = clientOf(platform)
+  return [`troupe.${platform.name}.node`, ...(client ? [client] : [])]
+}
+
 /** How Troupe was checked on a platform. */
 const EVIDENCE = {
   tests: 'all tests run on it',
@@ -93,7 +108,7 @@ function manifestOf(platform) {
     bugs,
     homepage,
     main: addon,
-    files: [addon, 'THIRD-PARTY-NOTICES.md'],
+    files: [addon, ...(clientOf(platform) ? ['troupe-client'] : []), 'THIRD-PARTY-NOTICES.md'],
     engines,
     ...where
   })
@@ -102,7 +117,7 @@ function manifestOf(platform) {
 /** @param {Platform} platform */
 const readmeOf = (platform) => `# ${packageOf(platform)}
 
-The native addon of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${platform.title}. \`npm install troupe\` installs it.
+The native addon ${clientOf(platform) ? 'and the native client ' : ''}of [\`troupe\`](https://www.npmjs.com/package/troupe) for ${platform.title}. \`npm install troupe\` installs it.
 `
 
 /** @param {string} text */

@@ -17,7 +17,14 @@ import { THIS_PLATFORM, buildOptions } from './platforms.mjs'
 import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
 
 export const CACHE = join(ROOT, '.cache')
-const ADDON_SOURCES = ['src', 'Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml']
+const ADDON_SOURCES = [
+  'src',
+  'client',
+  'Cargo.toml',
+  'Cargo.lock',
+  'build.rs',
+  '.cargo/config.toml'
+]
 /**
  * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, and
  * an API fuzzer.

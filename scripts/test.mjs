@@ -66,7 +66,7 @@ const PARTS = {
     title: 'Rust lints',
     run: () =>
       check('cargo', [
-        ...['clippy', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings']
+        ...['clippy', '--workspace', '--all-targets', '--quiet', ...TESTING, '--', '-D', 'warnings']
       ]),
     needs: ['packages']
   },
@@ -199,7 +199,8 @@ async function lintFor(targets, options) {
   // ring calls `clang` for Windows on arm64 whatever the variables are.
   env.PATH = substitutes + delimiter + process.env.PATH
   const selected = [...targets.flatMap((target) => ['--target', target]), ...options]
-  await check('cargo', ['clippy', '--quiet', ...selected, ...TESTING, '--', '-D', 'warnings'], env)
+  const command = ['clippy', '--workspace', '--quiet', ...selected, ...TESTING]
+  await check('cargo', [...command, '--', '-D', 'warnings'], env)
 }
 
 /** Checks GitHub's workflows, and the manifests of registries against their schemas. */
@@ -218,7 +219,7 @@ async function rustTests() {
   if (!onPath('cargo-nextest')) {
     await counted(
       'cargo',
-      ['test', '--quiet', ...TESTING],
+      ['test', '--workspace', '--quiet', ...TESTING],
       /(\d+) passed; (\d+) failed; (\d+) ignored/g
     )
     return
@@ -226,7 +227,7 @@ async function rustTests() {
   const summary = /tests run: (\d+) passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) skipped)?/g
   await counted(
     'cargo',
-    ['nextest', 'run', ...TESTING, '--no-tests=pass', '--color=never'],
+    ['nextest', 'run', '--workspace', ...TESTING, '--no-tests=pass', '--color=never'],
     summary
   )
 }

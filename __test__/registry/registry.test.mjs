@@ -10,13 +10,13 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { PLATFORMS, THIS_PLATFORM, packageOf } from '../../scripts/platforms.mjs'
+import { PLATFORMS, THIS_PLATFORM, builtFiles, packageOf } from '../../scripts/platforms.mjs'
 import { releaseAddon } from '../../scripts/setup.mjs'
 import { folderFor, newUser, startRegistry } from './registry.mjs'
 
@@ -60,9 +60,12 @@ describe('packages from a registry', { skip: process.platform !== 'linux' && 'Li
     async () => {
       const addons = folderFor(scope)
       // Only this platform's addon is built here. The others are never loaded.
-      for (const { name } of PLATFORMS)
-        writeFileSync(join(addons, `troupe.${name}.node`), 'not built on this machine')
-      copyFileSync(await releaseAddon(), join(addons, `troupe.${THIS_PLATFORM?.name}.node`))
+      for (const platform of PLATFORMS)
+        for (const file of builtFiles(platform))
+          writeFileSync(join(addons, file), 'not built on this machine')
+      const built = dirname(await releaseAddon())
+      for (const file of builtFiles(THIS_PLATFORM))
+        copyFileSync(join(built, file), join(addons, file))
       registry = await startRegistry(scope)
       const publisher = newUser(scope, registry)
       const publications = [
@@ -122,6 +125,7 @@ describe('packages from a registry', { skip: process.platform !== 'linux' && 'Li
       'README.md',
       'THIRD-PARTY-NOTICES.md',
       'package.json',
+      'troupe-client',
       `troupe.${THIS_PLATFORM?.name}.node`
     ])
   })
@@ -131,7 +135,10 @@ describe('packages from a registry', { skip: process.platform !== 'linux' && 'Li
     const prefix = ['--prefix', join(user.home, 'global')]
     const installed = await user.run('npm', ['install', '-g', ...prefix, 'troupe'])
     assert.equal(installed.status, 0, installed.stderr)
-    await opensPage(user, [join(user.home, 'global/bin/troupe')])
+    const command = join(user.home, 'global/bin/troupe')
+    const head = readFileSync(command, 'latin1').slice(0, 4)
+    assert.equal(head, '\u007fELF', 'the native client')
+    await opensPage(user, [command])
   })
 
   for (const [name, command] of Object.entries({

@@ -2,13 +2,17 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { BROWSER, cleanEnvironment } from './browser.mjs'
 import { noteOptions } from './notes.mjs'
 import { BIN } from './server.mjs'
+import { THIS_PLATFORM, clientOf } from '../../scripts/platforms.mjs'
 
 /** Commands need a Unix socket. @type {string | false} */
 export const NO_SOCKETS = process.platform === 'win32' ? 'needs a Unix socket' : false
+
+/** The native client that `npm run build` has built. It runs the commands of the tests. */
+export const NATIVE = join(BIN, '../..', (THIS_PLATFORM && clientOf(THIS_PLATFORM)) ?? '')
 
 /** @typedef {{ status: number, stdout: string, stderr: string }} Finished */
 
@@ -20,7 +24,7 @@ export class CommandLine {
   constructor(t, env = {}) {
     const [state, folder] = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'troupe-cli-')))
     t.after(async () => {
-      await this.run(['daemon', 'stop'])
+      await this.onNode(['daemon', 'stop'])
       for (const made of [state, folder]) rmSync(made, { recursive: true, force: true })
     })
     this.folder = realpathSync(folder)
@@ -28,6 +32,8 @@ export class CommandLine {
     this.env = cleanEnvironment({
       ...{ XDG_STATE_HOME: state, TROUPE_STORE: '', TROUPE_BROWSER: BROWSER },
       ...{ TROUPE_HEADLESS: 'true', TROUPE_WARM_BROWSERS: '0' },
+      // The native client starts Node.
+      PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
       ...(process.getuid?.() === 0 ? { TROUPE_NO_SANDBOX: 'true' } : {}),
       ...env
     })
@@ -36,10 +42,19 @@ export class CommandLine {
   /**
    * Runs `troupe ARGS` in the working directory.
    * @param {string[]} args
-   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    * @returns {Promise<Finished>}
    */
   run(args, options = {}) {
+    return this.program(NATIVE, args, options)
+  }
+
+  /**
+   * Runs `troupe ARGS` with Node, as where there is no native client.
+   * @param {string[]} args
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
+   */
+  onNode(args, options = {}) {
     return this.program(process.execPath, [BIN, ...args], options)
   }
 
@@ -48,14 +63,14 @@ export class CommandLine {
    * @param {string} line
    */
   shell(line) {
-    const command = `troupe() { '${process.execPath}' '${BIN}' "$@"; }\n${line}`
+    const command = `troupe() { '${NATIVE}' "$@"; }\n${line}`
     return this.program('/bin/sh', ['-c', command])
   }
 
   /**
    * @param {string} program
    * @param {string[]} args
-   * @param {{ env?: Record<string, string>, cwd?: string, input?: string }} [options]
+   * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    * @returns {Promise<Finished>}
    */
   program(program, args, { env = {}, cwd = this.folder, input = '' } = {}) {

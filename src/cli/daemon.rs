@@ -4,6 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +22,7 @@ use crate::{
     },
     error::{ErrorCode, Result, TroupeError},
     policy::vault::Vault,
-    transport::{DaemonClient, DaemonFolder, Endpoint},
+    transport::{CommandRunner, DaemonClient, DaemonFolder, Endpoint},
 };
 
 /// Timeout for the start of a daemon.
@@ -67,11 +68,12 @@ pub(super) async fn run(
     action: DaemonAction,
     flags: &[(String, String)],
     launcher: &Launcher,
+    commands: Arc<dyn CommandRunner>,
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
     if action == DaemonAction::Serve {
-        return Box::pin(serve(config, screen, stop)).await;
+        return Box::pin(serve(config, commands, screen, stop)).await;
     }
     let work = async {
         let folder = DaemonFolder::of_this_user()?;
@@ -133,7 +135,12 @@ pub(super) fn failed(path: &Path, error: &std::io::Error) -> TroupeError {
 }
 
 /// Serves the socket until no client has connected for `--daemon-idle`.
-async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> i32 {
+async fn serve(
+    mut config: Config,
+    commands: Arc<dyn CommandRunner>,
+    screen: &Screen,
+    stop: CancellationToken,
+) -> i32 {
     let folder = match DaemonFolder::of_this_user() {
         Ok(folder) => folder,
         Err(error) => {
@@ -158,7 +165,7 @@ async fn serve(mut config: Config, screen: &Screen, stop: CancellationToken) -> 
     }
     let served = async {
         let _claim = folder.claim().await?;
-        let server = Endpoint::open(config).await?;
+        let server = Endpoint::open_daemon(config, commands).await?;
         screen.out(READY);
         server.run(stop).await
     };
@@ -197,7 +204,7 @@ pub(super) async fn connect(
 }
 
 /// Returns whether the version `found` is before `own`.
-fn is_older(found: &str, own: &str) -> bool {
+pub(super) fn is_older(found: &str, own: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
         let release = version.split(['-', '+']).next().unwrap_or_default();
         release.split('.').map(|part| part.parse().unwrap_or(0)).collect()

@@ -19,6 +19,8 @@ mod skill;
 mod tests;
 mod usage;
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use self::arguments::{Parsed, Subcommand};
@@ -125,7 +127,9 @@ async fn run_with(
             Box::pin(call::run(config, &tool, &arguments, screen, stop)).await
         }
         Ok((Subcommand::Daemon(action), _, config)) => {
-            daemon::run(config, action, &passed_on, &launcher, screen, stop).await
+            // The daemon runs them for the native client.
+            let commands = Arc::new(commands::RemoteCommands { launcher: launcher.clone() });
+            daemon::run(config, action, &passed_on, &launcher, commands, screen, stop).await
         }
         Ok((Subcommand::Config { client, http }, settings, config)) => {
             client::run(&client, http, &settings, &config, screen).await

@@ -1,11 +1,11 @@
 //! stdout and stderr, or two buffers in their place (for tests).
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
-use anstream::{AutoStream, ColorChoice};
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval_at};
+use troupe_client::Colors;
 
 type Stream = Mutex<Box<dyn Write + Send>>;
 
@@ -17,12 +17,6 @@ pub(super) struct Screen {
     pub colors: Colors,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Colors {
-    pub out: bool,
-    pub err: bool,
-}
-
 /// How long a command runs before the terminal shows that it does, and how often it is updated.
 const PATIENCE: Duration = Duration::from_secs(1);
 const FRAME: Duration = Duration::from_millis(100);
@@ -32,12 +26,12 @@ const CLEAR: &str = "\r\u{1b}[2K";
 
 impl Screen {
     pub(super) fn of_this_process() -> Self {
-        let (out, err) = (io::stdout(), io::stderr());
-        let colors = Colors {
-            out: out.is_terminal() && AutoStream::choice(&out) != ColorChoice::Never,
-            err: err.is_terminal() && AutoStream::choice(&err) != ColorChoice::Never,
-        };
-        Self { colors, ..Self::new(Box::new(out), Box::new(err)) }
+        let streams = Self::new(Box::new(io::stdout()), Box::new(io::stderr()));
+        streams.with_colors(Colors::of_this_process())
+    }
+
+    pub(super) fn with_colors(self, colors: Colors) -> Self {
+        Self { colors, ..self }
     }
 
     pub(super) fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Self {

@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, path::Path};
 
+use troupe_client::SESSION;
+
 use super::error::{ConfigError, hint, one_line};
 use super::layer::Setting;
 use super::options::{self, ConfigOption};
@@ -16,8 +18,6 @@ pub(super) const PLAYWRIGHT_PREFIX: &str = "PLAYWRIGHT_MCP_";
 pub const UPSTREAM_OUTPUT_DIR: &str = "TROUPE_UPSTREAM_OUTPUT_DIR";
 pub const UPSTREAM_SESSION_ID: &str = "TROUPE_UPSTREAM_SESSION_ID";
 pub const UPSTREAM_PORT: &str = "TROUPE_UPSTREAM_PORT";
-/// The name of the session of the command line.
-pub const SESSION: &str = "TROUPE_SESSION";
 const NO_OPTIONS: [&str; 4] = [UPSTREAM_OUTPUT_DIR, UPSTREAM_SESSION_ID, UPSTREAM_PORT, SESSION];
 
 /// The settings of the environment.

@@ -24,16 +24,16 @@ mod tests;
 mod types;
 mod value;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+pub use troupe_client::{SESSION, state_folder, version};
 
 pub use self::attach::{AttachTarget, BrowserChannel, CHANNELS};
-pub use self::environment::{SESSION, absolute_variables, own_variables, server_variables};
+pub use self::environment::{absolute_variables, own_variables, server_variables};
 pub use self::error::{ConfigError, one_line};
-pub use self::folders::{state_folder, working_directory};
+pub use self::folders::working_directory;
 pub use self::layer::Setting;
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::origin::Origin;
@@ -50,15 +50,6 @@ pub use self::value::{Kind, header, network};
 /// A wait without a limit: a hundred years, which can be added to the current time without
 /// overflow.
 pub const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-
-/// Returns the version of this build. Tests of an upgrade run a build as another version.
-pub fn version() -> Cow<'static, str> {
-    #[cfg(feature = "testing")]
-    if let Ok(version) = std::env::var("TESTING_VERSION") {
-        return Cow::Owned(version);
-    }
-    Cow::Borrowed(env!("CARGO_PKG_VERSION"))
-}
 
 /// The complete configuration, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio}
 pub use self::{
     connect::{DashboardLink, call_connected, create_dashboard_link},
     local::{DaemonClient, DaemonFolder, DaemonInfo, DaemonResult, FolderLock},
+    network::{CommandFuture, CommandOutput, CommandRunner},
     token::Token,
 };
 use crate::{
@@ -58,7 +59,7 @@ impl Endpoint {
             Transport::Stdio if config.connect.is_some() => Self::Proxy(Box::new(config)),
             Transport::Stdio => Self::Stdio(Box::new(config)),
             Transport::Http | Transport::Websocket => {
-                Self::Network(Box::new(NetworkServer::bind(Arc::new(config)).await?))
+                Self::Network(Box::new(NetworkServer::bind(Arc::new(config), None).await?))
             }
         })
     }
@@ -70,6 +71,12 @@ impl Endpoint {
         let server = NetworkServer::bind_dashboard(Arc::new(config)).await?;
         let link = server.dashboard_link(read_only, session.map(Into::into));
         Ok((Self::Network(Box::new(server)), link))
+    }
+
+    /// Opens the socket of the daemon, which also runs commands.
+    pub async fn open_daemon(config: Config, commands: Arc<dyn CommandRunner>) -> Result<Self> {
+        let server = NetworkServer::bind(Arc::new(config), Some(commands)).await?;
+        Ok(Self::Network(Box::new(server)))
     }
 
     /// Returns the URL for clients; `None` over stdio.

@@ -2,14 +2,15 @@
 //! rows of the registry and sent to the daemon.
 //!
 //! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results,
-//! in which `hints` replaces the names of tools.
+//! in which `hints` replaces the names of tools. `remote` runs commands of the native client.
 
 pub(super) mod arguments;
 mod hints;
 mod names;
 mod output;
+mod remote;
 
-pub(super) use self::{hints::as_commands, names::working_tree};
+pub(super) use self::{hints::as_commands, names::working_tree, remote::RemoteCommands};
 
 use std::{path::PathBuf, time::Duration};
 

@@ -10,6 +10,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
+use troupe_client::Colors;
 use uuid::Uuid;
 
 use super::{
@@ -18,7 +19,6 @@ use super::{
     names::SessionNames,
 };
 use crate::{
-    cli::screen::Colors,
     config::one_line,
     error::{ErrorCode, Result, TroupeError},
     server::without_boundaries,

@@ -48,7 +48,7 @@ impl DaemonFolder {
         let folder = state_folder().ok_or_else(|| {
             failed("this user has no state directory").suggestion("set HOME or XDG_STATE_HOME")
         })?;
-        let folder = folder.join("daemon");
+        let folder = troupe_client::daemon_folder(&folder);
         let created = fs::create_dir_all(&folder).and_then(|()| private::restrict(&folder));
         created.map_err(|error| failed(format!("`{}`: {error}", folder.display())))?;
         Ok(Self(folder))
@@ -59,7 +59,7 @@ impl DaemonFolder {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.0.join("socket")
+        troupe_client::socket(&self.0)
     }
 
     pub fn log(&self) -> PathBuf {

@@ -3,11 +3,12 @@
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
 //! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP
-//! client.
+//! client. `command` runs commands in the daemon.
 
 mod api;
 mod batch;
 mod clients;
+mod command;
 mod dashboard;
 mod events;
 mod forwarded;
@@ -30,13 +31,14 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{any, get},
+    routing::{any, get, post},
 };
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use self::command::{CommandFuture, CommandOutput, CommandRunner};
 use self::{
     clients::Clients,
     dashboard::{AccessGrants, PeerServers},
@@ -80,6 +82,8 @@ struct ServerState {
     request_timeout: Duration,
     /// Whether the server listens on a socket that only its owner can use.
     is_private: bool,
+    /// Runs commands for clients of the socket.
+    commands: Option<Arc<dyn CommandRunner>>,
     /// 0 on a socket.
     port: u16,
     dashboard: Arc<Dashboard>,
@@ -109,6 +113,7 @@ impl ServerState {
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             peers: None,
+            commands: None,
         }
     }
 }
@@ -134,9 +139,12 @@ pub struct NetworkServer {
 
 impl NetworkServer {
     /// Binds the port or the socket.
-    pub async fn bind(config: Arc<Config>) -> Result<Self> {
+    pub async fn bind(
+        config: Arc<Config>,
+        commands: Option<Arc<dyn CommandRunner>>,
+    ) -> Result<Self> {
         let guard = Guard::new(&config).await?;
-        Self::bind_with(config, guard, None).await
+        Self::bind_with(config, guard, None, commands).await
     }
 
     /// Binds the port of a dashboard that shows all servers of this user. It serves nothing else.
@@ -146,13 +154,14 @@ impl NetworkServer {
             TroupeError::new(ErrorCode::InternalError, "this user has no state directory")
                 .suggestion("set HOME or XDG_STATE_HOME")
         })?;
-        Self::bind_with(config, guard, Some(peers.into())).await
+        Self::bind_with(config, guard, Some(peers.into()), None).await
     }
 
     async fn bind_with(
         config: Arc<Config>,
         guard: Guard,
         peers: Option<Arc<PeerServers>>,
+        commands: Option<Arc<dyn CommandRunner>>,
     ) -> Result<Self> {
         let server = Server::open(config.clone())?;
         let (listener, address) = match &config.socket {
@@ -164,7 +173,8 @@ impl NetworkServer {
             ServerAddress::Port(address) => address.port(),
             ServerAddress::Socket(_) => 0,
         };
-        let state = ServerState { port, peers, ..ServerState::new(server, tasks.clone()) };
+        let state =
+            ServerState { port, peers, commands, ..ServerState::new(server, tasks.clone()) };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
@@ -261,6 +271,9 @@ async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
 
 fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
     let mut routes = Router::new().route("/ws", get(websocket::upgrade));
+    if state.commands.is_some() {
+        routes = routes.route(troupe_client::PATH, post(command::run));
+    }
     let (mut api, mut public) = (Router::new(), Router::new());
     if state.peers.is_some() {
         routes = Router::new();

@@ -1,0 +1,135 @@
+//! Sends the command to the daemon.
+
+use std::{
+    ffi::OsString,
+    io::{BufReader, Read},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use troupe_client::{
+    Colors, CommandRequest, SESSION, SILENCE_TIMEOUT, daemon_folder, socket, state_folder, version,
+};
+
+use crate::{failure::Failure, http};
+
+/// How much longer than `--timeout` the client waits for the daemon, if that is less than
+/// [`SILENCE_TIMEOUT`].
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What has become of a command.
+pub enum Outcome {
+    /// It has run, or may have run, and its output is printed.
+    Ran(u8),
+    /// It has not run. `stdin`: the bytes that are already read from stdin.
+    NotRun { stdin: Option<Vec<u8>> },
+}
+
+/// Runs the command in the daemon.
+pub fn run(arguments: &[OsString]) -> Outcome {
+    let Some(mut request) = request(arguments) else {
+        return Outcome::NotRun { stdin: None };
+    };
+    let silence = silence_timeout(&request.arguments);
+    let fail = |error| {
+        let is_json = arguments.iter().any(|argument| argument == "--json");
+        Outcome::Ran(Failure::new(&error, silence).print(is_json))
+    };
+    let Some(stream) = connect(silence) else {
+        return Outcome::NotRun { stdin: None };
+    };
+    let mut stream = BufReader::new(stream);
+    // A daemon that is stopping accepts no connections, but the system still completes them.
+    match http::check(&mut stream) {
+        Ok(()) => {}
+        Err(error) if is_timeout(&error) => return fail(error),
+        Err(_) => return Outcome::NotRun { stdin: None },
+    }
+    if request.arguments.iter().any(|argument| is_stdin(argument)) {
+        let mut text = Vec::new();
+        // An error ends the text: the Node program would get the same.
+        let _ = std::io::stdin().read_to_end(&mut text);
+        match String::from_utf8(text) {
+            Ok(text) => request.stdin = Some(text),
+            Err(error) => return Outcome::NotRun { stdin: Some(error.into_bytes()) },
+        }
+    }
+    match http::run(&mut stream, &request) {
+        Ok(Some(code)) => Outcome::Ran(code),
+        Ok(None) => Outcome::NotRun { stdin: request.stdin.map(String::into_bytes) },
+        Err(error) => fail(error),
+    }
+}
+
+/// Returns the request, or `None` if the arguments name no command or cannot be sent.
+fn request(arguments: &[OsString]) -> Option<CommandRequest> {
+    let arguments: Option<Vec<String>> =
+        arguments.iter().map(|argument| argument.to_str().map(str::to_owned)).collect();
+    let arguments = arguments?;
+    // Options without a command start a server.
+    let is_session = |first: &String| {
+        ["-s", "--session"].contains(&first.as_str()) || first.starts_with("--session=")
+    };
+    arguments.first().filter(|first| !first.starts_with('-') || is_session(first))?;
+    let folder = std::env::current_dir().ok().filter(|folder| folder.to_str().is_some())?;
+    let session = std::env::var(SESSION).ok();
+    let (colors, version) = (Colors::of_this_process(), version().into_owned());
+    Some(CommandRequest { version, arguments, folder, session, colors, stdin: None })
+}
+
+/// Returns whether the argument or the value of an option is read from stdin.
+fn is_stdin(argument: &str) -> bool {
+    argument == "-" || (argument.starts_with("--") && argument.ends_with("=-"))
+}
+
+/// Returns how long the daemon may send nothing. The daemon itself ends a command after its
+/// `--timeout`.
+fn silence_timeout(arguments: &[String]) -> Duration {
+    let mut arguments = arguments.iter();
+    let given = arguments.find_map(|argument| argument.strip_prefix("--timeout"));
+    let value = match given {
+        Some("") => arguments.next().map(String::as_str),
+        given => given.and_then(|rest| rest.strip_prefix('=')),
+    };
+    let value = value.and_then(|value| value.parse().ok()).map(Duration::from_millis);
+    value.map_or(SILENCE_TIMEOUT, |value| SILENCE_TIMEOUT.min(value.saturating_add(GRACE)))
+}
+
+fn connect(silence: Duration) -> Option<UnixStream> {
+    let stream = UnixStream::connect(socket(&daemon_folder(&state_folder()?))).ok()?;
+    stream.set_read_timeout(Some(silence)).ok()?;
+    stream.set_write_timeout(Some(silence)).ok()?;
+    Some(stream)
+}
+
+/// Returns whether the daemon has not responded in time.
+pub fn is_timeout(error: &std::io::Error) -> bool {
+    // Unix reports the timeout of a socket as `WouldBlock`.
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_may_be_silent_only_shortly_after_the_deadline_of_the_command() {
+        for (line, seconds) in [
+            ("click e1", 60),
+            ("wait text --timeout 2000", 12),
+            ("wait text --timeout=2000 --json", 12),
+            ("wait text --timeout 900000", 60),
+            ("wait text --timeout", 60),
+            ("wait text --timeout soon", 60),
+        ] {
+            let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(silence_timeout(&arguments), Duration::from_secs(seconds), "{line}");
+        }
+    }
+
+    #[test]
+    fn stdin_is_read_only_for_a_dash() {
+        assert!(is_stdin("-") && is_stdin("--script=-"));
+        assert!(!is_stdin("a=-") && !is_stdin("--json") && !is_stdin("-1"));
+    }
+}

@@ -1,0 +1,16 @@
+//! Writes to stdout and stderr.
+
+use std::io::{self, Write};
+
+pub fn out(text: &str) {
+    write(&mut io::stdout().lock(), text);
+}
+
+pub fn err(text: &str) {
+    write(&mut io::stderr().lock(), text);
+}
+
+/// A reader that closes the pipe (`troupe text | head -1`) is not an error.
+fn write(stream: &mut impl Write, text: &str) {
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}
