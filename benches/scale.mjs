@@ -179,7 +179,7 @@ async function bySessions(start, browser, url) {
     }
   }
   const widths = [8, 8, 8, 10, 10, 9, 10, 10, 11]
-  const measured = ['calls/s', 'median ms', '99 in 100']
+  const measured = ['calls/s', 'median ms', 'p99']
   console.log(`\n                  Troupe${' '.repeat(25)}bare`)
   printRow(widths, ['', 'sessions', ...measured, ...measured, 'of the bare'])
   for (const { work, count, troupeRuns, bareRuns } of each) {
@@ -210,7 +210,7 @@ async function bySessions(start, browser, url) {
 async function byNeighbor(start, url) {
   const [alone, ...others] = await neighborTimes(start, url)
   console.log(
-    'evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms   99 in 100'
+    'evaluate beside a session with 14 MB in IndexedDB\n  the other session   median ms      p99 ms'
   )
   for (const { name, median, p99 } of [alone, ...others]) {
     // The bound is for usual sessions, not for one that writes megabytes all the time.

@@ -106,7 +106,7 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
           read: async (uri) => (await ask({ do: 'read', uri })).text,
           prompt: async (name, args) => (await ask({ do: 'prompt', name, arguments: args })).text,
           progress: async (tool, args) =>
-            (await ask({ do: 'progress', tool, arguments: args })).told,
+            (await ask({ do: 'progress', tool, arguments: args })).progress,
           cancel: async (tool, args, when) => {
             say({ do: 'cancel', tool, arguments: args })
             await when

@@ -1,8 +1,9 @@
-"""Plays what it is told on stdin through one of Python's MCP clients, one JSON a line; each is answered by one.
+"""Runs commands from stdin in one of Python's MCP clients. Commands and responses are lines of JSON.
 
-Started with the client (`mcp-2 legacy`, `mcp-2 auto`, `mcp-1`, `fastmcp`) and the server: `stdio COMMAND ARGUMENT…`,
-`http URL TOKEN` or `ws URL`. The test beside it says what to do and judges the answers. A client that is not installed here is
-not imported: each lives in an environment of its own.
+Arguments: the client (`mcp-2 legacy`, `mcp-2 auto`, `mcp-1`, `fastmcp`), then the server:
+`stdio COMMAND ARGUMENT…`, `http URL TOKEN` or `ws URL`. `python.test.mjs` sends the commands and
+checks the responses. Only the selected client is imported, because each is installed in its own
+virtual environment.
 """
 
 import json
@@ -13,11 +14,11 @@ from contextlib import asynccontextmanager
 import anyio
 
 
-def tell(answer: dict) -> None:
-    print(json.dumps(answer), flush=True)
+def respond(response: dict) -> None:
+    print(json.dumps(response), flush=True)
 
 
-async def told() -> dict | None:
+async def next_command() -> dict | None:
     line = await anyio.to_thread.run_sync(sys.stdin.readline)
     return json.loads(line) if line else None
 
@@ -90,52 +91,52 @@ async def fastmcp(server: list[str]):
         yield client.initialize_result.protocolVersion, client.session, call
 
 
-async def give_up(session, request: int) -> None:
-    """What version 1 leaves to its users: telling the server of a call that is left."""
+async def notify_cancelled(session, request: int) -> None:
+    """Notifies the server of a canceled call. Version 1 of the client does not do this itself."""
     from mcp import types
 
-    params = types.CancelledNotificationParams(requestId=request, reason="no longer wanted")
+    params = types.CancelledNotificationParams(requestId=request, reason="canceled by the test")
     await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
 
 
 async def cancel(client, call, tool: str, arguments: dict) -> None:
-    """Begins a call, and gives it up at the next line: by leaving it."""
-    # Version 1 counts its requests; version 2 tells the server by itself.
+    """Begins a call, and cancels it at the next command."""
+    # Only version 1 has this counter of requests. Version 2 notifies the server itself.
     request = getattr(client, "_request_id", None)
     async with anyio.create_task_group() as group:
         group.start_soon(call, tool, arguments)
-        await told()
+        await next_command()
         if request is not None:
-            await give_up(client, request)
+            await notify_cancelled(client, request)
         group.cancel_scope.cancel()
-    tell({"cancelled": True})
+    respond({"cancelled": True})
 
 
-async def play(version: str, client, call) -> None:
-    tell({"protocol": version})
-    while wanted := await told():
-        match wanted["do"]:
+async def run_commands(version: str, client, call) -> None:
+    respond({"protocol": version})
+    while command := await next_command():
+        match command["do"]:
             case "list":
-                tell({"tools": [{"name": tool.name} for tool in (await client.list_tools()).tools]})
+                respond({"tools": [{"name": tool.name} for tool in (await client.list_tools()).tools]})
             case "call":
-                tell(await call(wanted["tool"], wanted["arguments"]))
+                respond(await call(command["tool"], command["arguments"]))
             case "resources":
-                tell({"resources": [str(resource.uri) for resource in (await client.list_resources()).resources]})
+                respond({"resources": [str(resource.uri) for resource in (await client.list_resources()).resources]})
             case "read":
-                tell({"text": (await client.read_resource(wanted["uri"])).contents[0].text})
+                respond({"text": (await client.read_resource(command["uri"])).contents[0].text})
             case "prompt":
-                result = await client.get_prompt(wanted["name"], wanted["arguments"])
-                tell({"text": result.messages[0].content.text})
+                result = await client.get_prompt(command["name"], command["arguments"])
+                respond({"text": result.messages[0].content.text})
             case "progress":
                 steps = []
 
                 async def on_progress(progress, total, message):
                     steps.append({"progress": progress, "total": total})
 
-                await call(wanted["tool"], wanted["arguments"], on_progress)
-                tell({"told": steps})
+                await call(command["tool"], command["arguments"], on_progress)
+                respond({"progress": steps})
             case "cancel":
-                await cancel(client, call, wanted["tool"], wanted["arguments"])
+                await cancel(client, call, command["tool"], command["arguments"])
 
 
 async def main(kind: str, *arguments: str) -> None:
@@ -146,7 +147,7 @@ async def main(kind: str, *arguments: str) -> None:
         "fastmcp": lambda: fastmcp(server),
     }[kind]()
     async with opened as (version, client, call):
-        await play(version, client, call)
+        await run_commands(version, client, call)
 
 
 anyio.run(main, *sys.argv[1:])

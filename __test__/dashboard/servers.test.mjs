@@ -105,6 +105,8 @@ describe(
         new Set(found.map((/** @type {{ session: string }} */ { session }) => session)),
         new Set(ids)
       )
+      const latest = (await viewer.api('/search?text=navigate&limit=2')).json.calls
+      assert.deepEqual(latest, found.slice(0, 2))
       const figures = (await viewer.api('/metrics')).json
       assert.equal(figures.sessions, 3)
       assert.equal(figures.latencyByTool.navigate.count, 3)

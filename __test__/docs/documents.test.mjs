@@ -8,18 +8,21 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { EXAMPLES_FILE, makeExamples } from '../../scripts/docs/examples.mjs'
 import { BROWSER_CONFIG, cleanEnvironment } from '../support/browser.mjs'
+import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
 import { TOOLS } from '../support/coverage.mjs'
 import { DOCUMENTS, ROOT, codeBlocks, shellCommands } from '../support/documents.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { run, troupe } from '../support/scripts.mjs'
-import { Server, startServer } from '../support/server.mjs'
+import { BIN, Server, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 const native = createRequire(import.meta.url)('../../lib/addon.js')
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
+const HAS_BASH = spawnSync('bash', ['-c', '(( BASH_VERSINFO[0] >= 4 ))']).status === 0
+const NO_BASH = HAS_BASH ? false : 'needs Bash 4'
 const NO_DOCKER = 'needs Docker'
 
 /** Commands that the tests do not run, each with the reason. */
@@ -71,7 +74,8 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
           cwd: ROOT,
           browser: !rest.includes('--upstream')
         })
-        assert.equal((await server.fetch('/health')).status, 200)
+        const base = args.includes('--base-path') ? args[args.indexOf('--base-path') + 1] : ''
+        assert.equal((await server.fetch(`${base}/health`)).status, 200)
         return
       }
       if (args.includes('--config')) {
@@ -152,6 +156,101 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
   }
 })
 
+/** How the code blocks of each language are run. */
+const RUN_AS = {
+  bash: 'commands, line by line',
+  sh: 'whole scripts of a shell',
+  js: 'snippets',
+  json: 'configurations of clients, a configuration file, calls',
+  yaml: 'a prompt',
+  dotenv: 'a file with secrets',
+  toml: 'a configuration that `npm run generate` writes, which `npm test` compares',
+  nginx: 'in __test__/transports/reverse-proxy.test.mjs',
+  caddy: 'in __test__/transports/reverse-proxy.test.mjs',
+  text: 'is not code: results and a drawing'
+}
+
+describe('code blocks in the documents', () => {
+  test('have a language that is run, or a reason why not', () => {
+    for (const [path, text] of Object.entries(DOCUMENTS))
+      for (const [, language] of text.matchAll(/^```(\w+)\n[^]*?^```$/gm))
+        assert.ok(language in RUN_AS, `${path}: ${language}`)
+    for (const language of Object.keys(RUN_AS))
+      assert.ok(codeBlocks(language).length > 0, `no document has a block of ${language}`)
+  })
+})
+
+describe('scripts of a shell in the documents', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+  const scripts = codeBlocks('sh')
+
+  test('are all run here', () => {
+    assert.deepEqual(
+      scripts.map(({ path }) => path),
+      ['docs/command-line.md', 'docs/command-line.md']
+    )
+  })
+
+  test('the first commands drive a page', async (t) => {
+    const site = await startSite(t, {
+      '/': '<title>Example</title><label>Email <input></label><button onclick="document.title = \'Saved\'">Save</button>'
+    })
+    const cli = new CommandLine(t)
+    const [{ code }] = scripts
+    const { status, stdout, stderr } = await cli.shell(
+      `set -e\n${code.replace('https://example.com', site.url('/'))}`
+    )
+    assert.equal(status, 0, stderr)
+    assert.match(stdout, /Clicked button "Save"/)
+    assert.match(stdout, /ada@example\.com/)
+    assert.doesNotMatch(await cli.ok('list'), /127\.0\.0\.1/)
+  })
+
+  test('the commands for completions install them', { skip: NO_BASH }, async (t) => {
+    const cli = new CommandLine(t)
+    const folder = cli.folder
+    const completions = join(folder, '.config/fish/completions')
+    mkdirSync(completions, { recursive: true })
+    const [, { code }] = scripts
+    // Stand-ins for the parts of zsh and PowerShell.
+    const script = `
+      set -e
+      troupe() { '${process.execPath}' '${BIN}' "$@"; }
+      fpath=(unused '${folder}')
+      Out-String() { cat; }
+      Invoke-Expression() { cat > '${folder}/powershell'; }
+      ${code}
+      complete -p troupe`
+    const { status, stdout, stderr } = await cli.program('bash', ['-c', script], {
+      env: { HOME: folder }
+    })
+    assert.equal(status, 0, stderr)
+    assert.match(stdout, / -F '?_troupe'? /)
+    for (const file of ['_troupe', '.config/fish/completions/troupe.fish', 'powershell'])
+      assert.match(readFileSync(join(folder, file), 'utf8'), /click-count/, file)
+  })
+})
+
+describe('configurations of clients in the documents', { timeout: 120_000 }, () => {
+  for (const { path, code } of codeBlocks('json')) {
+    const { mcpServers } = JSON.parse(code)
+    // docs/clients.md is generated from what `troupe config` prints.
+    if (!mcpServers || path === 'docs/clients.md') continue
+    const [[name, { command, args }]] = Object.entries(mcpServers)
+    test(`${command} ${args.join(' ')}, in ${path}, starts a server`, async (t) => {
+      assert.equal(command, 'npx')
+      const [program, ...options] = args.filter((/** @type {string} */ arg) => arg !== '-y')
+      if (program !== 'troupe') {
+        assert.equal(program, '@playwright/mcp@latest', 'the configuration before the migration')
+        return
+      }
+      const server = await startServer(t, options)
+      const { result } = await server.request('tools/list')
+      const opens = name === 'playwright' ? 'browser_navigate' : 'create_session'
+      assert.ok(result.tools.some(({ name }) => name === opens))
+    })
+  }
+})
+
 describe('snippets in the documents', { timeout: 120_000 }, () => {
   for (const [index, { path, code }] of codeBlocks('js').entries())
     test(`JavaScript ${index + 1}, in ${path}, runs`, async (t) => {
@@ -224,7 +323,7 @@ describe('snippets in the documents', { timeout: 120_000 }, () => {
 
   test('the example of a file with secrets is read', async (t) => {
     const file = join(temporaryFolder(t), 'secrets.env')
-    const [{ code }] = codeBlocks('sh').filter(({ path }) => path === 'docs/secrets.md')
+    const [{ code }] = codeBlocks('dotenv')
     writeFileSync(file, code, { mode: 0o600 })
     const site = await startSite(t, { '/': '<title>S</title><label>Key <input></label>' })
     const server = await startServer(t, ['--secrets', file])

@@ -1,14 +1,13 @@
-"""For Schemathesis, which hangs up after 10 s: what asks a tool to wait for days is made to ask for half a second.
+"""Shortens the waits in the requests of Schemathesis, which disconnects after 10 s.
 
-What is no number of milliseconds that a tool takes stays as it is, to be refused.
-
-Loaded by the name in SCHEMATHESIS_HOOKS; knows the names of what the tools wait by, and nothing else.
+Replaces longer times of the parameters in `WAITS` by half a second. Keeps values that the tools
+reject: those that are not whole numbers of milliseconds. SCHEMATHESIS_HOOKS names this module.
 """
 
 import schemathesis
 
-LONGEST = 500
-NONE_TAKEN = 2**64
+MAX_WAIT = 500
+TOO_LARGE = 2**64
 WAITS = ("timeout", "time", "delay")
 
 
@@ -23,12 +22,12 @@ def shorten(value):
             shorten(inner)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key in WAITS and is_whole(inner) and LONGEST < inner < NONE_TAKEN:
-                value[key] = LONGEST
+            if key in WAITS and is_whole(inner) and MAX_WAIT < inner < TOO_LARGE:
+                value[key] = MAX_WAIT
             else:
                 shorten(inner)
 
 
 def is_whole(value):
-    """What JSON Schema takes for an integer: 5.0 as well as 5."""
+    """Returns whether JSON Schema accepts the value as an integer: 5.0 as well as 5."""
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -18,7 +18,7 @@ const RESULT: usize = 64 * 1024;
 /// Maximum number of characters of the console messages of a call.
 const CONSOLE: usize = 64 * 1024;
 /// Maximum number of calls in a page.
-const MAX_CALLS: usize = 200;
+pub const MAX_CALLS: usize = 200;
 
 /// A page of calls.
 #[derive(Debug, Clone, Serialize)]
@@ -92,14 +92,12 @@ impl Dashboard {
 
     /// Returns the call `ref_id`.
     pub async fn call(&self, ref_id: &str) -> Result<Option<CallDetails>> {
+        let filter = CallFilter { id: Some(ref_id.to_owned()), limit: 1, ..CallFilter::default() };
+        let Some(call) = self.store().calls(filter).await?.pop() else { return Ok(None) };
         let Some(record) = self.store().record(ref_id).await? else { return Ok(None) };
-        let pictures = self.store().pictures(ref_id).await?.len();
-        let has_page_picture = self.store().page_picture(ref_id).await?.is_some();
         let console = self.store().console_of_record(ref_id, None, CONSOLE).await?;
         let bytes = record.params.len() + record.bytes();
-        Ok(Some(offload::in_place(bytes, || {
-            details(record, (pictures, has_page_picture), &console.messages)
-        })))
+        Ok(Some(offload::in_place(bytes, || details(call, &record, &console.messages))))
     }
 }
 
@@ -108,30 +106,14 @@ fn size(call: &RecordedCall) -> usize {
     call.params.len() + result.map_or(0, String::len)
 }
 
-fn details(
-    record: Record,
-    (pictures, has_page_picture): (usize, bool),
-    console: &[Message],
-) -> CallDetails {
-    let end = record.answer.as_ref().map(|answer| CallEnd {
-        success: answer.success,
-        result: answer.result.clone(),
-        error_message: answer.error_message.clone(),
-        pictures,
-        has_page_picture,
-        at: answer.at,
-    });
-    let text = end.as_ref().and_then(|end| end.result.as_deref()).map(text_of).unwrap_or_default();
+/// Returns `call` with what `record` has of its result, which is cut in `call`.
+fn details(mut call: RecordedCall, record: &Record, console: &[Message]) -> CallDetails {
+    let result = record.answer.as_ref().and_then(|answer| answer.result.clone());
+    let text = result.as_deref().map(text_of).unwrap_or_default();
     let content = record.content();
-    let call = RecordedCall {
-        number: 0,
-        ref_id: record.ref_id,
-        session_id: record.session_id,
-        tool: record.tool,
-        params: record.params,
-        at: record.at,
-        end,
-    };
+    if let Some(end) = &mut call.end {
+        end.result = result;
+    }
     let facts: Value = serde_json::from_str(&text).unwrap_or_default();
     CallDetails {
         call: CallView::whole(&call),
@@ -165,11 +147,7 @@ impl CallView {
                 SUMMARY,
             ),
             picture_url: end
-                .and_then(|end| match end.has_page_picture {
-                    _ if end.pictures > 0 => Some(1),
-                    true => Some(0),
-                    false => None,
-                })
+                .and_then(|end| end.picture)
                 .map(|number| format!("api/calls/{}/pictures/{number}", call.ref_id)),
         }
     }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 pub use self::{
-    calls::{CallDetails, CallPage, CallView},
+    calls::{CallDetails, CallPage, CallView, MAX_CALLS},
     images::{LiveImage, SessionViewer},
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
@@ -63,14 +63,9 @@ impl Dashboard {
         self.manager.store()
     }
 
-    /// Returns an image of the result of a call. The first has the number 1. The number 0 is the
-    /// picture of the page after the call.
-    pub async fn picture(&self, ref_id: &str, number: usize) -> Result<Option<Picture>> {
-        if number == 0 {
-            return self.store().page_picture(ref_id).await;
-        }
-        let pictures = self.store().pictures(ref_id).await?;
-        Ok(number.checked_sub(1).and_then(|at| pictures.into_iter().nth(at)))
+    /// Returns the picture `number` of a call.
+    pub async fn picture(&self, ref_id: &str, number: u64) -> Result<Option<Picture>> {
+        self.store().picture(ref_id, number).await
     }
 
     /// Returns the session of a call, if the call is recorded.

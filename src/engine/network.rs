@@ -133,6 +133,41 @@ impl Mock {
         let body = offload::in_place(body.len(), || STANDARD.encode(body));
         Self { url, status, headers, body }
     }
+
+    /// Returns the response to a request with `method`, whose headers `header` looks up. A
+    /// cross-origin page can read the response: it gets CORS headers, and a preflight succeeds.
+    pub fn response_to<'a>(
+        &'a self,
+        method: &str,
+        header: impl Fn(&str) -> Option<&'a str>,
+    ) -> MockResponse<'a> {
+        let mut headers = Vec::new();
+        let allow_origin = "access-control-allow-origin";
+        let is_given = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(allow_origin));
+        if let Some(origin) = header("origin").filter(|_| !is_given) {
+            headers.push((allow_origin, origin));
+            headers.push(("access-control-allow-credentials", "true"));
+        }
+        let preflight = header("access-control-request-method").filter(|_| method == "OPTIONS");
+        if let Some(method) = preflight {
+            headers.push(("access-control-allow-methods", method));
+            let names = header("access-control-request-headers");
+            headers.extend(names.map(|names| ("access-control-allow-headers", names)));
+            return MockResponse { status: 204, headers, body: None };
+        }
+        let given = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        headers.extend(given);
+        MockResponse { status: self.status, headers, body: Some(&self.body) }
+    }
+}
+
+/// The response of a [`Mock`] to one request.
+#[derive(Debug, PartialEq)]
+pub struct MockResponse<'a> {
+    pub status: u16,
+    pub headers: Vec<(&'a str, &'a str)>,
+    /// Base64. `None` for a CORS preflight.
+    pub body: Option<&'a str>,
 }
 
 /// A request that continues to its server with other headers.
@@ -371,6 +406,22 @@ pub enum SameSite {
     None,
 }
 
+impl SameSite {
+    /// Parses a protocol's name of a value, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut values = [Self::Strict, Self::Lax, Self::None].into_iter();
+        values.find(|value| value.as_str().eq_ignore_ascii_case(name))
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "Strict",
+            Self::Lax => "Lax",
+            Self::None => "None",
+        }
+    }
+}
+
 /// A cookie, in Playwright's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -450,6 +501,53 @@ mod tests {
         assert_eq!(*route, changes("2").into());
         assert!(rules.route_for("http://a/api/y").unwrap().mock().is_some());
         assert_eq!(rules.route_for("http://a/"), None);
+    }
+
+    #[test]
+    fn a_cross_origin_page_can_read_a_mocked_response() {
+        let mock = |headers: &[(&str, &str)]| {
+            let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            Mock::new(UrlPattern::parse("**").unwrap(), 404, headers.collect(), b"no")
+        };
+        let cors = |name: &str| (name == "origin").then_some("https://a.test");
+        let allowed = [
+            ("access-control-allow-origin", "https://a.test"),
+            ("access-control-allow-credentials", "true"),
+        ];
+
+        let json = mock(&[("content-type", "application/json")]);
+        let response = json.response_to("GET", cors);
+        assert_eq!((response.status, response.body), (404, Some("bm8=")));
+        assert_eq!(response.headers[..2], allowed);
+        assert_eq!(response.headers[2..], [("content-type", "application/json")]);
+        assert_eq!(
+            json.response_to("GET", |_| None).headers,
+            [("content-type", "application/json")],
+            "a request of the same origin"
+        );
+        let any = mock(&[("Access-Control-Allow-Origin", "*")]);
+        assert_eq!(any.response_to("GET", cors).headers, [("Access-Control-Allow-Origin", "*")]);
+
+        let preflight = |name: &str| match name {
+            "access-control-request-method" => Some("PUT"),
+            "access-control-request-headers" => Some("x-token"),
+            _ => cors(name),
+        };
+        let response = json.response_to("OPTIONS", preflight);
+        assert_eq!((response.status, response.body), (204, None));
+        assert_eq!(response.headers[..2], allowed);
+        assert_eq!(
+            response.headers[2..],
+            [("access-control-allow-methods", "PUT"), ("access-control-allow-headers", "x-token")]
+        );
+        assert_eq!(json.response_to("OPTIONS", cors).status, 404, "not a preflight");
+    }
+
+    #[test]
+    fn same_site_is_parsed_in_any_case() {
+        assert_eq!(SameSite::named("lax"), Some(SameSite::Lax));
+        assert_eq!(SameSite::named("None"), Some(SameSite::None));
+        assert_eq!(SameSite::named("default"), None);
     }
 
     #[test]

@@ -127,9 +127,11 @@ impl<'a> SessionScript<'a> {
         let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
             && parameters.as_object().is_some_and(|given| !given.is_empty());
         match answer.page_snapshot.as_deref().filter(|_| !is_part) {
-            Some(page) => self.replay.see(page),
+            Some(page) => self.replay.read_page(page),
             None if is_playwright => {}
-            None => texts.iter().chain(&answer.content).for_each(|text| self.replay.see_part(text)),
+            None => {
+                texts.iter().chain(&answer.content).for_each(|text| self.replay.read_part(text))
+            }
         }
     }
 

@@ -97,17 +97,17 @@ struct ActedOn<'a> {
 }
 
 impl Replay {
-    /// Learns the refs of a whole page.
-    pub fn see(&mut self, page: &str) {
+    /// Reads the refs of a whole page.
+    pub fn read_page(&mut self, page: &str) {
         // A snapshot that leaves something out cannot show what is unique.
         if page.lines().any(|line| line.trim_start().starts_with("- …")) {
-            return self.see_part(page);
+            return self.read_part(page);
         }
         let lines: Vec<SnapshotLine> = page.lines().filter_map(SnapshotLine::parse).collect();
         let tree = Tree::of(&lines);
         for (at, line) in lines.iter().enumerate() {
             let Some(reference) = &line.reference else { continue };
-            self.shown.insert(reference.clone(), tree.shown(at));
+            self.shown.insert(reference.clone(), tree.targets_of(at));
             if let Some((frame, target)) = frame_of(reference).zip(tree.frame_target(at)) {
                 self.frames.insert(frame.to_owned(), target);
             }
@@ -115,9 +115,9 @@ impl Replay {
         self.page = lines;
     }
 
-    /// Learns the refs of a part of a page. A part cannot show whether a role and name are unique,
+    /// Reads the refs of a part of a page. A part cannot show whether a role and name are unique,
     /// so refs from whole pages are kept.
-    pub fn see_part(&mut self, answer: &str) {
+    pub fn read_part(&mut self, answer: &str) {
         for text in texts_of(answer) {
             // A description stands alone, or is marked as a change.
             let lines = text.lines().map(|line| line.trim_start_matches(['~', '+', ' ']));
@@ -266,9 +266,9 @@ impl Replay {
     fn scope(&self, reference: &str, is_last: impl Fn(&SnapshotLine) -> bool) -> Option<String> {
         let at = self.page.iter().position(|line| line.reference.as_deref() == Some(reference))?;
         let tree = Tree::of(&self.page);
-        let above: Vec<usize> = tree.above(at).collect();
-        let last = above.iter().position(|container| is_last(&self.page[*container]))?;
-        above[..=last].iter().find_map(|container| tree.scope(*container, at))
+        let ancestors: Vec<usize> = tree.ancestors(at).collect();
+        let last = ancestors.iter().position(|container| is_last(&self.page[*container]))?;
+        ancestors[..=last].iter().find_map(|container| tree.scope(*container, at))
     }
 
     /// Returns `target` in the frame of the ref.
@@ -502,7 +502,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the targets that match only the line `at`.
-    fn shown(&self, at: usize) -> ElementTargets {
+    fn targets_of(&self, at: usize) -> ElementTargets {
         let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
         let ElementTargets { name, named, unnamed } = self.in_its_frame(at);
         let inner =
@@ -511,7 +511,7 @@ impl<'a> Tree<'a> {
     }
 
     fn any_target(&self, at: usize) -> Option<String> {
-        let ElementTargets { named, unnamed, .. } = self.shown(at);
+        let ElementTargets { named, unnamed, .. } = self.targets_of(at);
         named.or(unnamed)
     }
 
@@ -546,15 +546,15 @@ impl<'a> Tree<'a> {
     /// other such line.
     fn scoped(&self, at: usize, own: &str) -> Option<String> {
         let is_alone = |container: &usize| {
-            self.below(*container).filter(|inner| self.is_same(*inner, at)).count() == 1
+            self.descendants(*container).filter(|inner| self.is_same(*inner, at)).count() == 1
         };
         let scope =
-            self.above(at).take_while(is_alone).find_map(|container| self.scope(container, at));
+            self.ancestors(at).take_while(is_alone).find_map(|container| self.scope(container, at));
         scope.map(|scope| format!("{scope} >> {own}"))
     }
 
     /// Returns the lines that contain the line `at` in its frame, nearest first.
-    fn above(&self, at: usize) -> impl Iterator<Item = usize> {
+    fn ancestors(&self, at: usize) -> impl Iterator<Item = usize> {
         let parent =
             move |at: usize| self.parents[at].filter(|parent| Some(*parent) != self.frames[at]);
         std::iter::successors(parent(at), move |at| parent(*at))
@@ -578,7 +578,7 @@ impl<'a> Tree<'a> {
         };
         let others: Vec<usize> = (0..self.lines.len()).filter(is_other).collect();
         let labels = |container: usize| {
-            let within = std::iter::once(container).chain(self.below(container));
+            let within = std::iter::once(container).chain(self.descendants(container));
             within.filter(move |inner| self.frames[*inner] == self.frames[container])
         };
         let is_elsewhere = |label: &str| {
@@ -610,7 +610,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the indexes of the lines that the line `at` contains.
-    fn below(&self, at: usize) -> impl Iterator<Item = usize> {
+    fn descendants(&self, at: usize) -> impl Iterator<Item = usize> {
         let indent = self.lines[at].indent;
         let end = self.lines[at + 1..].iter().position(|line| line.indent <= indent);
         at + 1..end.map_or(self.lines.len(), |end| at + 1 + end)
@@ -658,7 +658,7 @@ mod tests {
     #[test]
     fn a_ref_becomes_a_target_of_role_and_name_that_means_one_element() {
         let mut replay = Replay::default();
-        replay.see(PAGE);
+        replay.read_page(PAGE);
         let target = |reference: &str| target(&replay, reference, "");
         for (reference, wanted) in [
             ("e3", r#"role=listitem >> has-text="Alice" >> role=button[name="Delete"]"#),
@@ -702,7 +702,7 @@ mod tests {
   - button [ref=f1e1]
   - button [ref=f1e2]"#;
         let mut replay = Replay::default();
-        replay.see(ICONS);
+        replay.read_page(ICONS);
         let target = |reference: &str, test_id: Value| {
             let test_ids = serde_json::from_value(json!({reference: test_id})).unwrap();
             replay.target(
@@ -753,13 +753,13 @@ mod tests {
     #[test]
     fn a_name_that_was_not_shown_in_a_whole_page_has_to_be_unique_in_the_last() {
         let mut replay = Replay::default();
-        replay.see("- button \"Delete\" [ref=e1]\n- button \"Play\" [ref=e2]");
-        replay.see_part("- button \"Delete\" [ref=e3]\n- button \"Send\" [ref=e4]");
+        replay.read_page("- button \"Delete\" [ref=e1]\n- button \"Play\" [ref=e2]");
+        replay.read_part("- button \"Delete\" [ref=e3]\n- button \"Send\" [ref=e4]");
         assert_eq!(target(&replay, "e3", ""), None);
         assert_eq!(target(&replay, "e4", "").as_deref(), Some(r#"role=button[name="Send"]"#));
         assert_eq!(target(&replay, "e2", "Clicked button \"Delete\" [ref=e2]"), None);
         // The elements of a shortened snapshot are a part of the page.
-        replay.see(
+        replay.read_page(
             "- button \"Once\" [ref=e1]\n- … 80 more buttons: snapshot {selector: \"body\"} shows them all",
         );
         assert_eq!(target(&replay, "e1", "").as_deref(), Some(r#"role=button[name="Delete"]"#));
@@ -784,10 +784,10 @@ mod tests {
     #[test]
     fn the_name_at_the_time_of_the_call_counts() {
         let mut replay = Replay::default();
-        replay.see("- button \"Play\" [ref=e1]");
+        replay.read_page("- button \"Play\" [ref=e1]");
         let now = "Clicked button \"Pause\" [active] [ref=e1]";
         assert_eq!(target(&replay, "e1", now).as_deref(), Some(r#"role=button[name="Pause"]"#));
-        replay.see(&format!("- button \"{}\" [ref=e2]", "x".repeat(100)));
+        replay.read_page(&format!("- button \"{}\" [ref=e2]", "x".repeat(100)));
         let long =
             target(&replay, "e2", &format!("Clicked button \"{}…\" [ref=e2]", "x".repeat(80)));
         assert_eq!(long, target(&replay, "e2", ""));

@@ -7,7 +7,10 @@ use parking_lot::Mutex;
 use rusqlite::{Row, params_from_iter, types::Value};
 use tokio::sync::broadcast;
 
-use super::{NewAnswer, NewRequest, Store};
+use super::{
+    NewAnswer, NewRequest, Store,
+    records::{FIRST_PICTURE, PAGE_PICTURE},
+};
 use crate::error::Result;
 
 /// Maximum number of characters of a result in a list.
@@ -41,10 +44,9 @@ pub struct CallEnd {
     /// The beginning of the result, JSON. `None` if the server of the call died.
     pub result: Option<String>,
     pub error_message: Option<String>,
-    /// The number of images in the result.
-    pub pictures: usize,
-    /// Whether a small picture of the page after the call is recorded.
-    pub has_page_picture: bool,
+    /// The number of the picture that shows the call best: the first image of its result, or else
+    /// the page after the call.
+    pub picture: Option<u64>,
     /// Milliseconds since 1970.
     pub at: u64,
 }
@@ -52,6 +54,8 @@ pub struct CallEnd {
 /// Selects a page of calls.
 #[derive(Debug, Clone, Default)]
 pub struct CallFilter {
+    /// Only the call with this id.
+    pub id: Option<String>,
     /// `None`: the calls of all sessions.
     pub session: Option<String>,
     /// Only calls that contain this text, in any case of ASCII letters.
@@ -86,8 +90,10 @@ impl CallFeed {
                 success: answer.error_message.is_none(),
                 result: Some(answer.result.chars().take(RESULT).collect()),
                 error_message: answer.error_message.clone(),
-                pictures: answer.pictures.len(),
-                has_page_picture: answer.page_picture.is_some(),
+                picture: match &*answer.pictures {
+                    [] => answer.page_picture.as_ref().map(|_| PAGE_PICTURE),
+                    [..] => Some(FIRST_PICTURE),
+                },
                 at,
             })
         });
@@ -138,6 +144,10 @@ impl Store {
             values.push(session.into());
             conditions.push(format!("session_id = ?{}", values.len()));
         }
+        if let Some(id) = filter.id {
+            values.push(id.into());
+            conditions.push(format!("ref_id = ?{}", values.len()));
+        }
         if let Some(before) = filter.before {
             values.push(i64::try_from(before).unwrap_or(i64::MAX).into());
             conditions.push(format!("requests.rowid < ?{}", values.len()));
@@ -154,8 +164,8 @@ impl Store {
         let sql = format!(
             "SELECT requests.rowid, ref_id, session_id, tool_name, params, requests.timestamp, status,
                     substr(result, 1, {RESULT}), error_message, responses.timestamp,
-                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id AND number > 0),
-                    (SELECT count(*) FROM pictures WHERE pictures.ref_id = requests.ref_id AND number = 0)
+                    (SELECT min(max(number), {FIRST_PICTURE}) FROM pictures
+                     WHERE pictures.ref_id = requests.ref_id)
              FROM requests LEFT JOIN responses USING (ref_id)
              WHERE {} ORDER BY requests.rowid DESC LIMIT {}",
             conditions.join(" AND "),
@@ -177,8 +187,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<RecordedCall> {
             result: row.get(7)?,
             error_message: row.get(8)?,
             at: row.get(9)?,
-            pictures: row.get(10)?,
-            has_page_picture: row.get(11)?,
+            picture: row.get(10)?,
         }),
     };
     Ok(RecordedCall {

@@ -291,9 +291,10 @@ impl Store {
         .await
     }
 
-    /// Returns the small picture of the page after a call, if one is recorded.
-    pub async fn page_picture(&self, ref_id: &str) -> Result<Option<Picture>> {
-        let values = (ref_id.to_owned(), PAGE_PICTURE);
+    /// Returns the picture `number` of a call: an image of its result (from 1), or the page after
+    /// the call (0).
+    pub async fn picture(&self, ref_id: &str, number: u64) -> Result<Option<Picture>> {
+        let values = (ref_id.to_owned(), i64::try_from(number).unwrap_or(i64::MAX));
         self.read(move |connection| {
             connection
                 .prepare_cached(
@@ -466,7 +467,7 @@ fn write_answer(
             ])?;
     }
     let page_picture = answer.page_picture.iter().map(|picture| (PAGE_PICTURE, picture));
-    for (number, picture) in (1_u64..).zip(&answer.pictures).chain(page_picture) {
+    for (number, picture) in (FIRST_PICTURE..).zip(&answer.pictures).chain(page_picture) {
         connection
             .prepare_cached(
                 "INSERT INTO pictures (ref_id, number, mime_type, data) VALUES (?1, ?2, ?3, ?4)",
@@ -484,8 +485,10 @@ fn write_answer(
     Ok(())
 }
 
-/// The number of the picture of the page. Those of the result begin with 1.
-const PAGE_PICTURE: u64 = 0;
+/// The number of the picture of the page.
+pub(super) const PAGE_PICTURE: u64 = 0;
+/// The number of the first image of the result.
+pub(super) const FIRST_PICTURE: u64 = 1;
 
 const SELECT_RECORD: &str = "
 SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,

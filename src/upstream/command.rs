@@ -57,25 +57,25 @@ impl Command {
 
     /// Returns the program and its arguments for a session. With HTTP and without the placeholder
     /// `{port}`, adds `--port`, which @playwright/mcp expects.
-    fn words_for(&self, place: &CommandValues<'_>) -> Vec<OsString> {
-        let port = place.port.map(|port| port.to_string()).unwrap_or_default();
+    fn words_for(&self, values: &CommandValues<'_>) -> Vec<OsString> {
+        let port = values.port.map(|port| port.to_string()).unwrap_or_default();
         let mut words: Vec<OsString> = self
             .words
             .iter()
             .map(|word| {
-                let word = word.replace(PORT, &port).replace(SESSION_ID, place.session_id);
-                word.replace(OUTPUT_FOLDER, &place.folder.display().to_string()).into()
+                let word = word.replace(PORT, &port).replace(SESSION_ID, values.session_id);
+                word.replace(OUTPUT_FOLDER, &values.folder.display().to_string()).into()
             })
             .collect();
-        if place.port.is_some() && !self.names_port {
+        if values.port.is_some() && !self.names_port {
             words.extend(["--port".into(), port.into()]);
         }
         words
     }
 
     /// Returns the process for a session, which is not started yet.
-    pub fn process(&self, place: &CommandValues<'_>) -> Process {
-        let words = self.words_for(place);
+    pub fn process(&self, values: &CommandValues<'_>) -> Process {
+        let words = self.words_for(values);
         // On Windows, the file of `npx` has another name.
         let program = which::which(&words[0]).map_or_else(|_| words[0].clone(), Into::into);
         let mut process = Process::new(program);
@@ -84,10 +84,10 @@ impl Command {
         }
         process
             .args(&words[1..])
-            .env("PLAYWRIGHT_MCP_OUTPUT_DIR", place.folder)
-            .env(environment::UPSTREAM_OUTPUT_DIR, place.folder)
-            .env(environment::UPSTREAM_SESSION_ID, place.session_id);
-        if let Some(port) = place.port {
+            .env("PLAYWRIGHT_MCP_OUTPUT_DIR", values.folder)
+            .env(environment::UPSTREAM_OUTPUT_DIR, values.folder)
+            .env(environment::UPSTREAM_SESSION_ID, values.session_id);
+        if let Some(port) = values.port {
             process.env(environment::UPSTREAM_PORT, port.to_string());
         }
         process
@@ -108,8 +108,8 @@ mod tests {
             transport,
             ..UpstreamConfig::default()
         };
-        let place = CommandValues { session_id: "id", folder: Path::new("/out"), port };
-        Ok(Command::read(&config)?.words_for(&place))
+        let values = CommandValues { session_id: "id", folder: Path::new("/out"), port };
+        Ok(Command::read(&config)?.words_for(&values))
     }
 
     #[test]

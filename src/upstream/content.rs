@@ -29,7 +29,7 @@ pub struct PageObservations {
     pub(super) listed: Vec<ConsoleMessage>,
     /// The messages of `listed` that earlier results had.
     pub repeated: Vec<ConsoleMessage>,
-    pub(super) places: Vec<PageUrls>,
+    pub(super) urls: Vec<PageUrls>,
 }
 
 /// The number of console messages in the results of a server so far, by their hash.
@@ -147,14 +147,14 @@ pub(super) async fn find(result: &Value, files: &LinkedFiles, seen: &mut u64) ->
                 "Console messages" => found.console.extend(numbered_messages(body.lines(), seen)),
                 "Page" | "Page state" => {
                     let url = body.lines().find_map(|line| line.strip_prefix("- Page URL: "));
-                    found.places.extend(url.map(|url| PageUrls::Current(url.to_owned())));
+                    found.urls.extend(url.map(|url| PageUrls::Current(url.to_owned())));
                 }
                 "Result" if body.starts_with("Total messages: ") => {
                     let listed = body.lines().skip_while(|line| !line.is_empty());
                     found.listed.extend(messages(listed, MessageFormat::Plain));
                 }
-                "Result" | "Open tabs" => found.places.extend(tabs(body.lines())),
-                "Pages" => found.places.extend(pages(body.lines())),
+                "Result" | "Open tabs" => found.urls.extend(tabs(body.lines())),
+                "Pages" => found.urls.extend(pages(body.lines())),
                 _ => {}
             }
         }
@@ -245,11 +245,11 @@ async fn logged_in_file(link: &str, files: &LinkedFiles) -> Vec<ConsoleMessage> 
 /// The format of messages in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageFormat {
-    /// `[    33ms] [WARNING] text @ http://place:12`, as in a log file.
+    /// `[    33ms] [WARNING] text @ http://host:12`, as in a log file.
     Timed,
-    /// `- [WARNING] text @ http://place:12`.
+    /// `- [WARNING] text @ http://host:12`.
     Items,
-    /// `[WARNING] text @ http://place:12`, as in the result of `browser_console_messages`.
+    /// `[WARNING] text @ http://host:12`, as in the result of `browser_console_messages`.
     Plain,
 }
 
@@ -291,11 +291,11 @@ impl PendingMessage {
         }
     }
 
-    /// Returns whether `line`, which has no tag, is not part of it.
+    /// Returns whether the message has ended before `line`, which has no tag.
     fn is_complete_before(&self, line: &str) -> bool {
         let text = &self.message.text;
         if self.is_tagged {
-            return place(text).is_some();
+            return split_location(text).is_some();
         }
         let has_stack = text.lines().any(is_stack_line);
         !line.starts_with(' ') && (has_stack || !names_error(text) || names_error(line))
@@ -304,7 +304,7 @@ impl PendingMessage {
     fn finish(self) -> ConsoleMessage {
         let mut message = self.message;
         if self.is_tagged {
-            if let Some((text, url, line)) = place(&message.text) {
+            if let Some((text, url, line)) = split_location(&message.text) {
                 let text = text.to_owned();
                 if !url.is_empty() {
                     (message.url, message.line) = (Some(url.to_owned()), Some(line));
@@ -329,12 +329,14 @@ fn is_stack_line(line: &str) -> bool {
     line.trim_start() != line && line.trim_start().starts_with("at ")
 }
 
-/// Returns the location in a line of a stack: `    at f (http://place:12:5)`.
+/// Returns the location in a line of a stack: `    at f (http://host:12:5)`.
 fn frame(line: &str) -> Option<(&str, u64, u64)> {
-    let place = line.trim_start().strip_prefix("at ").filter(|_| is_stack_line(line))?;
-    let place =
-        place.strip_suffix(')').and_then(|place| Some(place.rsplit_once('(')?.1)).unwrap_or(place);
-    let (rest, column) = place.rsplit_once(':')?;
+    let location = line.trim_start().strip_prefix("at ").filter(|_| is_stack_line(line))?;
+    let location = location
+        .strip_suffix(')')
+        .and_then(|location| Some(location.rsplit_once('(')?.1))
+        .unwrap_or(location);
+    let (rest, column) = location.rsplit_once(':')?;
     let (url, line) = rest.rsplit_once(':')?;
     Some((url, line.parse().ok()?, column.parse().ok()?))
 }
@@ -411,10 +413,10 @@ fn message(level: ConsoleLevel, text: String) -> ConsoleMessage {
     }
 }
 
-/// Splits `text @ http://place:12`.
-fn place(text: &str) -> Option<(&str, &str, u64)> {
-    let (text, place) = text.rsplit_once(" @ ")?;
-    let (url, line) = place.rsplit_once(':')?;
+/// Splits `text @ http://host:12`.
+fn split_location(text: &str) -> Option<(&str, &str, u64)> {
+    let (text, location) = text.rsplit_once(" @ ")?;
+    let (url, line) = location.rsplit_once(':')?;
     Some((text, url, line.parse().ok()?))
 }
 
@@ -430,8 +432,8 @@ fn tabs<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<PageUrls> {
             continue;
         };
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        let place = rest.split_once("](").and_then(|(_, url)| url.strip_suffix(')'));
-        if let Some(url) = place.filter(|_| is_number) {
+        let location = rest.split_once("](").and_then(|(_, url)| url.strip_suffix(')'));
+        if let Some(url) = location.filter(|_| is_number) {
             if rest.starts_with("(current)") {
                 current = urls.len();
             }
@@ -496,7 +498,7 @@ mod tests {
         let answer = "### Ran Playwright code\n```js\nawait page.goto('x');\n### Page\n- Page URL: http://evil/\n```\n### Page\n- Page URL: http://a/\n- Page Title: T\n### Snapshot\n- [Snapshot](out/page.yml)\n### Events\n- New console entries: out/console.log#L2-L4";
         let found = read(answer, &files, &mut 0);
         assert_eq!(found.snapshot.as_deref(), Some("- button \"Go\" [ref=e2]"));
-        assert_eq!(found.places, [PageUrls::Current("http://a/".into())]);
+        assert_eq!(found.urls, [PageUrls::Current("http://a/".into())]);
         let expected = [
             (ConsoleLevel::Warn, "w", Some("http://a/b.js"), Some(12)),
             (ConsoleLevel::Error, "Error: 8\n    at f (x:1:2)", None, None),
@@ -541,7 +543,7 @@ mod tests {
             Some("uid=1_0 RootWebArea \"T\"\n  uid=1_1 button \"Go\"")
         );
         let urls = vec!["about:blank".to_owned(), "http://a/".to_owned()];
-        assert_eq!(found.places, [PageUrls::All { urls, current: 1 }]);
+        assert_eq!(found.urls, [PageUrls::All { urls, current: 1 }]);
         let expected =
             [(ConsoleLevel::Warn, "w", None, None), (ConsoleLevel::Info, "hello", None, None)];
         assert_eq!(console_of(&found), expected);
@@ -581,10 +583,10 @@ mod tests {
             &mut 0,
         );
         let urls = vec!["http://a/(x)".to_owned(), "about:blank".to_owned()];
-        assert_eq!(found.places, [PageUrls::All { urls, current: 1 }]);
+        assert_eq!(found.urls, [PageUrls::All { urls, current: 1 }]);
         let none =
             read("### Result\nNo open tabs. Navigate to a URL to create one.", &files, &mut 0);
-        assert_eq!(none.places, [PageUrls::All { urls: Vec::new(), current: 0 }]);
+        assert_eq!(none.urls, [PageUrls::All { urls: Vec::new(), current: 0 }]);
         std::fs::remove_dir_all(base).unwrap();
     }
 

@@ -230,8 +230,8 @@ mod tests {
                 }
                 state = after;
             }
-            for (place, from) in restarts.iter().enumerate() {
-                let within = restarts[place..].iter().filter(|at| **at < *from + window).count();
+            for (first, from) in restarts.iter().enumerate() {
+                let within = restarts[first..].iter().filter(|at| **at < *from + window).count();
                 prop_assert!(within <= most, "{within} restarts within {window:?} from {from:?}");
             }
         }

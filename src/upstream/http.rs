@@ -33,7 +33,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(250);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until a process listens on `port`.
-pub(super) async fn listens(port: u16) {
+pub(super) async fn wait_for_listener(port: u16) {
     let mut pause = FIRST_PAUSE;
     // It may listen on the IPv4 or the IPv6 address of `localhost`.
     while TcpStream::connect(("localhost", port)).await.is_err() {

@@ -29,9 +29,9 @@ pub struct UpstreamState {
 }
 
 impl UpstreamState {
-    pub(super) fn update(&mut self, places: Vec<PageUrls>) {
-        for place in places {
-            match place {
+    pub(super) fn update(&mut self, changes: Vec<PageUrls>) {
+        for change in changes {
+            match change {
                 PageUrls::All { urls, current } => (self.urls, self.current) = (urls, current),
                 PageUrls::Current(url) => match self.urls.get_mut(self.current) {
                     Some(known) => *known = url,
@@ -147,9 +147,9 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
     }
 
     /// Restores the saved state. Restores the storage first, so that pages can read it.
-    pub async fn replay(&self, kept: &UpstreamState) -> ReplayReport {
+    pub async fn replay(&self, state: &UpstreamState) -> ReplayReport {
         let mut replayed = ReplayReport::default();
-        if kept.is_empty() {
+        if state.is_empty() {
             return replayed;
         }
         let Some(family) = ServerFamily::of(self.tools) else {
@@ -158,7 +158,7 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
             );
             return replayed;
         };
-        match (&kept.storage, family.write_storage.filter(|tool| lists(self.tools, tool))) {
+        match (&state.storage, family.write_storage.filter(|tool| lists(self.tools, tool))) {
             (Some(storage), Some(tool)) => match self.write_storage(tool, storage).await {
                 Ok(()) => replayed.done.push("cookies and localStorage".to_owned()),
                 Err(error) => replayed.missing.push(format!("cookies and localStorage ({error})")),
@@ -169,7 +169,7 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
             )),
         }
         let mut opened = 0;
-        for url in &kept.urls {
+        for url in &state.urls {
             let open = if opened == 0 { family.first_page } else { family.further_page };
             match self.call(open(url)).await {
                 Ok(()) => {
@@ -180,8 +180,8 @@ impl<T: AsRef<str>> ServerTools<'_, T> {
             }
         }
         if let Some(select) =
-            family.select.filter(|_| kept.urls.len() > 1 && opened == kept.urls.len())
-            && let Err(error) = self.call(select(kept.current)).await
+            family.select.filter(|_| state.urls.len() > 1 && opened == state.urls.len())
+            && let Err(error) = self.call(select(state.current)).await
         {
             replayed.missing.push(format!("which page was current ({error})"));
         }

@@ -76,7 +76,8 @@ pub struct Upstream {
     folder: PathBuf,
     status: watch::Sender<ServerStatus>,
     requested: watch::Sender<bool>,
-    /// The running server. Stored here so that it can be ended after its caller was dropped.
+    /// The running server. Stored here so that it can be ended even if the future that started it
+    /// was dropped.
     running: tokio::sync::Mutex<Option<RunningServer>>,
     last_known: Mutex<LastKnownState>,
 }
@@ -147,13 +148,13 @@ impl Upstream {
         let mut last_known = self.last_known();
         last_known.last_message = last_message;
         last_known.seen_messages.remove_seen(&mut found);
-        last_known.state.update(std::mem::take(&mut found.places));
+        last_known.state.update(std::mem::take(&mut found.urls));
         last_known.changed |= !is_read_only;
         drop(last_known);
         Ok(ForwardedResult { result, text, found })
     }
 
-    /// Waits until it can be called.
+    /// Waits until the server can be called.
     async fn ready(&self) -> Result<Arc<Client>> {
         self.requested.send_replace(true);
         let mut status = self.status.subscribe();
@@ -222,8 +223,7 @@ impl Upstream {
         }
     }
 
-    /// Supervises the server from its first call on. Runs concurrently with everything else, and is
-    /// dropped with the session.
+    /// Supervises the server from its first call on, until the session drops the future.
     pub async fn supervise(&self) -> Infallible {
         let _ = self.requested.subscribe().wait_for(|requested| *requested).await;
         let begun = Instant::now();

@@ -241,7 +241,7 @@ impl Upstreams {
         }
     }
 
-    /// Begins the attempts to start a server, unless they are running or starts are prevented.
+    /// Begins the attempts to start a server, unless they have begun or this process is stopping.
     pub(super) fn begin_start_attempts(self: &Arc<Self>) {
         let begins = self.start_attempts.send_if_modified(|start_attempts| {
             let begins = matches!(start_attempts, StartAttempts::NotRunning);
@@ -447,7 +447,7 @@ impl Upstreams {
             let port = self.ports.take(id).ok_or_else(none)?;
             let (process, _) = self.spawn(id, folder, Some(port.number))?;
             tokio::select! {
-                () = http::listens(port.number) => {
+                () = http::wait_for_listener(port.number) => {
                     let (client, queue) = Client::new();
                     http::connect(&client, queue, port.number);
                     return Ok((process, client, Some(port)));

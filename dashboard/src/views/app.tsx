@@ -136,7 +136,10 @@ function Denied({ usedLink }: { usedLink: boolean }) {
           people who opened its link.
         </p>
       )}
-      <p>Run this command on the computer where Troupe runs. It opens a new link:</p>
+      <p>
+        Run this command on the computer where Troupe runs. It serves a dashboard with the sessions
+        of all your servers, and prints its link:
+      </p>
       <pre>npx troupe dashboard</pre>
       <p>
         <button onClick={() => void start()}>Try again</button>

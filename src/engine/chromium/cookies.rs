@@ -2,7 +2,7 @@
 
 use chromiumoxide::cdp::browser_protocol::{
     browser::BrowserContextId,
-    network::{CookieParam, CookiePartitionKey, CookieSameSite, TimeSinceEpoch},
+    network::{CookieParam, CookiePartitionKey, TimeSinceEpoch},
     storage::{GetCookiesParams, SetCookiesParams},
 };
 use serde::Deserialize;
@@ -45,12 +45,7 @@ impl From<CdpCookie> for Cookie {
             expires: stored.expires.filter(|_| !stored.session).unwrap_or(-1.0),
             http_only: stored.http_only,
             secure: stored.secure,
-            same_site: match stored.same_site.as_deref() {
-                Some("Strict") => Some(SameSite::Strict),
-                Some("Lax") => Some(SameSite::Lax),
-                Some("None") => Some(SameSite::None),
-                _ => None,
-            },
+            same_site: stored.same_site.as_deref().and_then(SameSite::named),
             has_cross_site_ancestor: stored
                 .partition_key
                 .as_ref()
@@ -81,11 +76,7 @@ pub(super) async fn set(
         param.secure = Some(cookie.secure);
         param.http_only = Some(cookie.http_only);
         param.expires = (cookie.expires >= 0.0).then(|| TimeSinceEpoch::new(cookie.expires));
-        param.same_site = cookie.same_site.map(|same_site| match same_site {
-            SameSite::Strict => CookieSameSite::Strict,
-            SameSite::Lax => CookieSameSite::Lax,
-            SameSite::None => CookieSameSite::None,
-        });
+        param.same_site = cookie.same_site.and_then(|same_site| same_site.as_str().parse().ok());
         param.partition_key = cookie.partition_key.as_ref().map(|site| {
             // Playwright's default.
             CookiePartitionKey::new(site, cookie.has_cross_site_ancestor.unwrap_or(true))

@@ -49,8 +49,8 @@ use crate::{
             HeaderChanges, Mock, NetworkRules, RequestEvent, ResourceType, Route, Throttling,
         },
         network_policy::{
-            Egress, InterceptedRequest, Redirects, RequestInitiator, RequestInterceptor,
-            RequestTarget,
+            DocumentUrls, Egress, InterceptedRequest, RequestCheck, RequestInitiator,
+            RequestInterceptor, RequestTarget,
         },
     },
     offload,
@@ -70,16 +70,15 @@ const WEBSOCKET_URLS: [&str; 2] = ["ws://*:*/*", "wss://*:*/*"];
 const NEVER_MS: f64 = 86_400_000.0;
 
 /// A page that receives the network events of its context's workers.
-pub(super) trait NetworkPage: Send + Sync {
+pub(super) trait NetworkPage: DocumentUrls {
     fn emit(&self, event: PageEvent);
-    /// Returns the URLs of the documents in its frames.
-    fn document_urls(&self) -> Vec<String>;
 }
 
 /// The network rules of one context, and the sessions that they apply to.
 pub(super) struct CdpContextNetwork {
     state: Mutex<NetworkState>,
     egress: Option<Egress>,
+    request_check: RequestCheck<dyn NetworkPage>,
     /// Whether the headers and bodies of requests are kept.
     pub keeps_details: bool,
 }
@@ -90,13 +89,11 @@ struct NetworkState {
     /// Whether each request is intercepted and checked by the policy.
     intercepts_all: bool,
     members: HashMap<Arc<str>, NetworkMember>,
-    pages: Vec<Weak<dyn NetworkPage>>,
     kinds: HashMap<Arc<str>, ResourceType>,
     /// The keys of `kinds`, the oldest first.
     kind_order: VecDeque<Arc<str>>,
     /// The receivers of types that are not announced yet.
     awaited_kinds: HashMap<Arc<str>, oneshot::Sender<ResourceType>>,
-    redirects: Redirects,
 }
 
 /// A session that the rules apply to.
@@ -179,7 +176,12 @@ impl RequestInterceptor for CdpContextNetwork {
 
 impl CdpContextNetwork {
     pub fn new(egress: Option<Egress>, keeps_details: bool) -> Arc<Self> {
-        let network = Arc::new(Self { state: Mutex::default(), egress, keeps_details });
+        let network = Arc::new(Self {
+            state: Mutex::default(),
+            egress,
+            request_check: RequestCheck::default(),
+            keeps_details,
+        });
         if let Some(Egress { gateway, .. }) = &network.egress {
             let interceptor: Weak<Self> = Arc::downgrade(&network);
             gateway.set_interceptor(interceptor);
@@ -253,26 +255,17 @@ impl CdpContextNetwork {
         true
     }
 
-    /// Returns the URLs of all documents of the context.
-    fn document_urls(&self) -> Vec<String> {
-        let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
-        pages.iter().flat_map(|page| page.document_urls()).collect()
-    }
-
     pub fn leave(&self, session: &Arc<str>) {
         self.state().members.remove(session);
     }
 
     pub fn add_page(&self, page: Weak<dyn NetworkPage>) {
-        let mut state = self.state();
-        state.pages.retain(|page| page.strong_count() > 0);
-        state.pages.push(page);
+        self.request_check.add_page(page);
     }
 
     /// Emits `event` to every page of the context.
     pub fn emit_to_pages(&self, event: &PageEvent) {
-        let pages: Vec<_> = self.state().pages.iter().filter_map(Weak::upgrade).collect();
-        for page in pages {
+        for page in self.request_check.pages() {
             page.emit(event.clone());
         }
     }
@@ -335,12 +328,10 @@ impl CdpContextNetwork {
         if state.intercepts_all
             && let Some(Egress { policy, .. }) = &self.egress
         {
-            let former = id.as_ref().and_then(|id| state.redirects.record(id, &paused.request.url));
             drop(state);
-            // The initiator of a redirect is the server that redirects, not the initiator of the
-            // first request.
-            let initiator = former.map_or_else(|| initiator(&paused), RequestInitiator::Document);
-            if !initiator.is_allowed(&**policy, &paused.request.url, || self.document_urls()) {
+            let url = &paused.request.url;
+            let find_initiator = || initiator(&paused);
+            if !self.request_check.allows(&**policy, id.as_ref(), url, find_initiator) {
                 return block(cdp, paused);
             }
             state = self.state();
@@ -474,30 +465,12 @@ fn block_websockets(
 
 fn mock_response(paused: &PausedRequest, mock: &Mock) -> FulfillRequestParams {
     let request = &paused.request;
-    let mut headers: Vec<HeaderEntry> = Vec::new();
-    let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    // Lets the page read the mocked response even if its URL has another origin.
-    if let Some(origin) = request.header("origin")
-        && !given("access-control-allow-origin")
-    {
-        headers.push(HeaderEntry::new("access-control-allow-origin", origin));
-        headers.push(HeaderEntry::new("access-control-allow-credentials", "true"));
-    }
-    let asked = request.header("access-control-request-method");
-    if request.method == "OPTIONS"
-        && let Some(method) = asked
-    {
-        headers.push(HeaderEntry::new("access-control-allow-methods", method));
-        if let Some(names) = request.header("access-control-request-headers") {
-            headers.push(HeaderEntry::new("access-control-allow-headers", names));
-        }
-        let mut answer = FulfillRequestParams::new(paused.request_id.clone(), 204);
-        answer.response_headers = Some(headers);
-        return answer;
-    }
-    headers.extend(mock.headers.iter().map(|(name, value)| HeaderEntry::new(name, value)));
-    let mut answer = FulfillRequestParams::new(paused.request_id.clone(), mock.status);
+    let response = mock.response_to(&request.method, |name| request.header(name));
+    let headers =
+        response.headers.into_iter().map(|(name, value)| HeaderEntry::new(name, value)).collect();
+    let mut answer =
+        FulfillRequestParams::new(paused.request_id.clone(), i64::from(response.status));
     answer.response_headers = Some(headers);
-    answer.body = Some(mock.body.clone().into());
+    answer.body = response.body.map(|body| body.to_owned().into());
     answer
 }

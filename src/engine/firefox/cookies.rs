@@ -44,12 +44,7 @@ impl From<BidiCookie> for Cookie {
             expires: stored.expiry.unwrap_or(-1.0),
             http_only: stored.http_only,
             secure: stored.secure,
-            same_site: match stored.same_site.as_deref() {
-                Some("strict") => Some(SameSite::Strict),
-                Some("lax") => Some(SameSite::Lax),
-                Some("none") => Some(SameSite::None),
-                _ => None,
-            },
+            same_site: stored.same_site.as_deref().and_then(SameSite::named),
             // BiDi returns unpartitioned cookies only.
             partition_key: None,
             has_cross_site_ancestor: None,
@@ -82,12 +77,7 @@ pub(super) async fn set(bidi: &Bidi, user_context: &str, cookies: &[Cookie]) -> 
             param["expiry"] = json!(cookie.expires.round());
         }
         if let Some(same_site) = cookie.same_site {
-            param["sameSite"] = match same_site {
-                SameSite::Strict => "strict",
-                SameSite::Lax => "lax",
-                SameSite::None => "none",
-            }
-            .into();
+            param["sameSite"] = same_site.as_str().to_ascii_lowercase().into();
         }
         sent.push(bidi.post(
             "storage.setCookie",

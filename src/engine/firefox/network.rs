@@ -23,7 +23,8 @@ use crate::{
         EngineResult,
         network::{HeaderChanges, Mock, NetworkRules, RequestEvent, Route, Throttling},
         network_policy::{
-            Egress, Initiator, NetworkPolicy, Redirects, RequestInitiator, RequestInterceptor,
+            DocumentUrls, Egress, Initiator, NetworkPolicy, RequestCheck, RequestInitiator,
+            RequestInterceptor,
         },
     },
     offload,
@@ -37,12 +38,6 @@ pub(super) struct RequestInterception {
     contexts: Mutex<Vec<Weak<FirefoxNetwork>>>,
 }
 
-/// A page whose documents send requests.
-pub(super) trait DocumentUrls: Send + Sync {
-    /// Returns the URLs of the page's documents.
-    fn document_urls(&self) -> Vec<String>;
-}
-
 /// The rules of one context.
 pub(super) struct FirefoxNetwork {
     rules: Mutex<NetworkRules>,
@@ -51,8 +46,7 @@ pub(super) struct FirefoxNetwork {
     pub keeps_details: bool,
     /// Whether the policy decides on each request.
     checks_requests: AtomicBool,
-    redirects: Mutex<Redirects>,
-    pages: Mutex<Vec<Weak<dyn DocumentUrls>>>,
+    pub request_check: RequestCheck<dyn DocumentUrls>,
     bidi: Bidi,
     intercept: Arc<RequestInterception>,
     closed: AtomicBool,
@@ -90,15 +84,14 @@ impl FirefoxNetwork {
             egress,
             keeps_details,
             checks_requests: AtomicBool::new(false),
-            redirects: Mutex::default(),
-            pages: Mutex::default(),
+            request_check: RequestCheck::default(),
             bidi,
             intercept: intercept.clone(),
             closed: AtomicBool::new(false),
         });
         if let Some(Egress { gateway, .. }) = &network.egress {
-            let stops: Weak<Self> = Arc::downgrade(&network);
-            gateway.set_interceptor(stops);
+            let interceptor: Weak<Self> = Arc::downgrade(&network);
+            gateway.set_interceptor(interceptor);
         }
         intercept.add(&network);
         network
@@ -111,30 +104,17 @@ impl FirefoxNetwork {
         }
     }
 
-    fn admits(
+    /// Returns whether the policy allows an intercepted request.
+    fn is_allowed(
         &self,
         step: &NetworkEvent,
         find_initiator: impl FnOnce() -> RequestInitiator,
     ) -> bool {
-        let Some(policy) = self.policy() else { return true };
         let request = &step.request;
-        let former = lock(&self.redirects).record(&request.request, &request.url);
-        // The initiator of a redirect is the server that redirects, not the initiator of the first
-        // request.
-        let initiator = former.map_or_else(find_initiator, RequestInitiator::Document);
-        initiator.is_allowed(policy, &request.url, || self.document_urls())
-    }
-
-    /// Returns the URLs of the context's documents.
-    fn document_urls(&self) -> Vec<String> {
-        let pages: Vec<_> = lock(&self.pages).iter().filter_map(Weak::upgrade).collect();
-        pages.iter().flat_map(|page| page.document_urls()).collect()
-    }
-
-    pub fn add_page(&self, page: Weak<dyn DocumentUrls>) {
-        let mut pages = lock(&self.pages);
-        pages.retain(|page| page.strong_count() > 0);
-        pages.push(page);
+        self.policy().is_none_or(|policy| {
+            let id = Some(&request.request);
+            self.request_check.allows(policy, id, &request.url, find_initiator)
+        })
     }
 
     /// Returns the policy that checks each request, if there is one.
@@ -143,7 +123,8 @@ impl FirefoxNetwork {
         self.egress.as_ref().filter(|_| checks_requests).map(|egress| &*egress.policy)
     }
 
-    fn stops(&self) -> bool {
+    /// Returns whether its requests must be intercepted.
+    fn needs_interception(&self) -> bool {
         let rules = lock(&self.rules);
         let checks_requests = self.checks_requests.load(Ordering::Acquire);
         let has_rules = checks_requests || !rules.routes.is_empty() || !rules.blocked.is_empty();
@@ -166,7 +147,7 @@ impl FirefoxNetwork {
             offload::in_place(mock.body.len(), || {
                 bidi.post("network.provideResponse", mock_response(step, mock))
             })
-        } else if !self.admits(step, find_initiator)
+        } else if !self.is_allowed(step, find_initiator)
             || lock(&self.rules).blocked.contains(&request.kind())
         {
             bidi.post("network.failRequest", json!({"request": request.request}))
@@ -255,8 +236,10 @@ impl RequestInterception {
     /// Adds or removes the intercept, depending on whether any context needs it.
     async fn update(&self, bidi: &Bidi) -> EngineResult<()> {
         let mut id = self.id.lock().await;
-        let needed =
-            lock(&self.contexts).iter().filter_map(Weak::upgrade).any(|context| context.stops());
+        let needed = lock(&self.contexts)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .any(|context| context.needs_interception());
         match (needed, id.take()) {
             (true, None) => {
                 let added: AddedIntercept = bidi
@@ -280,33 +263,17 @@ impl RequestInterception {
 
 fn mock_response(step: &NetworkEvent, mock: &Mock) -> Value {
     let request = &step.request;
-    let mut headers: Vec<Value> = Vec::new();
-    let given = |name: &str| mock.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    // The page can read a mocked response even if it is cross-origin.
-    if let Some(origin) = request.header("origin")
-        && !given("access-control-allow-origin")
-    {
-        headers.push(header("access-control-allow-origin", origin));
-        headers.push(header("access-control-allow-credentials", "true"));
-    }
-    let asked = request.header("access-control-request-method");
-    if request.method == "OPTIONS"
-        && let Some(method) = asked
-    {
-        headers.push(header("access-control-allow-methods", method));
-        if let Some(names) = request.header("access-control-request-headers") {
-            headers.push(header("access-control-allow-headers", names));
-        }
-        return json!({
-            "request": request.request, "statusCode": 204, "reasonPhrase": "No Content", "headers": headers,
-        });
-    }
-    headers.extend(mock.headers.iter().map(|(name, value)| header(name, value)));
-    json!({
+    let response = mock.response_to(&request.method, |name| request.header(name));
+    let headers: Vec<Value> =
+        response.headers.into_iter().map(|(name, value)| header(name, value)).collect();
+    let mut params = json!({
         "request": request.request,
-        "statusCode": mock.status,
-        "reasonPhrase": "Mocked",
+        "statusCode": response.status,
+        "reasonPhrase": if response.body.is_some() { "Mocked" } else { "No Content" },
         "headers": headers,
-        "body": {"type": "base64", "value": mock.body},
-    })
+    });
+    if let Some(body) = response.body {
+        params["body"] = json!({"type": "base64", "value": body});
+    }
+    params
 }

@@ -1,13 +1,7 @@
-//! Finds the initiator of a request that the browser has paused, and decides whether the request
-//! may continue.
-
-use std::{collections::VecDeque, sync::Arc};
+//! Finds the initiator of a request that the browser has paused, and asks the policy about it.
 
 use super::{Initiator, NetworkPolicy};
 use crate::engine::DocumentId;
-
-/// Maximum number of requests whose redirects are recognized.
-const MAX_REQUESTS: usize = 512;
 
 fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or_default()
@@ -126,25 +120,6 @@ impl RequestInitiator {
     }
 }
 
-/// The URLs of the last requests that were checked. A redirect has the id of the request that was
-/// redirected.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Redirects(VecDeque<(Arc<str>, String)>);
-
-impl Redirects {
-    /// Records that the request `id` goes to `url`. Returns the URL that redirected it, if one did.
-    pub fn record(&mut self, id: &Arc<str>, url: &str) -> Option<String> {
-        if let Some((_, former)) = self.0.iter_mut().find(|(known, _)| known == id) {
-            return Some(std::mem::replace(former, url.to_owned()));
-        }
-        if self.0.len() == MAX_REQUESTS {
-            self.0.pop_front();
-        }
-        self.0.push_back((id.clone(), url.to_owned()));
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,17 +185,5 @@ mod tests {
             initiator(RequestTarget::Other, None, Some("http://localhost/x"), None),
             RequestInitiator::Unknown
         );
-    }
-
-    #[test]
-    fn a_redirect_is_recognized_by_the_id_of_its_request() {
-        let mut redirects = Redirects::default();
-        let id = |number: usize| Arc::from(number.to_string());
-        assert_eq!(redirects.record(&id(1), "http://a/"), None);
-        assert_eq!(redirects.record(&id(1), "http://b/").as_deref(), Some("http://a/"));
-        for number in 2..2 + MAX_REQUESTS {
-            assert_eq!(redirects.record(&id(number), "http://c/"), None);
-        }
-        assert_eq!(redirects.record(&id(1), "http://d/"), None, "the oldest request is dropped");
     }
 }

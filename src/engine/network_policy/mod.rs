@@ -13,6 +13,7 @@ mod egress;
 mod gateway;
 mod initiator;
 mod policy;
+mod request_check;
 mod resolver;
 mod socks;
 mod upstream_proxy;
@@ -20,7 +21,8 @@ mod upstream_proxy;
 pub(super) use self::{
     egress::Egress,
     gateway::Gateway,
-    initiator::{ClientNavigation, InterceptedRequest, Redirects, RequestInitiator, RequestTarget},
+    initiator::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
+    request_check::{DocumentUrls, RequestCheck},
     upstream_proxy::UpstreamProxy,
 };
 pub use self::{

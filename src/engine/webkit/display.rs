@@ -81,8 +81,8 @@ impl Display {
         }
     }
 
-    /// Returns whether Troupe started this display, so that its windows are invisible.
-    pub fn is_ours(&self) -> bool {
+    /// Returns whether Troupe started this display, which nobody sees.
+    pub fn is_virtual(&self) -> bool {
         self.ending.is_some()
     }
 

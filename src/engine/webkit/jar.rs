@@ -64,7 +64,7 @@ impl CookieJar {
     }
 
     /// Returns the URL where `cookie` can be set as host-only. An IP address has no subdomains.
-    pub fn place(&self, cookie: &Cookie) -> Option<Url> {
+    pub fn host_only_url(&self, cookie: &Cookie) -> Option<Url> {
         let host = &cookie.domain;
         if host.starts_with('.') || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
             return None;
@@ -91,9 +91,9 @@ mod tests {
         let jar = CookieJar::default();
         jar.read(&"http://a:81/x".parse().unwrap(), vec![]);
         jar.read(&"http://127.0.0.1/".parse().unwrap(), vec![]);
-        let place = |domain: &str| jar.place(&cookie("c", domain, "/")).map(String::from);
-        assert_eq!(place("a"), Some(format!("http://a:81{PROBE_PATH}")));
-        assert_eq!([place(".a"), place("b"), place("127.0.0.1")], [None, None, None]);
+        let url = |domain: &str| jar.host_only_url(&cookie("c", domain, "/")).map(String::from);
+        assert_eq!(url("a"), Some(format!("http://a:81{PROBE_PATH}")));
+        assert_eq!([url(".a"), url("b"), url("127.0.0.1")], [None, None, None]);
     }
 
     #[test]

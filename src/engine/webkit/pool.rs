@@ -48,7 +48,7 @@ impl Pool {
             tasks: TaskTracker::new(),
         });
         // On the user's display, no window opens before the first session.
-        if pool.display.is_ours() {
+        if pool.display.is_virtual() {
             pool.needed.notify_one();
         }
         let filled = pool.clone();

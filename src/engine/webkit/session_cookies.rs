@@ -48,9 +48,9 @@ impl SessionWindows {
     pub async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
         let mut commands = self.commands_without_dialog().await;
         for cookie in cookies {
-            let place = self.jar.place(cookie);
+            let url = self.jar.host_only_url(cookie);
             let mut stored = cookies::write(cookie);
-            match &place {
+            match &url {
                 Some(url) => self.visit(&mut commands, url).await?,
                 None => {
                     stored.domain = Some(cookie.domain.clone());

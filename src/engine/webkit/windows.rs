@@ -27,11 +27,11 @@ use crate::{
     engine::{ContextObserver, EngineError, EnginePage, EngineResult, PageEvent},
 };
 
-/// Polling interval for a page that loads or navigates…
+/// Polling interval for a page that loads or navigates.
 const LOADING_INTERVAL: Duration = Duration::from_millis(10);
-/// …for one that was used recently, so that a caller may wait for it…
+/// Polling interval for a page that was used recently, so that a caller may wait for it.
 const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
-/// …and for one that was not used for this long.
+/// A page that was not used for this long is polled at `IDLE_INTERVAL`.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// A window gets its new size shortly after the request.
@@ -160,7 +160,7 @@ impl SessionWindows {
     }
 
     /// Waits until no dialog is open.
-    pub async fn dialog_closes(&self) {
+    pub async fn wait_until_dialog_closes(&self) {
         // The channel cannot be closed, because `self` owns its sender.
         let _ = self.dialog.subscribe().wait_for(Option::is_none).await;
     }
@@ -168,7 +168,7 @@ impl SessionWindows {
     /// Waits for exclusive access to the driver while no dialog is open.
     pub async fn commands_without_dialog(&self) -> CommandGuard<'_> {
         loop {
-            self.dialog_closes().await;
+            self.wait_until_dialog_closes().await;
             let commands = self.driver.commands().await;
             if !self.is_blocked_by_dialog() {
                 return commands;
@@ -182,7 +182,7 @@ impl SessionWindows {
     }
 
     /// Records that the page `id` is in use.
-    pub fn used(&self, id: &str) {
+    pub fn record_use(&self, id: &str) {
         let mut windows = self.windows();
         let page = windows.pages.iter().find(|page| page.id() == id).cloned();
         windows.used = page.map(|page| (page, Instant::now()));
@@ -267,7 +267,7 @@ impl SessionWindows {
         let page = self.attach(handle, None);
         page.poll(&mut commands).await;
         drop(commands);
-        self.used(page.id());
+        self.record_use(page.id());
         Ok(page)
     }
 

@@ -11,7 +11,7 @@ use super::{
     response::Response,
 };
 use crate::{
-    engine::network::Cookie,
+    engine::network::{Cookie, SameSite},
     error::{Result, TroupeError},
     policy::files,
     private,
@@ -52,8 +52,7 @@ pub(super) async fn get_cookie(call: PlaywrightCall, given: CookieName) -> Resul
         None => format!("Cookie '{}' not found", given.name),
         Some(cookie) => {
             let Cookie { name, value, domain, path, http_only, secure, .. } = cookie;
-            let same_site = serde_json::to_value(cookie.same_site).unwrap_or_default();
-            let same_site = same_site.as_str().unwrap_or("Lax");
+            let same_site = cookie.same_site.map_or("Lax", SameSite::as_str);
             format!(
                 "{name}={value} (domain: {domain}, path: {path}, httpOnly: {http_only}, secure: {secure}, sameSite: {same_site})"
             )

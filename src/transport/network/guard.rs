@@ -54,7 +54,7 @@ pub(super) struct Guard {
     token: Option<Token>,
     /// The token for the JSON API, which shows the sessions of all clients. It is required with
     /// `--no-auth` too; `None` closes the API.
-    programs: Option<Token>,
+    api_token: Option<Token>,
     /// The server listens on a socket that only its owner can use, so no token is required.
     is_private: bool,
     rate: RateLimit,
@@ -68,33 +68,20 @@ impl Guard {
     /// Reads the token, or creates its file.
     pub async fn new(config: &Config) -> Result<Self> {
         let token = if config.auth { Some(Token::of_server(config).await?) } else { None };
+        let api_token = match (&token, config.transport) {
+            _ if config.socket.is_some() => None,
+            (Some(token), _) => Some(token.clone()),
+            (None, Transport::Http) => Self::api_token(config).await,
+            (None, _) => None,
+        };
         Ok(Self {
-            hosts: Hosts::new(config),
             origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
-            is_private: config.socket.is_some(),
-            programs: match (&token, config.transport) {
-                _ if config.socket.is_some() => None,
-                (Some(token), _) => Some(token.clone()),
-                (None, Transport::Http) => match Token::of_server(config).await {
-                    Ok(token) => {
-                        let file =
-                            token.file().unwrap_or(std::path::Path::new("the configuration"));
-                        tracing::info!("the JSON API requires the token in {}", file.display());
-                        Some(token)
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "the JSON API at /api rejects all requests: there is no token");
-                        None
-                    }
-                },
-                (None, _) => None,
-            },
             token,
+            api_token,
+            is_private: config.socket.is_some(),
             rate: RateLimit::new(config.rate_limit),
-            refusals: Arc::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
-            health: format!("{}/health", config.base_path),
-            metrics: format!("{}/metrics", config.base_path),
+            ..Self::without_token(config)
         })
     }
 
@@ -104,13 +91,28 @@ impl Guard {
             hosts: Hosts::new(config),
             origins: Vec::new(),
             token: None,
-            programs: None,
+            api_token: None,
             is_private: false,
             rate: RateLimit::new(0),
             refusals: Arc::default(),
             proxies: TrustedProxies::new(&[]),
             health: format!("{}/health", config.base_path),
             metrics: format!("{}/metrics", config.base_path),
+        }
+    }
+
+    /// Returns the token for the JSON API of a server with `--no-auth`.
+    async fn api_token(config: &Config) -> Option<Token> {
+        match Token::of_server(config).await {
+            Ok(token) => {
+                let file = token.file().unwrap_or(std::path::Path::new("the configuration"));
+                tracing::info!("the JSON API requires the token in {}", file.display());
+                Some(token)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the JSON API at /api rejects all requests: there is no token");
+                None
+            }
         }
     }
 
@@ -278,7 +280,7 @@ pub(super) async fn authenticate_program(
     next: Next,
 ) -> Response {
     let headers = request.headers();
-    let has_token = guard.programs.as_ref().is_some_and(|token| token.is_in(headers));
+    let has_token = guard.api_token.as_ref().is_some_and(|token| token.is_in(headers));
     if guard.is_private || has_token {
         return next.run(request).await;
     }
@@ -348,18 +350,8 @@ mod tests {
     use super::*;
 
     fn guard(config: &Config) -> Guard {
-        Guard {
-            hosts: Hosts::new(config),
-            origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
-            token: None,
-            programs: None,
-            is_private: false,
-            rate: RateLimit::new(0),
-            refusals: Arc::default(),
-            proxies: TrustedProxies::new(&[]),
-            health: "/health".to_owned(),
-            metrics: "/metrics".to_owned(),
-        }
+        let origins = config.allowed_origins.iter().map(|origin| normal_origin(origin));
+        Guard { origins: origins.collect(), ..Guard::without_token(config) }
     }
 
     fn headers(host: Option<&str>, origin: Option<&str>) -> HeaderMap {

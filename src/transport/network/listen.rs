@@ -95,8 +95,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerAddress(pub SocketAddr);
 
-/// Serves connections to `listener` until it shall stop or has been idle for too long. Open
-/// connections go on until their signal.
+/// Serves connections to `listener` until `signals.stop` or until the server has been idle for too
+/// long. Open connections continue until `signals.end`.
 pub(super) async fn accept(
     listener: ServerListener,
     routes: Router,
@@ -107,12 +107,12 @@ pub(super) async fn accept(
     signals: StopSignals<'_>,
 ) {
     let StopSignals { stop, end } = signals;
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let free_slots = Arc::new(Semaphore::new(limits.connections));
     let refusals = Arc::new(Semaphore::new(MAX_REJECTIONS));
     let ended = Arc::new(Notify::new());
     let mut last_use = Instant::now();
     loop {
-        let idle = limits.idle.filter(|_| places.available_permits() == limits.connections);
+        let idle = limits.idle.filter(|_| free_slots.available_permits() == limits.connections);
         let (stream, address) = tokio::select! {
             biased;
             () = stop.cancelled() => return,
@@ -140,20 +140,19 @@ pub(super) async fn accept(
                 }
             },
         };
-        if let Ok(place) = places.clone().try_acquire_owned() {
+        if let Ok(slot) = free_slots.clone().try_acquire_owned() {
             let connection = serve(stream, address, routes.clone(), limits.head, end.clone());
             let ended = ended.clone();
             connections.spawn(async move {
                 connection.await;
-                drop(place);
+                drop(slot);
                 ended.notify_one();
             });
-        } else if let Ok(place) = refusals.clone().try_acquire_owned() {
+        } else if let Ok(slot) = refusals.clone().try_acquire_owned() {
             let log = log.clone();
             connections.spawn(async move {
-                let _ =
-                    tokio::time::timeout(REJECTION_TIMEOUT, reject(stream, address, place, log))
-                        .await;
+                let _ = tokio::time::timeout(REJECTION_TIMEOUT, reject(stream, address, slot, log))
+                    .await;
             });
         }
     }
@@ -205,7 +204,7 @@ async fn serve(
 async fn reject(
     stream: Box<dyn Duplex>,
     address: SocketAddr,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
     log: Arc<RefusalLog>,
 ) {
     let log = &*log;

@@ -15,7 +15,7 @@ use super::problem;
 pub(super) const MAX_BODY: usize = 4 << 20;
 /// Number of further bytes that are read and discarded if a body is too large, so that its sender
 /// gets the answer.
-const MAX_PASSED_OVER: usize = 16 << 20;
+const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ async fn take(mut body: Body, declared: Option<usize>) -> Result<Bytes, BodyErro
         let Ok(data) = frame.map_err(|_| BodyError::Aborted)?.into_data() else { continue };
         length += data.len();
         too_large |= length > MAX_BODY;
-        if length > MAX_PASSED_OVER {
+        if length > MAX_DISCARDED {
             break;
         }
         if !too_large {

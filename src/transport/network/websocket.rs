@@ -53,9 +53,9 @@ pub(in crate::transport) const OWN_SESSION: HeaderName =
     HeaderName::from_static("troupe-own-session");
 /// Maximum number of unwritten messages; beyond it, the client's messages are not read.
 const UNWRITTEN: usize = 256;
-/// A client is pinged when it has sent nothing for this time,
+/// A client is pinged when it has sent nothing for this time.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// and is disconnected if it sends nothing within this time after the ping.
+/// A client is disconnected if it sends nothing within this time after a ping.
 const PONG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for the close frame, for clients that do not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

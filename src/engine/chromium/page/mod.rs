@@ -59,7 +59,7 @@ use crate::{
         FileChooser, FrameId, ImageFormat, KeyEvent, MouseButton, MouseEvent, NavigationStart,
         PageEvent, PageObserver, ScreencastFrame, ScreenshotOptions, World,
         connection::PendingCall,
-        network_policy::{ClientNavigation, RequestInitiator},
+        network_policy::{ClientNavigation, DocumentUrls, RequestInitiator},
     },
     offload,
 };
@@ -366,7 +366,9 @@ impl NetworkPage for ChromiumPage {
     fn emit(&self, event: PageEvent) {
         Self::emit(self, event);
     }
+}
 
+impl DocumentUrls for ChromiumPage {
     fn document_urls(&self) -> Vec<String> {
         self.frames.document_urls()
     }

@@ -24,7 +24,7 @@ pub(super) use script::SANDBOX;
 use super::{
     Bidi, CAPABILITIES, emulation,
     navigation_events::{FrameTable, NAVIGATION_STARTED, NavigationEvent, NavigationOutcome},
-    network::{DocumentUrls, FirefoxNetwork},
+    network::FirefoxNetwork,
     network_errors,
     network_events::{NetworkEvent, Redirect},
     pending_tabs::PendingTabs,
@@ -39,7 +39,9 @@ use crate::engine::{
     connection::ConnectionError,
     element_expression,
     network::ResourceType,
-    network_policy::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
+    network_policy::{
+        ClientNavigation, DocumentUrls, InterceptedRequest, RequestInitiator, RequestTarget,
+    },
 };
 use crate::offload;
 
@@ -185,7 +187,7 @@ impl FirefoxPage {
         });
         lock(&page.state).frames.attach(&id, None);
         let documents = Arc::downgrade(&(page.clone() as Arc<dyn DocumentUrls>));
-        page.network.add_page(documents);
+        page.network.request_check.add_page(documents);
         let observer = introduce(page.clone());
         observer.event(PageEvent::FrameAttached { frame: id, parent: None });
         let _ = page.observer.set(observer);

@@ -233,15 +233,15 @@ impl WebkitPage {
         let up = MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 };
         let mut actions =
             actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
-        in_whole_pixels(&mut actions);
+        round_to_pixels(&mut actions);
         self.select_main_frame(commands).await?;
         commands.send(Command::PerformActions(Actions::from(actions))).await.map(drop)
     }
 
     async fn perform(&self, mut actions: Value) -> EngineResult<()> {
-        in_whole_pixels(&mut actions);
+        round_to_pixels(&mut actions);
         let shared = self.shared()?;
-        shared.used(&self.handle);
+        shared.record_use(&self.handle);
         let mut commands = shared.commands_without_dialog().await;
         let done = async {
             self.release(&mut commands).await?;
@@ -286,12 +286,12 @@ impl WebkitPage {
 }
 
 /// Rounds coordinates down, because the driver accepts only whole numbers.
-fn in_whole_pixels(actions: &mut Value) {
+fn round_to_pixels(actions: &mut Value) {
     for source in actions.as_array_mut().into_iter().flatten() {
         for action in source["actions"].as_array_mut().into_iter().flatten() {
             for axis in ["x", "y"] {
-                if let Some(place) = action.get_mut(axis) {
-                    *place = json!(place.as_f64().unwrap_or_default().floor() as i64);
+                if let Some(position) = action.get_mut(axis) {
+                    *position = json!(position.as_f64().unwrap_or_default().floor() as i64);
                 }
             }
         }
@@ -521,7 +521,7 @@ impl EnginePage for WebkitPage {
 
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
         let shared = self.shared()?;
-        shared.used(&self.handle);
+        shared.record_use(&self.handle);
         let mut commands = shared.driver.commands().await;
         into_engine_result(commands.select_window(&self.handle).await)?;
         if let Some(text) = prompt_text.filter(|_| accept) {

@@ -39,7 +39,7 @@ impl WebkitPage {
         by_entry: bool,
     ) -> EngineResult<NavigationStart> {
         let shared = self.shared()?;
-        shared.used(&self.handle);
+        shared.record_use(&self.handle);
         let before = {
             let mut commands = shared.commands_without_dialog().await;
             let before = self.current_document(&mut commands).await?;
@@ -137,7 +137,7 @@ impl WebkitPage {
     /// Reloads the document. Polling follows the result.
     pub(super) async fn reload_document(&self) -> EngineResult<()> {
         let shared = self.shared()?;
-        shared.used(&self.handle);
+        shared.record_use(&self.handle);
         let mut commands = shared.commands_without_dialog().await;
         into_engine_result(self.select_main_frame(&mut commands).await)?;
         let url = lock(&self.frames).target();
@@ -152,7 +152,7 @@ impl WebkitPage {
     /// own commands wait for an end of the navigation that they sometimes miss.
     pub(super) async fn move_in_history(&self, entries: i64) -> EngineResult<bool> {
         let shared = self.shared()?;
-        shared.used(&self.handle);
+        shared.record_use(&self.handle);
         let before = {
             let mut commands = shared.commands_without_dialog().await;
             let before = self.current_document(&mut commands).await?;

@@ -100,44 +100,44 @@ impl WebkitPage {
         Ok(self.evaluate_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
-    /// Runs the function `made`, in which `__given()` is `expression`. Only this function can
-    /// access Troupe's names.
+    /// Runs `function`, in which `__given()` evaluates `expression`. The code of `expression` has
+    /// no access to Troupe's names.
     async fn evaluate_in(
         &self,
         frame: &FrameId,
         expression: &str,
-        made: &str,
+        function: &str,
     ) -> EngineResult<Value> {
         let slot = self.slots.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
         let poll = format!("return poll({slot}, {wait});");
-        let run = format!("return run({slot}, {wait}, {made});");
-        let (mut given, mut body) =
+        let run = format!("return run({slot}, {wait}, {function});");
+        let (mut declarations, mut body) =
             (format!("const __given = () => (\n{expression}\n); "), run.as_str());
         // The syntax error of the text as an expression, if it may consist of statements.
         let mut unreadable: Option<String> = None;
         let shared = self.shared()?;
         loop {
-            let asked = {
+            let outcome = {
                 let mut commands = shared.driver.commands().await;
-                self.run_body_with(&mut commands, frame, &given, body).await?
+                self.run_body_with(&mut commands, frame, &declarations, body).await?
             };
-            match asked {
+            match outcome {
                 ScriptOutcome::Returned(answer) if answer.pending => {
-                    (given, body) = (String::new(), &poll);
+                    (declarations, body) = (String::new(), &poll);
                     if wait == 0 {
                         tokio::time::sleep(PAUSE).await;
                     }
                 }
                 ScriptOutcome::Returned(answer) => return answer.outcome(unreadable),
-                ScriptOutcome::Blocked => shared.dialog_closes().await,
+                ScriptOutcome::Blocked => shared.wait_until_dialog_closes().await,
                 ScriptOutcome::Interrupted => {
-                    shared.dialog_closes().await;
-                    (given, body) = (String::new(), &poll);
+                    shared.wait_until_dialog_closes().await;
+                    (declarations, body) = (String::new(), &poll);
                 }
                 ScriptOutcome::SyntaxError(message) if unreadable.is_none() => {
                     let script = Value::from(expression);
-                    given = format!("const __given = () => (0, eval)({script}); ");
+                    declarations = format!("const __given = () => (0, eval)({script}); ");
                     unreadable = Some(message);
                 }
                 ScriptOutcome::SyntaxError(message) => return Err(EngineError::Refused(message)),
@@ -155,13 +155,13 @@ impl WebkitPage {
         self.run_body_with(commands, frame, "", body).await
     }
 
-    /// Like [`Self::ask`], but runs the declarations `given` first, which `body` can use. `given`
-    /// cannot access Troupe's names.
+    /// Like [`Self::ask`], but runs `declarations` first. `body` can use them; they cannot access
+    /// Troupe's names.
     async fn run_body_with(
         &self,
         commands: &mut CommandGuard<'_>,
         frame: &FrameId,
-        given: &str,
+        declarations: &str,
         body: &str,
     ) -> EngineResult<ScriptOutcome> {
         if self.shared()?.is_blocked_by_dialog() {
@@ -170,7 +170,7 @@ impl WebkitPage {
         let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let ran = async {
             commands.select_frame(&self.handle, &path).await?;
-            commands.script(format!("{given}return (() => {{ {PAGE}{body} }})();")).await
+            commands.script(format!("{declarations}return (() => {{ {PAGE}{body} }})();")).await
         };
         match ran.await {
             Ok(Value::String(json)) => {
@@ -219,11 +219,11 @@ impl WebkitPage {
         if *frame == self.handle {
             // Only the browser knows the URL that the page is navigating to. It is read first, so
             // that it is not confused with the former URL.
-            let heading = match commands.send(Command::GetCurrentUrl).await {
+            let browser_url = match commands.send(Command::GetCurrentUrl).await {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,
             };
-            let events = lock(&self.frames).apply_main(report, heading.as_deref());
+            let events = lock(&self.frames).apply_main(report, browser_url.as_deref());
             let stopped =
                 events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
             if stopped && let Some(shared) = self.shared.upgrade() {

@@ -69,7 +69,8 @@ async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize)
             return Err(ApiError::Taken(id.clone()));
         }
     }
-    // Their parameters must be known. If they are not available, the call reports it.
+    // The parameters of upstream tools must be known. If they are not available, the call fails
+    // with the reason.
     let _ = registry.passed_tools().await;
     let arguments = arguments(registry, &tool, session_id.clone(), params.unwrap_or_default())
         .map_err(unreadable)?;

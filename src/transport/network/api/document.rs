@@ -29,7 +29,7 @@ pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     let mut add = |path: &str, method: &str, operation: Value| {
         paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
     };
-    add(calls::ALL, "post", making(registry));
+    add(calls::ALL, "post", call_operation(registry));
     add(
         calls::ONE,
         "get",
@@ -45,7 +45,7 @@ pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
             add(
                 operation.path,
                 &operation.method.as_str().to_lowercase(),
-                asking(registry, operation, tool),
+                operation_of_row(registry, operation, tool),
             );
         }
     }
@@ -78,7 +78,7 @@ fn schema_of<T: JsonSchema>() -> Value {
 }
 
 /// `POST /api/requests`: one form for each tool.
-fn making(registry: &Registry) -> Value {
+fn call_operation(registry: &Registry) -> Value {
     let forms: Vec<Value> = registry.tools().iter().map(|tool| call_of(tool)).collect();
     let mut responses = responses(StatusCode::OK, json!({"$ref": "#/components/schemas/Exchange"}));
     responses["200"]["links"] = links(registry, CALL);
@@ -94,7 +94,7 @@ fn making(registry: &Registry) -> Value {
 
 /// Returns the schema of a call to `tool`.
 fn call_of(tool: &'static Tool) -> Value {
-    let mut params = taken(&tool.input);
+    let mut params = validated_schema(&tool.input);
     let names_session = tool.is_in_session() || required(&params).any(|name| name == SESSION);
     if let Some(properties) = params.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove(SESSION);
@@ -126,7 +126,7 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the description of an operation of the table.
-fn asking(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Value {
+fn operation_of_row(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Value {
     let mut responses = responses(operation.success, answer(operation, tool));
     if operation.success == StatusCode::CREATED {
         responses[operation.success.as_str()]["links"] = links(registry, SESSION);
@@ -141,11 +141,11 @@ fn asking(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Va
     match operation.given {
         ParameterSource::Query => parameters.extend(operation.parameters(tool).map(|(name, schema, required)| {
             json!({
-                "name": snake_case(name), "in": "query", "required": required, "schema": taken(schema),
+                "name": snake_case(name), "in": "query", "required": required, "schema": validated_schema(schema),
             })
         })),
         ParameterSource::Body => {
-            let content = json!({"application/json": {"schema": taken(&tool.input)}});
+            let content = json!({"application/json": {"schema": validated_schema(&tool.input)}});
             described["requestBody"] = json!({"content": content});
         }
         ParameterSource::Nowhere => {}
@@ -205,7 +205,7 @@ fn responses(success: StatusCode, schema: Value) -> Value {
 
 /// Returns the schema of parameters as the validation applies it: unknown fields are rejected,
 /// optional ones can be null.
-fn taken(schema: &Value) -> Value {
+fn validated_schema(schema: &Value) -> Value {
     let mut schema = schema.clone();
     close(&mut schema);
     schema

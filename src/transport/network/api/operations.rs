@@ -159,7 +159,9 @@ impl Operation {
                         Err(refused) => return refused,
                     },
                     ParameterSource::Query => match self.row(state.server.registry()) {
-                        Some(tool) => self.asked(tool, query.as_deref().unwrap_or_default()),
+                        Some(tool) => {
+                            self.query_arguments(tool, query.as_deref().unwrap_or_default())
+                        }
                         None => Map::new(),
                     },
                     ParameterSource::Nowhere => Map::new(),
@@ -173,7 +175,7 @@ impl Operation {
 
     /// Returns the arguments in a query. A value that is not a number or a boolean where one is
     /// required stays a string, and a repeated value becomes a list: validation rejects both.
-    fn asked(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
+    fn query_arguments(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
             let known = self
@@ -252,7 +254,7 @@ mod tests {
             ("offset=1&offset=2&other=%20", json!({"offset": [1, 2], "other": " "})),
             ("", json!({})),
         ] {
-            assert_eq!(Value::Object(content.asked(tool, query)), arguments, "{query}");
+            assert_eq!(Value::Object(content.query_arguments(tool, query)), arguments, "{query}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use axum::{
     Extension, Json,
     body::{Body, to_bytes},
-    extract::{Request, State},
+    extract::{Query, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -21,11 +21,15 @@ use futures_util::future::join_all;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{body::Bytes, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{super::ServerState, figures::Figures, links::Access};
-use crate::transport::local::{self, ServersFolder};
+use crate::{
+    dashboard::MAX_CALLS,
+    transport::local::{self, ServersFolder},
+};
 
 /// The default number of calls in a page.
 pub(super) const CALLS: usize = 50;
@@ -237,9 +241,20 @@ async fn merged(
     let mut seen = HashSet::new();
     list.retain(|entry| seen.insert(text(&entry["id"])));
     if field == "calls" {
-        list.truncate(CALLS);
+        list.truncate(limit(path));
     }
     Json(json!({ field: list })).into_response()
+}
+
+/// Returns the maximum number of calls that a request for `path` asks for.
+fn limit(path: &str) -> usize {
+    let query = path.parse().ok().and_then(|uri| Query::<Limit>::try_from_uri(&uri).ok());
+    query.and_then(|Query(Limit { limit })| limit).unwrap_or(CALLS).clamp(1, MAX_CALLS)
+}
+
+#[derive(Deserialize)]
+struct Limit {
+    limit: Option<usize>,
 }
 
 /// Sorts sessions as one server does: running ones first, and new ones before old ones.
@@ -269,6 +284,14 @@ mod tests {
             add_access(&mut headers, &access);
             assert_eq!(forwarded_access(&headers), access);
         }
+    }
+
+    #[test]
+    fn the_limit_of_merged_calls_is_that_of_the_request() {
+        assert_eq!(limit("/search?text=a"), CALLS);
+        assert_eq!(limit("/search?text=a&limit=2"), 2);
+        assert_eq!(limit("/search?text=a&limit=0"), 1);
+        assert_eq!(limit("/search?text=a&limit=5000"), MAX_CALLS);
     }
 
     #[test]

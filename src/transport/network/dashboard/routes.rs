@@ -42,8 +42,14 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
         .route("/sessions", get(sessions))
         .route("/sessions/{id}", get(session).delete(delete_session))
         .route("/sessions/{id}/calls", get(calls_of_session))
-        .route("/sessions/{id}/report", get(report))
-        .route("/sessions/{id}/script", get(script))
+        .route(
+            "/sessions/{id}/report",
+            get(async |from: OfSession| export(from, Export::Report).await),
+        )
+        .route(
+            "/sessions/{id}/script",
+            get(async |from: OfSession| export(from, Export::Script).await),
+        )
         .route("/calls/{id}", get(call))
         .route("/calls/{id}/pictures/{number}", get(picture))
         .route("/search", get(search))
@@ -331,38 +337,31 @@ async fn delete_session(
     }
 }
 
-async fn report(
-    State(state): State<ServerState>,
-    Extension(access): Extension<Access>,
-    Path(id): Path<String>,
+/// The parts of a request for a session.
+type OfSession = (State<ServerState>, Extension<Access>, Path<String>);
+
+/// What a session is exported as.
+enum Export {
+    Report,
+    Script,
+}
+
+/// Responds with the report or the script of a session as a file, which the browser saves and does
+/// not render.
+async fn export(
+    (State(state), Extension(access), Path(id)): OfSession,
+    export: Export,
 ) -> Response {
     if !access.includes(&id) {
         return no_session(&id);
     }
-    download(&id, "md", "text/markdown", state.dashboard.report(&id).await)
-}
-
-async fn script(
-    State(state): State<ServerState>,
-    Extension(access): Extension<Access>,
-    Path(id): Path<String>,
-) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
-    download(&id, "sh", "text/x-shellscript", state.dashboard.script(&id).await)
-}
-
-/// Responds with an exported file. The browser saves it and does not render it.
-fn download(
-    id: &str,
-    extension: &str,
-    kind: &str,
-    exported: Result<Option<String>, TroupeError>,
-) -> Response {
+    let (extension, kind, exported) = match export {
+        Export::Report => ("md", "text/markdown", state.dashboard.report(&id).await),
+        Export::Script => ("sh", "text/x-shellscript", state.dashboard.script(&id).await),
+    };
     let text = match exported {
         Ok(Some(text)) => text,
-        Ok(None) => return no_session(id),
+        Ok(None) => return no_session(&id),
         Err(error) => return failed(&error),
     };
     let name: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
@@ -395,6 +394,7 @@ async fn calls_of_session(
         text: query.search.filter(|text| !text.is_empty()),
         before: query.before,
         limit: query.limit.unwrap_or(CALLS),
+        ..CallFilter::default()
     };
     match state.dashboard.calls(filter).await {
         Ok(page) => Json(page).into_response(),
@@ -405,15 +405,17 @@ async fn calls_of_session(
 #[derive(Deserialize)]
 struct SearchQuery {
     text: String,
+    limit: Option<usize>,
 }
 
 async fn search(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,
-    Query(SearchQuery { text }): Query<SearchQuery>,
+    Query(SearchQuery { text, limit }): Query<SearchQuery>,
 ) -> Response {
     let session = access.session.as_deref().map(str::to_owned);
-    let filter = CallFilter { session, text: Some(text), limit: CALLS, ..CallFilter::default() };
+    let limit = limit.unwrap_or(CALLS);
+    let filter = CallFilter { session, text: Some(text), limit, ..CallFilter::default() };
     match state.dashboard.calls(filter).await {
         Ok(page) => Json(page).into_response(),
         Err(error) => failed(&error),
@@ -472,7 +474,7 @@ async fn call(
 async fn picture(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,
-    Path((id, number)): Path<(String, usize)>,
+    Path((id, number)): Path<(String, u64)>,
 ) -> Response {
     if let Err(response) = check_call(&state, &access, &id).await {
         return response;
