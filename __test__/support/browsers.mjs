@@ -105,6 +105,7 @@ const ABOUT_CHROMIUM = {
   'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
+  'life/grid.test.mjs': { '*': 'the browsers of the Grid are Chromium' },
   'life/hosted.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/no-browser.test.mjs': {
     'one that is installed later is found without a restart': IS_CHROMIUM

@@ -130,10 +130,14 @@ async fn browser(
         return check(name, CheckState::Fine, found, None);
     }
     if let Some(endpoint) = &config.browser_endpoint {
+        let use_of_it = match config.grid() {
+            Some(_) => "starts browsers in the Selenium Grid",
+            None => "attaches to",
+        };
         return check(
             name,
             CheckState::Fine,
-            &format!("attaches to {} (not checked)", redacted_endpoint(endpoint)),
+            &format!("{use_of_it} {} (not checked)", redacted_endpoint(endpoint)),
             None,
         );
     }

@@ -12,8 +12,8 @@ use super::layer::{Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
 use super::origin::Origin;
 use super::{
-    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, RemoteContext,
-    Transport, device, redacted_proxy,
+    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, RemoteClose,
+    RemoteContext, Transport, device, redacted_proxy,
 };
 
 /// The origin of each option's value.
@@ -345,6 +345,24 @@ fn refuse_remote_contradictions(config: &Config, origins: &Origins) -> Result<()
             origin: origin("browser-command-timeout"),
             needed: "browser-command",
             why: "no other command is run",
+        });
+    }
+    if config.grid().is_some() {
+        if config.browser == BrowserKind::Webkit {
+            return refuse("browser-endpoint", "browser", "WebKit has no protocol for remote use");
+        }
+        if config.remote_close == Some(RemoteClose::Disconnect) {
+            return refuse(
+                "browser-endpoint",
+                "remote-close",
+                "the browser would occupy a slot of the Selenium Grid",
+            );
+        }
+    } else if !config.grid_capabilities.is_empty() {
+        return Err(ConfigError::Needs {
+            origin: origin("grid-capability"),
+            needed: "browser-endpoint webdriver+http://…",
+            why: "there is no Selenium Grid",
         });
     }
     if config.remote_context == RemoteContext::Default {

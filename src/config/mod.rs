@@ -45,7 +45,7 @@ pub use self::types::{
     ImageResponses, LogDestination, LogFormat, LogLevel, Masked, RemoteClose, RemoteContext,
     Responses, Retention, SnapshotMode, Transport, UpstreamTransport, Viewport,
 };
-pub use self::value::{Kind, header, network};
+pub use self::value::{Kind, capability, header, network};
 
 /// A wait without a limit: a hundred years, which can be added to the current time without
 /// overflow.
@@ -82,8 +82,10 @@ pub struct Config {
     pub browser_command: Option<String>,
     #[serde(with = "types::millis")]
     pub browser_command_timeout: Duration,
+    /// Capabilities of the browsers of a Selenium Grid (`KEY=JSON`).
+    pub grid_capabilities: Vec<String>,
     pub remote_context: RemoteContext,
-    /// `None`: terminates the browsers of `browser_command`, and disconnects from others.
+    /// `None`: terminates the browsers that are obtained for sessions, and disconnects from others.
     pub remote_close: Option<RemoteClose>,
     /// The user's own running browser, in place of one that Troupe starts.
     pub attach: Option<AttachTarget>,
@@ -408,6 +410,7 @@ impl Default for Config {
             browser_headers: Vec::new(),
             browser_command: None,
             browser_command_timeout: Duration::from_millis(30_000),
+            grid_capabilities: Vec::new(),
             remote_context: RemoteContext::New,
             remote_close: None,
             attach: None,
@@ -519,16 +522,32 @@ impl Config {
         self.attach.is_some() || self.browser_endpoint.is_some() || self.obtains_browsers()
     }
 
+    /// Returns the `http:` or `https:` URL of the Selenium Grid, if the browsers are in one.
+    pub fn grid(&self) -> Option<&str> {
+        self.browser_endpoint.as_deref()?.strip_prefix("webdriver+")
+    }
+
+    /// Returns the folder with notes about the sessions of a Selenium Grid: beside the record.
+    /// `None` without a home directory.
+    pub fn grid_folder(&self) -> Option<PathBuf> {
+        let folder = match self.store.as_deref() {
+            None | Some("none" | "memory" | ":memory:") => state_folder()?,
+            Some(path) => std::path::absolute(path).ok()?.parent()?.to_owned(),
+        };
+        Some(folder.join("grid-sessions"))
+    }
+
     /// Whether another program provides each browser of the pool.
     pub fn obtains_browsers(&self) -> bool {
-        self.browser_command.is_some()
+        self.browser_command.is_some() || self.grid().is_some()
     }
 
     /// Whether a remote browser ends when it is closed.
     pub fn terminates_remote_browsers(&self) -> bool {
-        let close = self.remote_close.unwrap_or(match self.browser_command {
-            Some(_) => RemoteClose::Terminate,
-            None => RemoteClose::Disconnect,
+        let close = self.remote_close.unwrap_or(if self.obtains_browsers() {
+            RemoteClose::Terminate
+        } else {
+            RemoteClose::Disconnect
         });
         close == RemoteClose::Terminate
     }

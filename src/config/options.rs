@@ -193,6 +193,8 @@ pub(super) const CONFIG: &str = "config";
 const ONCE_EACH: Kind = Kind::List { flag: None, environment: ' ', item: ItemKind::Text };
 /// A value contains spaces and commas, so the environment has one header per line.
 const HEADERS: Kind = Kind::List { flag: None, environment: '\n', item: ItemKind::Header };
+/// JSON contains spaces and commas.
+const CAPABILITIES: Kind = Kind::List { flag: None, environment: '\n', item: ItemKind::Capability };
 const FILES: Kind = Kind::List { flag: None, environment: ',', item: ItemKind::File };
 const COMMAS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Text };
 const DOMAINS: Kind = Kind::List { flag: Some(','), environment: ',', item: ItemKind::Domain };
@@ -307,8 +309,8 @@ pub static OPTIONS: &[ConfigOption] = &[
         BROWSER,
         "browser-endpoint",
         "browserEndpoint",
-        Kind::Url(&["ws", "wss", "http", "https"]),
-        "Attach to a running browser instead of launching one",
+        Kind::Url(&["ws", "wss", "http", "https", "webdriver+http", "webdriver+https"]),
+        "Attach to a running browser, or use a Selenium Grid",
     )
     .aliases(&["cdp-endpoint"]),
     row(
@@ -335,6 +337,15 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Millis { min: 1 },
         "How long the browser command may run, in ms",
     ),
+    row(
+        BROWSER,
+        "grid-capability",
+        "gridCapabilities",
+        CAPABILITIES,
+        "Capability KEY=JSON in a Selenium Grid; can be repeated",
+    )
+    .aliases(&["grid-capabilities"])
+    .secret(),
     row(
         BROWSER,
         "remote-context",

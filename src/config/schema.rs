@@ -117,7 +117,8 @@ fn kind(kind: &Kind) -> Value {
                 | ItemKind::File
                 | ItemKind::Domain
                 | ItemKind::Network
-                | ItemKind::Header => {
+                | ItemKind::Header
+                | ItemKind::Capability => {
                     json!({"type": "string"})
                 }
             };

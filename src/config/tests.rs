@@ -488,6 +488,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
         Kind::List { item: ItemKind::Network, .. } => "10[.][1-9][.]0[.]0/16".boxed(),
         Kind::Locale => "[a-z]{2}(-[A-Z]{2})?".boxed(),
         Kind::List { item: ItemKind::Header, .. } => "[a-z-]{1,9}=[a-z ]{0,9}[a-z]".boxed(),
+        Kind::List { item: ItemKind::Capability, .. } => "[a-z:]{1,9}=\"[a-z ]{0,9}\"".boxed(),
         Kind::List { item: ItemKind::Text, .. } => "[a-z-]{1,9}".boxed(),
         Kind::List { item: ItemKind::Domain, .. } => "([*][.])?[a-z]{1,9}[.]example".boxed(),
         Kind::List { item: ItemKind::File, .. } => prop::sample::select(files.to_vec()).boxed(),

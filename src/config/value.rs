@@ -70,6 +70,8 @@ pub enum ItemKind {
     Choice(&'static [&'static str]),
     /// `NAME=VALUE` or `NAME: VALUE`, a header of an HTTP request.
     Header,
+    /// `KEY=JSON`, a capability of a WebDriver session.
+    Capability,
 }
 
 /// The source of a text, which determines how lists are split.
@@ -154,6 +156,9 @@ impl Kind {
                     ItemKind::Domain => value.as_str().is_some_and(is_domain),
                     ItemKind::Network => value.as_str().is_some_and(|text| network(text).is_some()),
                     ItemKind::Header => value.as_str().is_some_and(|text| header(text).is_some()),
+                    ItemKind::Capability => {
+                        value.as_str().is_some_and(|text| capability(text).is_some())
+                    }
                     ItemKind::Choice(names) => {
                         value.as_str().is_some_and(|name| names.contains(&name))
                     }
@@ -199,6 +204,9 @@ impl Kind {
             }
             Self::List { item: ItemKind::Header, .. } => {
                 "a list of headers, such as `Authorization=Bearer TOKEN`".to_owned()
+            }
+            Self::List { item: ItemKind::Capability, .. } => {
+                "a list of capabilities, such as `browserVersion=\"120\"`".to_owned()
             }
             Self::List { item: ItemKind::Choice(names), .. } => format!("a list of {}", choice(names)),
         }
@@ -300,6 +308,16 @@ pub fn header(text: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::from_str(value.trim()).ok()?;
     value.set_sensitive(true);
     Some((name, value))
+}
+
+/// Parses `KEY=JSON`.
+pub fn capability(text: &str) -> Option<(&str, Value)> {
+    let (key, json) = text.split_once('=')?;
+    let key = key.trim();
+    if key.is_empty() {
+        return None;
+    }
+    Some((key, serde_json::from_str(json).ok()?))
 }
 
 /// Returns the path without a trailing slash; `None` if it is not the path of a URL without

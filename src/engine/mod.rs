@@ -75,6 +75,9 @@ pub enum EngineError {
     Unsupported { what: &'static str, instead: &'static str },
     #[error("no answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
+    /// The Selenium Grid has no free slot, also after a wait in its queue.
+    #[error("no browser could be started in the Selenium Grid {reason}")]
+    NoFreeSlot { reason: String },
     /// The user has not decided on the connection to the browser within this time.
     #[error("the connection was not allowed in the browser within {} s", .0.as_secs())]
     AwaitsConsent(Duration),
@@ -735,6 +738,15 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
+    /// Ends the remote browsers that earlier servers left when they were killed. Does not wait.
+    fn end_leftovers(&self) {}
+    /// Returns how long a session that can share a running browser waits for the launch of another
+    /// one. `None`: until the launch ends.
+    fn launch_patience(&self) -> Option<Duration> {
+        None
+    }
+    /// Waits until remote browsers that no session uses have ended, within a limit.
+    async fn end(&self) {}
     /// Ends attempts to connect to a remote browser, because the server stops.
     fn stop(&self) {}
     /// Waits until the user has allowed the connection to the browser, if that is needed.

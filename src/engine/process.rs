@@ -23,7 +23,7 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, oneshot},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::BrowserConnection;
 use crate::config::server_variables;
@@ -47,6 +47,8 @@ pub struct RunningBrowser {
 pub struct BrowserShutdown {
     owner: ProcessOwner,
     exited: CancellationToken,
+    /// Releases the browser when it is dropped.
+    _release: Option<DropGuard>,
 }
 
 enum ProcessOwner {
@@ -60,12 +62,22 @@ enum ProcessOwner {
 impl BrowserShutdown {
     /// For a browser that another program started. It counts as ended when the connection closes.
     pub fn of_connection(closed: CancellationToken) -> Self {
-        Self { owner: ProcessOwner::External { is_ended: false }, exited: closed }
+        Self::of_external(false, closed, None)
     }
 
     /// For a remote browser that is ended when it is no longer needed.
     pub fn of_remote(closed: CancellationToken) -> Self {
-        Self { owner: ProcessOwner::External { is_ended: true }, exited: closed }
+        Self::of_external(true, closed, None)
+    }
+
+    /// For a browser in a Selenium Grid, which ends after the connection is closed. Dropping the
+    /// result cancels the token of `release`.
+    pub fn of_grid(ended: CancellationToken, release: DropGuard) -> Self {
+        Self::of_external(false, ended, Some(release))
+    }
+
+    fn of_external(is_ended: bool, exited: CancellationToken, release: Option<DropGuard>) -> Self {
+        Self { owner: ProcessOwner::External { is_ended }, exited, _release: release }
     }
 
     /// Returns a token that is canceled when the browser has ended.
@@ -347,7 +359,11 @@ fn supervise(
     RunningBrowser {
         pid,
         stderr,
-        ending: BrowserShutdown { owner: ProcessOwner::Troupe(Mutex::new(Some(end))), exited },
+        ending: BrowserShutdown {
+            owner: ProcessOwner::Troupe(Mutex::new(Some(end))),
+            exited,
+            _release: None,
+        },
     }
 }
 

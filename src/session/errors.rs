@@ -45,6 +45,14 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                     _ => "use a tag such as de-DE",
                 })
         }
+        EngineError::NoFreeSlot { .. } => TroupeError::new(
+            ErrorCode::ResourceExhausted,
+            error.to_string(),
+        )
+        .retryable(true)
+        .suggestion(
+            "repeat the call later, end sessions that are not needed, or add nodes to the Grid",
+        ),
         EngineError::AwaitsConsent(_) => TroupeError::new(ErrorCode::Timeout, error.to_string())
             .suggestion(
                 "ask the user to choose Allow in the browser's dialog about remote debugging, \

@@ -28,7 +28,7 @@ mod targets;
 mod user_browser;
 mod workers;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
@@ -67,7 +67,7 @@ impl Engine for Chromium {
         let process = match (&self.user_browser, &self.remote) {
             (Some(browser), _) => ChromiumProcess::users(browser.connection().await?),
             (None, Some(remote)) => {
-                let RemoteBrowser { connection, ending } =
+                let RemoteBrowser { connection, ending, .. } =
                     remote.connect(RemoteProtocol::Cdp).await?;
                 let is_default = self.config.remote_context == RemoteContext::Default;
                 ChromiumProcess::running(connection, ending, is_default)
@@ -75,6 +75,22 @@ impl Engine for Chromium {
             (None, None) => process::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
+    }
+
+    fn end_leftovers(&self) {
+        if let Some(remote) = &self.remote {
+            remote.end_leftovers();
+        }
+    }
+
+    fn launch_patience(&self) -> Option<Duration> {
+        self.remote.as_ref()?.patience()
+    }
+
+    async fn end(&self) {
+        if let Some(remote) = &self.remote {
+            remote.end().await;
+        }
     }
 
     fn stop(&self) {
@@ -91,6 +107,9 @@ impl Engine for Chromium {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
+        if let Some(remote) = &self.remote {
+            return remote.waits_for();
+        }
         self.user_browser.as_ref().filter(|browser| browser.awaits_consent())?;
         Some("waiting for your consent in the browser")
     }

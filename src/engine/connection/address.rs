@@ -11,7 +11,11 @@ use tokio_tungstenite::tungstenite::{
 };
 use url::Url;
 
-use super::{attach_failure::AttachFailure, endpoint_proxy};
+use super::{
+    attach_failure::AttachFailure,
+    endpoint_proxy,
+    http_client::{client_for, prepare_tls, read_body},
+};
 use crate::config;
 
 /// Maximum size of the description of a browser (`/json/version`).
@@ -53,6 +57,37 @@ impl BrowserAddress {
             self.url.set_path(&path);
         }
         self
+    }
+
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Returns the URL of `path` (`/status`) below this address.
+    pub(super) fn below(&self, path: &str) -> Url {
+        let mut url = self.url.clone();
+        let joined = format!("{}{path}", url.path().trim_end_matches('/'));
+        url.set_path(&joined);
+        url
+    }
+
+    /// Returns the address of the WebSocket `url`, with the scheme, host, port and headers of this
+    /// address.
+    pub(super) fn behind_same_host(&self, url: &str) -> Result<Self, AttachFailure> {
+        let named = parse(url)?;
+        let prefix = self.url.path().trim_end_matches('/');
+        let mut url = self.url.clone();
+        let path = named.path();
+        url.set_path(&match path.starts_with(&format!("{prefix}/")) {
+            true => path.to_owned(),
+            false => format!("{prefix}{path}"),
+        });
+        url.set_query(named.query().or(self.url.query()));
+        Ok(Self { url, headers: self.headers.clone() }.into_websocket())
     }
 
     /// Replaces `http:` by `ws:`, and `https:` by `wss:`.
@@ -99,27 +134,14 @@ impl BrowserAddress {
             let path = format!("{path}/json/version");
             url.set_path(&path);
         }
-        prepare_tls();
-        // A redirect could pass the headers to another host.
-        let redirects = reqwest::redirect::Policy::none();
-        let mut client = reqwest::Client::builder().no_proxy().redirect(redirects);
-        if let Some(proxy) = endpoint_proxy::of_environment(&url) {
-            client = client.proxy(reqwest::Proxy::all(proxy).map_err(AttachFailure::request)?);
-        }
-        let request = client.build().map_err(AttachFailure::request)?.get(url);
+        let request = client_for(&url)?.get(url);
         let sent = request.headers(self.headers.clone()).send().await;
-        let mut response = sent.map_err(AttachFailure::request)?;
+        let response = sent.map_err(AttachFailure::request)?;
         if !response.status().is_success() {
             return Err(AttachFailure::status(response.status()));
         }
-        let mut body = Vec::new();
-        while let Some(part) = response.chunk().await.map_err(AttachFailure::request)? {
-            body.extend_from_slice(&part);
-            if body.len() > MAX_DESCRIPTION {
-                return Err(AttachFailure::new("its response to /json/version is too long"));
-            }
-        }
-        Ok(body)
+        let body = read_body(response, MAX_DESCRIPTION).await?;
+        body.ok_or_else(|| AttachFailure::new("its response to /json/version is too long"))
     }
 
     /// Returns the request that opens the WebSocket.
@@ -156,12 +178,6 @@ impl BrowserAddress {
     fn is_encrypted(&self) -> bool {
         matches!(self.url.scheme(), "https" | "wss")
     }
-}
-
-/// Installs the cryptography of TLS, which reqwest needs even for `http:`.
-fn prepare_tls() {
-    // Fails if it is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn parse(url: &str) -> Result<Url, AttachFailure> {

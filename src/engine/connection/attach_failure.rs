@@ -18,7 +18,7 @@ impl AttachFailure {
         Self { reason: reason.into(), suggestion: None, is_permanent: false }
     }
 
-    pub(super) fn status(status: StatusCode) -> Self {
+    pub(in crate::engine) fn status(status: StatusCode) -> Self {
         let suggestion = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
             .then(|| "pass its token in the URL, or a header with --browser-header".to_owned());
         let may_pass =

@@ -10,6 +10,8 @@
 mod address;
 mod attach_failure;
 mod endpoint_proxy;
+mod http_client;
+mod http_endpoint;
 mod json;
 mod pipe;
 mod websocket;
@@ -33,6 +35,7 @@ use crate::offload;
 
 pub use address::BrowserAddress;
 pub use attach_failure::AttachFailure;
+pub use http_endpoint::HttpEndpoint;
 pub use json::{read_json, repair_json};
 #[cfg(unix)]
 pub use pipe::PipeEnds;

@@ -69,6 +69,8 @@ pub(super) struct FirefoxBrowser {
     /// The proxy for the browser itself and its default context, if a network policy applies.
     gateway: Option<Arc<Gateway>>,
     startup: Option<StartupCache>,
+    /// Whether this server has created the BiDi session, and not a Selenium Grid.
+    owns_session: bool,
     ending: BrowserShutdown,
 }
 
@@ -91,16 +93,18 @@ impl FirefoxBrowser {
         config: Arc<Config>,
     ) -> EngineResult<Arc<dyn Browser>> {
         let bidi = Bidi { connection: process.connection };
+        let owns_session = process.session.is_none();
         let headless =
             config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
         let start = async {
-            // Troupe answers all dialogs, including `beforeunload`.
-            let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
-            let session: SessionCreated =
-                bidi.call("session.new", json!({"capabilities": capabilities})).await?;
+            let capabilities = match process.session {
+                Some(capabilities) => serde_json::from_value(capabilities.into())
+                    .map_err(|error| EngineError::Refused(error.to_string()))?,
+                None => new_session(&bidi).await?,
+            };
             let privileged =
                 PrivilegedScript::open(&bidi, headless && process.pid.is_some()).await?;
-            Ok::<_, EngineError>((session.capabilities, privileged))
+            Ok::<_, EngineError>((capabilities, privileged))
         };
         let (capabilities, privileged) = match tokio::time::timeout(LAUNCH_TIMEOUT, start).await {
             Ok(Ok(session)) => session,
@@ -128,9 +132,18 @@ impl FirefoxBrowser {
             downloads: process.downloads,
             gateway: process.gateway,
             startup: process.startup,
+            owns_session,
             ending: process.ending,
         }))
     }
+}
+
+async fn new_session(bidi: &Bidi) -> EngineResult<NegotiatedCapabilities> {
+    // Troupe answers all dialogs, including `beforeunload`.
+    let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
+    let session: SessionCreated =
+        bidi.call("session.new", json!({"capabilities": capabilities})).await?;
+    Ok(session.capabilities)
 }
 
 fn connection_failed(reason: &str) -> EngineError {
@@ -212,7 +225,9 @@ impl Browser for FirefoxBrowser {
     async fn close(&self) {
         let bidi = &self.shared.bidi;
         let leave = async {
-            let _ = bidi.run("session.end", json!({})).await;
+            if self.owns_session {
+                let _ = bidi.run("session.end", json!({})).await;
+            }
             bidi.connection.close();
         };
         // Its files are deleted with the profile, unless the profile is kept or the next browser

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
+use serde_json::{Map, Value};
 use tokio::process::Command;
 
 use super::{preferences, startup_cache::StartupCache};
@@ -31,11 +32,14 @@ pub(super) struct FirefoxProcess {
     pub gateway: Option<Arc<Gateway>>,
     /// Caches this browser's compiled scripts when it ends normally.
     pub startup: Option<StartupCache>,
+    /// The capabilities of the BiDi session, if there is one already.
+    pub session: Option<Map<String, Value>>,
 }
 
 /// Connects to a remote browser.
 pub(super) async fn attach(remote: &RemoteBrowsers) -> EngineResult<FirefoxProcess> {
-    let RemoteBrowser { connection, ending } = remote.connect(RemoteProtocol::Bidi).await?;
+    let RemoteBrowser { connection, ending, capabilities } =
+        remote.connect(RemoteProtocol::Bidi).await?;
     Ok(FirefoxProcess {
         connection,
         pid: None,
@@ -43,6 +47,7 @@ pub(super) async fn attach(remote: &RemoteBrowsers) -> EngineResult<FirefoxProce
         downloads: std::env::temp_dir(),
         gateway: None,
         startup: None,
+        session: capabilities,
     })
 }
 
@@ -132,7 +137,15 @@ async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<Fire
         .map_err(|failure| launch_error(&running.stderr, &failure.reason))?;
     running.close_on_exit(&connection);
     let RunningBrowser { pid, ending, .. } = running;
-    Ok(FirefoxProcess { connection, pid, ending, downloads, gateway: None, startup: None })
+    Ok(FirefoxProcess {
+        connection,
+        pid,
+        ending,
+        downloads,
+        gateway: None,
+        startup: None,
+        session: None,
+    })
 }
 
 /// Returns the launch error with the last lines of the browser's stderr.

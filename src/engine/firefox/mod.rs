@@ -30,7 +30,7 @@ mod remote_value;
 mod routing;
 mod startup_cache;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
@@ -72,10 +72,30 @@ impl Engine for Firefox {
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
     }
 
+    fn end_leftovers(&self) {
+        if let Some(remote) = &self.remote {
+            remote.end_leftovers();
+        }
+    }
+
+    fn launch_patience(&self) -> Option<Duration> {
+        self.remote.as_ref()?.patience()
+    }
+
+    async fn end(&self) {
+        if let Some(remote) = &self.remote {
+            remote.end().await;
+        }
+    }
+
     fn stop(&self) {
         if let Some(remote) = &self.remote {
             remote.stop();
         }
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.remote.as_ref()?.waits_for()
     }
 }
 

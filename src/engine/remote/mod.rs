@@ -1,7 +1,9 @@
-//! Browsers that another program runs: at a fixed address (`--browser-endpoint`), or at the address
-//! that a command prints for each browser (`--browser-command`).
+//! Browsers that another program runs: at a fixed address (`--browser-endpoint`), at the address
+//! that a command prints for each browser (`--browser-command`), or in a Selenium Grid.
 
 mod command;
+mod connect_failure;
+mod grid;
 mod output_mask;
 
 use std::{
@@ -12,8 +14,13 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::{
+    connect_failure::ConnectFailure,
+    grid::{GridSession, GridSessions, SlotLease},
+};
 use super::{
     EngineError, EngineResult,
     connection::{AttachFailure, BrowserAddress, BrowserConnection},
@@ -28,6 +35,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// A connection is closed this long before its browser expires, so that its sessions resume in the
 /// next browser before the service ends this one.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
+/// How long a session waits for a new browser of the Grid if it can share a running one.
+const GRID_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The protocol of a remote browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +48,8 @@ pub(super) enum RemoteProtocol {
 /// Connects to remote browsers.
 pub(super) struct RemoteBrowsers {
     config: Arc<Config>,
+    /// The Selenium Grid, if the browsers are its sessions.
+    grid: Option<Arc<GridSessions>>,
     /// Whether a connection has succeeded: then a failure may be temporary.
     has_connected: AtomicBool,
     stopped: CancellationToken,
@@ -48,6 +59,8 @@ pub(super) struct RemoteBrowsers {
 pub(super) struct RemoteBrowser {
     pub connection: BrowserConnection,
     pub ending: BrowserShutdown,
+    /// The capabilities of the WebDriver session, if the connection belongs to one already.
+    pub capabilities: Option<Map<String, Value>>,
 }
 
 /// The address of one remote browser.
@@ -65,6 +78,7 @@ impl RemoteBrowsers {
         let is_remote = config.browser_endpoint.is_some() || config.browser_command.is_some();
         is_remote.then(|| Self {
             config: config.clone(),
+            grid: GridSessions::of(config),
             has_connected: AtomicBool::new(false),
             stopped: CancellationToken::new(),
         })
@@ -73,16 +87,42 @@ impl RemoteBrowsers {
     /// Prevents further attempts, and ends the current one.
     pub fn stop(&self) {
         self.stopped.cancel();
+        if let Some(grid) = &self.grid {
+            grid.stop();
+        }
+    }
+
+    /// Ends the browsers that earlier servers left in the Grid. Does not wait.
+    pub fn end_leftovers(&self) {
+        if let Some(grid) = &self.grid {
+            grid.end_leftovers();
+        }
+    }
+
+    /// Waits until the sessions of the Grid have ended, within a limit.
+    pub async fn end(&self) {
+        if let Some(grid) = &self.grid {
+            grid.end().await;
+        }
+    }
+
+    /// Returns how long a session that can share a running browser waits for another one.
+    pub fn patience(&self) -> Option<Duration> {
+        self.grid.as_ref().map(|_| GRID_PATIENCE)
+    }
+
+    /// Returns what a connection waits for, for progress messages.
+    pub fn waits_for(&self) -> Option<&'static str> {
+        self.grid.as_ref().filter(|grid| grid.is_waiting())?;
+        Some("waiting for a browser of the Selenium Grid")
     }
 
     /// Connects to the next browser. If a connection succeeded before, repeats failed attempts
     /// after growing pauses.
     pub async fn connect(&self, protocol: RemoteProtocol) -> EngineResult<RemoteBrowser> {
         tokio::select! {
-            connected = self.connect_repeatedly(protocol) => connected.map_err(|failure| {
-                let suggestion = failure.suggestion.unwrap_or_else(|| self.advice(protocol));
-                EngineError::Launch { reason: failure.reason, suggestion: Some(suggestion) }
-            }),
+            connected = self.connect_repeatedly(protocol) => connected
+                .map_err(|failure| failure.into_engine_error(|| self.advice(protocol))),
             () = self.stopped.cancelled() => Err(EngineError::BrowserGone),
         }
     }
@@ -90,13 +130,13 @@ impl RemoteBrowsers {
     async fn connect_repeatedly(
         &self,
         protocol: RemoteProtocol,
-    ) -> Result<RemoteBrowser, AttachFailure> {
+    ) -> Result<RemoteBrowser, ConnectFailure> {
         let retries = if self.has_connected.load(Ordering::Acquire) { RETRIES } else { 0 };
         let mut pause = FIRST_PAUSE;
         for _ in 0..retries {
             match self.attempt(protocol).await {
-                Err(failure) if !failure.is_permanent => tracing::warn!(
-                    reason = failure.reason,
+                Err(failure) if !failure.is_permanent() => tracing::warn!(
+                    reason = failure.reason(),
                     "no connection to a remote browser; trying again in {} ms",
                     pause.as_millis()
                 ),
@@ -108,7 +148,12 @@ impl RemoteBrowsers {
         self.attempt(protocol).await
     }
 
-    async fn attempt(&self, protocol: RemoteProtocol) -> Result<RemoteBrowser, AttachFailure> {
+    async fn attempt(&self, protocol: RemoteProtocol) -> Result<RemoteBrowser, ConnectFailure> {
+        if let Some(grid) = &self.grid {
+            let browser = connect_to_slot(grid.next(protocol).await?).await?;
+            self.has_connected.store(true, Ordering::Release);
+            return Ok(browser);
+        }
         let RemoteAddress { url, headers, remaining } = self.address().await?;
         let connection = open(protocol, &url, &headers).await.map_err(|failure| {
             let shown = redacted_endpoint(&url);
@@ -125,7 +170,7 @@ impl RemoteBrowsers {
         } else {
             BrowserShutdown::of_connection(closed)
         };
-        Ok(RemoteBrowser { connection, ending })
+        Ok(RemoteBrowser { connection, ending, capabilities: None })
     }
 
     async fn address(&self) -> Result<RemoteAddress, AttachFailure> {
@@ -141,6 +186,9 @@ impl RemoteBrowsers {
     }
 
     fn advice(&self, protocol: RemoteProtocol) -> String {
+        if self.grid.is_some() {
+            return "check that the Grid runs: its /status must have a node that is UP".to_owned();
+        }
         match (&self.config.browser_command, protocol) {
             (Some(_), _) => "run the command of --browser-command by hand: it must print {\"url\": \"wss://…\"} of a running browser",
             (None, RemoteProtocol::Cdp) => {
@@ -165,6 +213,33 @@ async fn open(
         RemoteProtocol::Bidi => address.into_websocket().with_segment("session"),
     };
     BrowserConnection::connect(address).await
+}
+
+/// Connects to a browser of the Grid.
+async fn connect_to_slot(session: GridSession) -> Result<RemoteBrowser, AttachFailure> {
+    let GridSession { socket, capabilities, lease } = session;
+    let connection = BrowserConnection::connect(socket).await.map_err(|failure| {
+        let reason = format!("no browser responds in the Selenium Grid: {}", failure.reason);
+        AttachFailure { reason, ..failure }
+    })?;
+    let (ended, unused) = (lease.ended.clone(), CancellationToken::new());
+    let release = unused.clone().drop_guard();
+    hold_slot(connection.clone(), lease, unused);
+    let ending = BrowserShutdown::of_grid(ended, release);
+    Ok(RemoteBrowser { connection, ending, capabilities: Some(capabilities) })
+}
+
+/// Keeps the slot as long as the connection, and closes the connection when the slot is lost or
+/// `unused`. The task ends with the connection.
+fn hold_slot(connection: BrowserConnection, lease: SlotLease, unused: CancellationToken) {
+    tokio::spawn(async move {
+        tokio::select! {
+            () = connection.closed().cancelled_owned() => {}
+            () = lease.evicted.cancelled() => connection.close(),
+            () = unused.cancelled() => connection.close(),
+        }
+        drop(lease);
+    });
 }
 
 /// Closes the connection shortly before its browser expires. The task ends with the connection.

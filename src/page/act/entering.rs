@@ -390,6 +390,7 @@ impl Page {
         files: &[PathBuf],
         timeout: Duration,
     ) -> Result<ActionOutcome> {
+        self.check_files_are_reachable(files)?;
         let action_point = self.await_actionable(target, "upload", false, timeout).await?;
         let element = action_point.description.clone();
         if action_point.tag == "input" && action_point.kind == "file" {

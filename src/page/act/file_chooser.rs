@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     engine::FileChooser,
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, act::ActionOutcome},
+    page::{Page, act::ActionOutcome, unsupported},
 };
 
 impl Page {
@@ -19,6 +19,7 @@ impl Page {
             )
             .suggestion("`click` the button that opens the file chooser"));
         };
+        self.check_files_are_reachable(files)?;
         check_count(&chooser, files)?;
         self.dismiss_file_chooser();
         let element = "the file chooser".to_owned();
@@ -27,6 +28,18 @@ impl Page {
         }
         let choosing = async |_mark| self.guarded(self.engine.choose_files(&chooser, files)).await;
         self.act(element, &chooser.frame, choosing).await
+    }
+
+    /// Fails for a browser in a Selenium Grid, which cannot read the files of this machine. It
+    /// would accept their paths without an error.
+    pub(super) fn check_files_are_reachable(&self, files: &[PathBuf]) -> Result<()> {
+        if self.config.grid().is_none() || files.is_empty() {
+            return Ok(());
+        }
+        Err(unsupported(
+            "uploading files to a Selenium Grid",
+            "use a browser that runs on this machine: a server without --browser-endpoint",
+        ))
     }
 
     /// Dismisses the open file chooser, if there is one. The file input keeps its files.

@@ -105,6 +105,9 @@ impl Page {
             EngineError::TimedOut(timeout) | EngineError::AwaitsConsent(timeout) => {
                 self.timed_out("the browser did not answer", timeout)
             }
+            EngineError::NoFreeSlot { .. } => {
+                TroupeError::new(ErrorCode::ResourceExhausted, error.to_string())
+            }
             EngineError::Unsupported { what, instead } => unsupported(what, instead),
             EngineError::Launch { reason, suggestion } => {
                 let mut error = TroupeError::new(ErrorCode::BrowserError, reason);

@@ -24,8 +24,10 @@ use crate::{
 pub(super) struct BrowserPool {
     engine: Arc<dyn Engine>,
     config: PoolConfig,
-    /// Locked while a browser starts.
     running: tokio::sync::Mutex<Vec<PooledBrowser>>,
+    /// Locked while a session is assigned to a browser, and while a browser starts. A start can
+    /// take minutes (the queue of a Selenium Grid), in which sessions end.
+    starting: tokio::sync::Mutex<()>,
     /// The `gone` tokens of `running`, for readers that must not wait for a start.
     published: Mutex<Vec<CancellationToken>>,
     /// Why the last start failed, until one succeeds.
@@ -39,7 +41,6 @@ pub(super) struct BrowserPool {
 }
 
 /// A running browser and its sessions.
-#[derive(Clone)]
 struct PooledBrowser {
     browser: Arc<dyn Browser>,
     /// Its strong count is the number of leases plus one.
@@ -52,6 +53,15 @@ impl PooledBrowser {
     fn sessions(&self) -> usize {
         Arc::strong_count(&self.leases) - 1
     }
+
+    fn lease(&self) -> BrowserLease {
+        BrowserLease { browser: self.browser.clone(), leases: self.leases.clone() }
+    }
+}
+
+/// Returns the browser with the fewest sessions.
+fn least_used(running: &[PooledBrowser]) -> Option<&PooledBrowser> {
+    running.iter().min_by_key(|member| member.sessions())
 }
 
 /// A lease of a browser. A leased browser is not idle.
@@ -66,6 +76,7 @@ impl BrowserPool {
             engine,
             config,
             running: tokio::sync::Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
             published: Mutex::default(),
             failure: Mutex::default(),
             dead: AtomicUsize::new(0),
@@ -77,14 +88,21 @@ impl BrowserPool {
 
     /// Starts the minimum number of browsers.
     pub async fn start(&self) -> Result<()> {
-        let mut running = self.running.lock().await;
-        self.remove_dead(&mut running);
-        while running.len() < self.config.min_browsers {
+        self.engine.end_leftovers();
+        let _starting = self.starting.lock().await;
+        loop {
+            {
+                let mut running = self.running.lock().await;
+                self.remove_dead(&mut running);
+                if running.len() >= self.config.min_browsers {
+                    return Ok(());
+                }
+            }
             let member = self.launch().await?;
+            let mut running = self.running.lock().await;
             running.push(member);
             self.publish(&running);
         }
-        Ok(())
     }
 
     /// Leases the browser with the fewest sessions. Starts a new one if each has a session and the
@@ -92,29 +110,41 @@ impl BrowserPool {
     pub async fn lease(&self) -> Result<BrowserLease> {
         // Before the lock, so that each session waits for the user as long as its own timeout.
         self.engine.await_consent().await.map_err(engine_error)?;
-        let mut running = self.running.lock().await;
-        self.remove_dead(&mut running);
-        let counted = running.iter().map(|member| (member.sessions(), member));
-        let least = counted
-            .min_by_key(|(sessions, _)| *sessions)
-            .map(|(count, member)| (count, member.clone()));
-        let is_full = running.len() >= self.config.max_browsers;
-        let member = match least {
-            Some((sessions, member)) if sessions == 0 || is_full => member,
-            least => match (self.launch().await, least) {
-                (Ok(member), _) => {
-                    running.push(member.clone());
-                    self.publish(&running);
-                    member
-                }
-                (Err(error), Some((_, least))) => {
-                    tracing::warn!(%error, "no further browser could be started; the session shares a running one");
-                    least
-                }
-                (Err(error), None) => return Err(error),
-            },
+        let _starting = self.starting.lock().await;
+        let can_share = {
+            let mut running = self.running.lock().await;
+            self.remove_dead(&mut running);
+            let is_full = running.len() >= self.config.max_browsers;
+            match least_used(&running) {
+                Some(member) if member.sessions() == 0 || is_full => return Ok(member.lease()),
+                least => least.is_some(),
+            }
         };
-        Ok(BrowserLease { browser: member.browser, leases: member.leases })
+        let launched = if can_share { self.launch_patiently().await } else { self.launch().await };
+        let mut running = self.running.lock().await;
+        match launched {
+            Ok(member) => {
+                let lease = member.lease();
+                running.push(member);
+                self.publish(&running);
+                Ok(lease)
+            }
+            Err(error) => {
+                self.remove_dead(&mut running);
+                let least = least_used(&running).ok_or_else(|| error.clone())?;
+                tracing::warn!(%error, "no further browser could be started; the session shares a running one");
+                Ok(least.lease())
+            }
+        }
+    }
+
+    /// Starts a browser. Fails if that takes too long, because the session can share a running one.
+    async fn launch_patiently(&self) -> Result<PooledBrowser> {
+        let Some(patience) = self.engine.launch_patience() else { return self.launch().await };
+        tokio::time::timeout(patience, self.launch()).await.unwrap_or_else(|_| {
+            let message = format!("it did not start within {} s", patience.as_secs());
+            Err(TroupeError::new(ErrorCode::Timeout, message))
+        })
     }
 
     async fn launch(&self) -> Result<PooledBrowser> {
@@ -234,12 +264,16 @@ impl BrowserPool {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        // A browser that starts now is closed too.
+        let _starting = self.starting.lock().await;
         let running = {
             let mut running = self.running.lock().await;
             self.publish(&[]);
             std::mem::take(&mut *running)
         };
-        futures_util::future::join_all(running.iter().map(|member| member.browser.close())).await;
+        let closes =
+            futures_util::future::join_all(running.iter().map(|member| member.browser.close()));
+        tokio::join!(closes, self.engine.end());
     }
 }
 
@@ -269,7 +303,8 @@ mod tests {
         let pool = BrowserPool::new(Arc::new(Starting), config);
         let mut taking = pin!(pool.lease());
         assert!(taking.as_mut().now_or_never().is_none());
-        assert!(pool.running.try_lock().is_err(), "the lock is held during the start");
+        assert!(pool.starting.try_lock().is_err(), "the lock is held during the start");
+        assert!(pool.running.try_lock().is_ok(), "sessions can end during the start");
         assert_eq!(pool.counts().running, 0);
     }
 }

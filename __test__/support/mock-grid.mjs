@@ -1,0 +1,149 @@
+// A Selenium Grid that the tests control: HTTP endpoints of WebDriver sessions, each with a
+// Chromium of its own. `__test__/apps/grid.test.mjs` uses a real Grid.
+import { readFileSync } from 'node:fs'
+import { createServer as createPlain } from 'node:http'
+import { createServer as createTls } from 'node:https'
+import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { startBrowser } from './running-browser.mjs'
+
+const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
+  fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
+)
+/** The variables of a server that trusts the TLS certificate of the Grid. */
+export const TRUST = { SSL_CERT_FILE: CERTIFICATE }
+
+/** The host that the Grid returns: clients cannot reach it. */
+const INTERNAL = 'ws://node.invalid:4444'
+
+/**
+ * @param {any} t
+ * @param {{ slots?: number, sessionTimeout?: number, queueTimeout?: number, tls?: boolean,
+ *   allows?: (request: import('node:http').IncomingMessage) => unknown }} [options]
+ *   the times are in ms
+ */
+export async function startGrid(t, options = {}) {
+  const { slots = 1, sessionTimeout = 300_000, queueTimeout = 60_000, tls = false } = options
+  const { allows = () => true } = options
+  /** @type {Map<string, { browser: any, capabilities: any, touched: number }>} */
+  const sessions = new Map()
+  /** Requests for sessions: their capabilities. @type {any[]} */
+  const requests = []
+  /** Continue the requests in the queue. @type {Set<() => void>} */
+  const queue = new Set()
+  /** Requests for which a browser starts. */
+  let starting = 0
+  let number = 0
+
+  const status = () => ({
+    ready: true,
+    nodes: [
+      {
+        sessionTimeout,
+        slots: Array.from({ length: slots }, (_, at) => {
+          const [sessionId, session] = [...sessions][at] ?? []
+          return { session: session ? { sessionId, capabilities: session.capabilities } : null }
+        })
+      }
+    ]
+  })
+
+  const hasSlot = () => sessions.size + starting < slots
+  const free = () =>
+    new Promise((resolve) => {
+      if (hasSlot()) return resolve(true)
+      const done = (/** @type {boolean} */ found) => {
+        clearTimeout(late)
+        queue.delete(proceed)
+        resolve(found)
+      }
+      const late = setTimeout(() => done(false), queueTimeout)
+      const proceed = () => hasSlot() && done(true)
+      queue.add(proceed)
+      t.after(() => clearTimeout(late))
+    })
+
+  /** @param {string} body @returns {Promise<[number, object]>} */
+  const create = async (body) => {
+    const wanted = JSON.parse(body).capabilities.alwaysMatch
+    requests.push(wanted)
+    if (!(await free())) {
+      const message =
+        'Could not start a new session. New session request timed out \nHost info: host: node'
+      return [500, { error: 'session not created', message, stacktrace: '' }]
+    }
+    starting++
+    const browser = await startBrowser(t).finally(() => starting--)
+    const id = `session-${++number}`
+    const capabilities = { ...wanted, 'se:cdp': `${INTERNAL}/session/${id}/se/cdp` }
+    sessions.set(id, { browser, capabilities, touched: Date.now() })
+    return [200, { sessionId: id, capabilities }]
+  }
+
+  /** @param {string} id */
+  const remove = (id) => {
+    sessions.get(id)?.browser.child.kill('SIGKILL')
+    sessions.delete(id)
+    queue.forEach((proceed) => proceed())
+  }
+
+  const evictions = setInterval(() => {
+    for (const [id, { touched }] of sessions) if (Date.now() - touched > sessionTimeout) remove(id)
+  }, 50)
+
+  const respond = async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    /** @param {[number, any]} answer */
+    const send = ([code, value]) =>
+      response
+        .writeHead(code, { 'content-type': 'application/json; charset=utf-8' })
+        .end(JSON.stringify({ value }))
+    if (!allows(request)) return send([401, { error: 'unknown error', message: '' }])
+    const [, name, id] = request.url.split('/')
+    if (request.url === '/status') return send([200, status()])
+    if (request.method === 'POST') return send(await create(body))
+    const session = name === 'session' ? sessions.get(id) : undefined
+    if (!session) return send([404, { error: 'invalid session id', message: 'no session' }])
+    session.touched = Date.now()
+    if (request.method === 'DELETE') remove(id)
+    send([200, null])
+  }
+
+  const identity = { key: readFileSync(KEY), cert: readFileSync(CERTIFICATE) }
+  const server = tls ? createTls(identity, respond) : createPlain(respond)
+  /** @type {Set<import('node:stream').Duplex>} */
+  const sockets = new Set()
+  server.on('upgrade', (request, from) => {
+    const session = sessions.get(`${request.url}`.split('/')[2])
+    if (!allows(request)) return from.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
+    if (!session) return from.end('HTTP/1.1 404 Not Found\r\n\r\n')
+    const { hostname, port, pathname } = new URL(session.browser.ws)
+    const to = connect(Number(port), hostname)
+    const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
+    const lines = names.map((name) => `${name}: ${request.headers[name]}`)
+    to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
+    from.pipe(to).pipe(from)
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  t.after(() => {
+    clearInterval(evictions)
+    sockets.forEach((socket) => socket.destroy())
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    host: `127.0.0.1:${port}`,
+    url: `webdriver+http${tls ? 's' : ''}://127.0.0.1:${port}`,
+    sessions,
+    requests,
+    /** The number of requests in the queue. */
+    waiting: () => queue.size,
+    remove
+  }
+}

@@ -1,0 +1,44 @@
+//! Why there is no connection to a remote browser.
+
+use crate::engine::{EngineError, connection::AttachFailure};
+
+pub(super) enum ConnectFailure {
+    /// The browser or the Selenium Grid cannot be reached, or its response cannot be used.
+    Unreachable(AttachFailure),
+    /// The Selenium Grid has no free slot.
+    NoFreeSlot { reason: String },
+}
+
+impl From<AttachFailure> for ConnectFailure {
+    fn from(failure: AttachFailure) -> Self {
+        Self::Unreachable(failure)
+    }
+}
+
+impl ConnectFailure {
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Unreachable(failure) => &failure.reason,
+            Self::NoFreeSlot { reason } => reason,
+        }
+    }
+
+    /// Whether another attempt fails too. A Grid has its own queue: it refuses a session only
+    /// after a wait.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Unreachable(failure) => failure.is_permanent,
+            Self::NoFreeSlot { .. } => true,
+        }
+    }
+
+    /// Converts it for the layers above. `advice` returns the default suggestion.
+    pub fn into_engine_error(self, advice: impl FnOnce() -> String) -> EngineError {
+        match self {
+            Self::Unreachable(AttachFailure { reason, suggestion, .. }) => {
+                EngineError::Launch { reason, suggestion: Some(suggestion.unwrap_or_else(advice)) }
+            }
+            Self::NoFreeSlot { reason } => EngineError::NoFreeSlot { reason },
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Browsers in a Selenium Grid. Each browser is a session of the Grid, which occupies a slot.
+//!
+//! A task owns each session: it keeps the session alive, and deletes it when its browser is no
+//! longer needed. A request for a session runs in a task too, because a caller can be canceled
+//! while the request is in the Grid's queue. The next caller gets its session.
+
+mod client;
+mod slot_record;
+
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use self::{
+    client::{GridClient, QUEUE_TIMEOUT},
+    slot_record::{SlotNote, SlotRecord},
+};
+use super::{RemoteProtocol, connect_failure::ConnectFailure};
+use crate::{
+    config::{self, BrowserKind, Config},
+    engine::connection::{AttachFailure, BrowserAddress},
+};
+
+/// Maximum time for the end of sessions when the server stops.
+const END_TIMEOUT: Duration = Duration::from_millis(1500);
+/// The time between two commands that keep a session alive, if the Grid's timeout is unknown.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// After this many failed commands in a row, the browser counts as lost.
+const MAX_FAILURES: u32 = 3;
+/// A session that no caller takes is deleted after this time.
+const UNCLAIMED_TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause between two attempts to end a session.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
+const MAX_DELETE_ATTEMPTS: u32 = 5;
+
+/// Creates and deletes the sessions of a Selenium Grid.
+pub(super) struct GridSessions {
+    config: Arc<Config>,
+    /// The folder of the notes.
+    folder: Option<PathBuf>,
+    pending: Mutex<Option<Arc<PendingSession>>>,
+    stopped: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A request for a session.
+#[derive(Default)]
+struct PendingSession {
+    outcome: Mutex<Option<Result<GridSession, ConnectFailure>>>,
+    is_done: CancellationToken,
+}
+
+/// A session of the Grid. The Grid session is deleted when its lease is dropped.
+pub(super) struct GridSession {
+    /// The address of the protocol connection.
+    pub socket: BrowserAddress,
+    pub capabilities: Map<String, Value>,
+    pub lease: SlotLease,
+}
+
+/// An occupied slot, which is released when the lease is dropped.
+pub(super) struct SlotLease {
+    _release: DropGuard,
+    /// Canceled when the Grid has ended the session.
+    pub evicted: CancellationToken,
+    /// Canceled when the session is deleted, or when the time for that is over.
+    pub ended: CancellationToken,
+}
+
+impl GridSessions {
+    /// Returns `None` if the configuration names no Grid.
+    pub fn of(config: &Arc<Config>) -> Option<Arc<Self>> {
+        config.grid()?;
+        Some(Arc::new(Self {
+            folder: config.grid_folder(),
+            config: config.clone(),
+            pending: Mutex::default(),
+            stopped: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Prevents further sessions.
+    pub fn stop(&self) {
+        self.stopped.cancel();
+    }
+
+    /// Waits until the sessions are deleted, within a limit.
+    pub async fn end(&self) {
+        self.stopped.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(END_TIMEOUT, self.tasks.wait()).await;
+    }
+
+    /// Whether a request is in the queue of the Grid.
+    pub fn is_waiting(&self) -> bool {
+        self.pending.lock().as_ref().is_some_and(|pending| !pending.is_done.is_cancelled())
+    }
+
+    /// Ends the sessions that earlier servers left when they were killed.
+    pub fn end_leftovers(self: &Arc<Self>) {
+        let Some(folder) = self.folder.clone() else { return };
+        let grid = self.clone();
+        self.tasks.spawn(async move {
+            let ending = async {
+                let client = grid.client()?;
+                let shown = client.shown.clone();
+                let search = move || SlotRecord::leftovers(&folder, &shown);
+                let found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
+                let ends = found.into_iter().map(|record| end_leftover(&client, record));
+                futures_util::future::join_all(ends).await;
+                Ok::<(), AttachFailure>(())
+            };
+            tokio::select! {
+                _ = ending => {}
+                () = grid.stopped.cancelled() => {}
+            }
+        });
+    }
+
+    /// Returns the next session. If the caller is canceled, the next caller gets the session.
+    pub async fn next(
+        self: &Arc<Self>,
+        protocol: RemoteProtocol,
+    ) -> Result<GridSession, ConnectFailure> {
+        loop {
+            let pending = {
+                let mut pending = self.pending.lock();
+                pending.get_or_insert_with(|| self.request(protocol)).clone()
+            };
+            pending.is_done.cancelled().await;
+            let mut current = self.pending.lock();
+            if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &pending)) {
+                *current = None;
+            }
+            if let Some(outcome) = pending.outcome.lock().take() {
+                return outcome;
+            }
+        }
+    }
+
+    /// Starts a request for a session.
+    fn request(self: &Arc<Self>, protocol: RemoteProtocol) -> Arc<PendingSession> {
+        let (grid, pending) = (self.clone(), Arc::<PendingSession>::default());
+        let answered = pending.clone();
+        self.tasks.spawn(async move {
+            let stopping = async {
+                grid.stopped.cancelled().await;
+                tokio::time::sleep(END_TIMEOUT).await;
+            };
+            tokio::select! {
+                outcome = grid.create(protocol) => *answered.outcome.lock() = Some(outcome),
+                () = stopping => {}
+            }
+            answered.is_done.cancel();
+            tokio::select! {
+                () = tokio::time::sleep(UNCLAIMED_TIMEOUT) => {}
+                () = grid.stopped.cancelled() => {}
+            }
+            let unclaimed = answered.outcome.lock().take();
+            drop(unclaimed);
+        });
+        pending
+    }
+
+    fn client(&self) -> Result<GridClient, AttachFailure> {
+        GridClient::new(self.config.grid().unwrap_or_default(), &self.config.browser_headers)
+    }
+
+    async fn create(
+        self: &Arc<Self>,
+        protocol: RemoteProtocol,
+    ) -> Result<GridSession, ConnectFailure> {
+        let client = Arc::new(self.client()?);
+        // Fails if the Grid cannot be reached: then it has no session either.
+        let timeout = client.session_timeout().await.map_err(|failure| {
+            let reason =
+                format!("no Selenium Grid responds at `{}`: {}", client.shown, failure.reason);
+            AttachFailure { reason, ..failure }
+        })?;
+        let request = uuid::Uuid::new_v4().simple().to_string();
+        let mut record = self.record(SlotNote::new(client.shown.clone(), request.clone())).await;
+        let created = match client.create(self.capabilities(protocol), &request).await {
+            Ok(created) => created,
+            Err(failure) => {
+                match record {
+                    // A failed connection leaves unknown whether there is a session.
+                    Some(record) if !failure.is_permanent() => drop(record),
+                    record => remove(record).await,
+                }
+                return Err(failure);
+            }
+        };
+        if let Some(locked) = record.take() {
+            record = write_session(locked, created.id.clone()).await;
+        }
+        tracing::info!(grid = client.shown, session = created.id, "the Grid has started a browser");
+        let released = CancellationToken::new();
+        let lease = SlotLease {
+            _release: released.clone().drop_guard(),
+            evicted: CancellationToken::new(),
+            ended: CancellationToken::new(),
+        };
+        let owner = SlotOwner {
+            client: client.clone(),
+            id: created.id,
+            stopped: self.stopped.clone(),
+            released,
+            evicted: lease.evicted.clone(),
+            ended: lease.ended.clone(),
+        };
+        let interval = timeout.map_or(KEEP_ALIVE, |timeout| timeout / 3);
+        self.tasks.spawn(owner.run(interval, record));
+        let (name, hint) = match protocol {
+            RemoteProtocol::Cdp => ("se:cdp", "the node needs a Chromium browser with CDP"),
+            RemoteProtocol::Bidi => {
+                ("webSocketUrl", "the node needs a Firefox with WebDriver BiDi")
+            }
+        };
+        let url = created.capabilities.get(name).and_then(Value::as_str).ok_or_else(|| {
+            let reason = format!("the Selenium Grid `{}` returned no `{name}`", client.shown);
+            AttachFailure { suggestion: Some(hint.to_owned()), ..AttachFailure::new(reason) }
+        })?;
+        Ok(GridSession {
+            socket: client.websocket(url)?,
+            capabilities: created.capabilities,
+            lease,
+        })
+    }
+
+    /// Creates the note of a request. Without it, a session stays open after `kill -9`.
+    async fn record(&self, note: SlotNote) -> Option<SlotRecord> {
+        let folder = self.folder.clone()?;
+        let create = move || SlotRecord::create(&folder, note);
+        match tokio::task::spawn_blocking(create).await.ok()? {
+            Ok(record) => Some(record),
+            Err(error) => {
+                tracing::warn!(%error, "cannot note a session of the Grid; after a crash of this server it stays open until the Grid's timeout");
+                None
+            }
+        }
+    }
+
+    fn capabilities(&self, protocol: RemoteProtocol) -> Map<String, Value> {
+        let name = match self.config.browser {
+            BrowserKind::Firefox => "firefox",
+            BrowserKind::MsEdge => "MicrosoftEdge",
+            BrowserKind::Chromium | BrowserKind::Chrome | BrowserKind::Webkit => "chrome",
+        };
+        let mut capabilities = Map::new();
+        capabilities.insert("browserName".to_owned(), json!(name));
+        if protocol == RemoteProtocol::Bidi {
+            capabilities.insert("webSocketUrl".to_owned(), json!(true));
+            // Troupe answers all dialogs.
+            capabilities.insert("unhandledPromptBehavior".to_owned(), json!("ignore"));
+        }
+        let own = self.config.grid_capabilities.iter();
+        for (key, value) in own.filter_map(|text| config::capability(text)) {
+            capabilities.insert(key.to_owned(), value);
+        }
+        capabilities
+    }
+}
+
+/// The task that owns a session of the Grid.
+struct SlotOwner {
+    client: Arc<GridClient>,
+    id: String,
+    stopped: CancellationToken,
+    released: CancellationToken,
+    evicted: CancellationToken,
+    ended: CancellationToken,
+}
+
+impl SlotOwner {
+    /// Keeps the session alive until it is released, and deletes it.
+    async fn run(self, interval: Duration, record: Option<SlotRecord>) {
+        tokio::select! {
+            () = self.released.cancelled() => {}
+            () = self.keep_alive(interval) => {
+                self.evicted.cancel();
+                self.released.cancelled().await;
+            }
+        }
+        let mut deleting = pin!(self.delete());
+        let is_deleted = match tokio::time::timeout(END_TIMEOUT, &mut deleting).await {
+            Ok(is_deleted) => is_deleted,
+            Err(_) => {
+                self.ended.cancel();
+                deleting.await
+            }
+        };
+        if is_deleted {
+            remove(record).await;
+        }
+        self.ended.cancel();
+    }
+
+    /// Returns when the session does not exist any more, or when the Grid cannot be reached.
+    async fn keep_alive(&self, interval: Duration) {
+        let mut failures = 0;
+        while failures < MAX_FAILURES {
+            tokio::time::sleep(interval).await;
+            match self.client.keep_alive(&self.id).await {
+                Ok(true) => failures = 0,
+                Ok(false) => break,
+                Err(failure) => {
+                    failures += 1;
+                    tracing::warn!(
+                        reason = failure.reason,
+                        "cannot keep a session of the Grid alive"
+                    );
+                }
+            }
+        }
+        tracing::warn!(session = self.id, "the Grid has ended a session");
+    }
+
+    /// Returns whether the session does not exist any more.
+    async fn delete(&self) -> bool {
+        for attempt in 1..=MAX_DELETE_ATTEMPTS {
+            match self.client.delete(&self.id).await {
+                Ok(()) => return true,
+                Err(failure) => tracing::warn!(
+                    reason = failure.reason,
+                    session = self.id,
+                    "cannot delete a session of the Grid"
+                ),
+            }
+            if attempt == MAX_DELETE_ATTEMPTS || self.stopped.is_cancelled() {
+                break;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+                () = self.stopped.cancelled() => {}
+            }
+        }
+        false
+    }
+}
+
+/// Ends the session of a server that was killed. If the server was killed during the request,
+/// searches for its session as long as the request can be in the queue of the Grid.
+async fn end_leftover(client: &GridClient, record: SlotRecord) {
+    let id = match &record.note.session {
+        Some(id) => Some(id.clone()),
+        None => loop {
+            match client.find_session(&record.note.request).await {
+                Ok(Some(id)) => break Some(id),
+                Ok(None) if record.note.age() >= QUEUE_TIMEOUT => break None,
+                Ok(None) => {}
+                Err(_) => return,
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        },
+    };
+    if let Some(id) = id {
+        if let Err(failure) = client.delete(&id).await {
+            tracing::warn!(
+                reason = failure.reason,
+                session = id,
+                "cannot delete a leftover session of the Grid"
+            );
+            return;
+        }
+        tracing::info!(grid = client.shown, session = id, "ended a leftover session of the Grid");
+    }
+    remove(Some(record)).await;
+}
+
+async fn write_session(mut record: SlotRecord, id: String) -> Option<SlotRecord> {
+    let write = move || {
+        if let Err(error) = record.set_session(id) {
+            tracing::warn!(%error, "cannot note the id of a session of the Grid");
+        }
+        record
+    };
+    tokio::task::spawn_blocking(write).await.ok()
+}
+
+async fn remove(record: Option<SlotRecord>) {
+    let Some(record) = record else { return };
+    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || record.remove()).await {
+        tracing::warn!(%error, "cannot remove the note of a session of the Grid");
+    }
+}
