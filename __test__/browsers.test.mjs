@@ -37,8 +37,8 @@ describe('the table of browsers', () => {
     const rows = Object.values(BROWSERS)
     const paths = [
       ...[...ALONE, ...FULL_ONLY],
-      ...rows.flatMap(({ onlyFiles = [], unsupported }) => [
-        ...onlyFiles,
+      ...rows.flatMap(({ onlyFiles = [], restFiles = [], unsupported }) => [
+        ...[...onlyFiles, ...restFiles],
         ...Object.keys(unsupported)
       ])
     ]

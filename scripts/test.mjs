@@ -3,7 +3,8 @@
 //   npm test -- rust            runs one part: see `PARTS`
 //   npm test -- node session    runs the end-to-end tests with this word in their path
 //   npm run test:full           runs all parts, and the end-to-end tests with every browser
-//   npm run test:full -- --rest runs only what `npm test` leaves out
+//   npm run test:full -- --rest runs what `npm test` leaves out, with Firefox and WebKit only the
+//                               tests that depend most on their protocols
 //   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
@@ -275,7 +276,7 @@ async function nodeTests() {
       `the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``
     )
   }
-  for (const [browser, { onlyFiles }] of Object.entries(BROWSERS)) {
+  for (const [browser, { onlyFiles, restFiles }] of Object.entries(BROWSERS)) {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
     /** Whether `npm test` runs the file with this browser. @param {string} name */
@@ -284,7 +285,9 @@ async function nodeTests() {
     const files = wanted.filter((file) => {
       const name = file.replace('__test__/', '')
       if (onlyFiles && !onlyFiles.includes(name)) return false
-      return rest ? !usual(name) && !nothingOf(browser, name) : full || usual(name)
+      if (!rest) return full || usual(name)
+      const isOfRest = restFiles?.some((path) => name.startsWith(path)) ?? true
+      return isOfRest && !usual(name) && !nothingOf(browser, name)
     })
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)

@@ -63,13 +63,17 @@ describe('--handoff-on', { timeout: 120_000 }, () => {
 
   test('asks a person when a page shows a CAPTCHA', async () => {
     const { visit } = await open('--handoff-on', 'captcha')
-    for (const path of ['/titled', '/turnstile']) {
-      const { question } = await visit(path)
-      assert.match(question?.message ?? path, /shows a CAPTCHA/)
-      assert.ok(question.message.includes(site.url(path)))
-      assert.equal((await visit('/plain')).question, null, 'the question disappears')
-    }
+    const { question } = await visit('/titled')
+    assert.match(question?.message ?? 'no question', /shows a CAPTCHA/)
+    assert.ok(question.message.includes(site.url('/titled')))
+    assert.equal((await visit('/plain')).question, null, 'the question disappears')
     assert.equal((await visit('/login')).question, null, 'only the given signals count')
+  })
+
+  test('recognizes the URL of the frame of a CAPTCHA', async () => {
+    const { visit } = await open('--handoff-on', 'captcha')
+    const { question } = await visit('/turnstile')
+    assert.match(question?.message ?? 'no question', /shows a CAPTCHA/)
   })
 
   test('asks nobody when nothing is visible, and without the option', async () => {

@@ -147,10 +147,10 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
 
   /** Splits a command line as a shell does. @param {string} line */
   function words(line) {
-    return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) =>
+    return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, plain]) =>
       Object.entries(LOCAL).reduce(
         (text, [there, here]) => text.replace(there, here),
-        quoted ?? plain
+        double ?? single ?? plain
       )
     )
   }

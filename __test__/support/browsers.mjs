@@ -10,6 +10,8 @@
  *   includes the start of the browser
  * @property {string[]} [onlyFiles] the files that run with this browser. Others do not depend on
  *   the binary
+ * @property {string[]} [restFiles] the files and folders that `npm run test:full -- --rest` runs
+ *   with this browser. Without it, all run
  * @property {string[]} [withoutTools] tools that fail and suggest an alternative
  * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
  *   test or a `describe`
@@ -71,6 +73,10 @@ const ABOUT_CHROMIUM = {
   'page/line-cache.test.mjs': { '*': PAGE_SCRIPT },
   'page/rules.test.mjs': { '*': PAGE_SCRIPT },
   'page/targets.test.mjs': { '*': PAGE_SCRIPT },
+  'browsers.test.mjs': { '*': IN_MEMORY },
+  'cli/completions.test.mjs': { '*': SERVER_ALONE },
+  'cli/daemon.test.mjs': { '*': SERVER_ALONE },
+  'cli/native.test.mjs': { '*': SERVER_ALONE },
   'dashboard/live.test.mjs': { 'takes no images while nobody watches': IS_CHROMIUM },
   'dashboard/page.test.mjs': { '*': 'the page is tested once, with Chromium' },
   'playwright/': { '*': 'the pages are compared once, with Chromium' },
@@ -106,6 +112,8 @@ const ABOUT_CHROMIUM = {
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/grid.test.mjs': { '*': 'the browsers of the Grid are Chromium' },
+  'life/browser-command.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
+  'life/grid.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/hosted.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/no-browser.test.mjs': {
     'one that is installed later is found without a restart': IS_CHROMIUM
@@ -121,6 +129,31 @@ const ABOUT_CHROMIUM = {
   'apps/': { '*': 'the apps are driven once, with Chromium' },
   'miniwob/': { '*': 'the pages are driven once, with Chromium' }
 }
+
+/**
+ * Files and folders whose tests depend most on the protocol of the browser. CI runs only these with
+ * Firefox and WebKit: all tests with both would need more than its time limit.
+ */
+const ABOUT_PROTOCOL = [
+  'bad-input/dialogs.test.mjs',
+  'bad-input/elements.test.mjs',
+  'bad-input/navigation.test.mjs',
+  'extraction/pictures.test.mjs',
+  'extraction/text.test.mjs',
+  'interaction/',
+  'life/deaths.test.mjs',
+  'life/ends.test.mjs',
+  'navigation/navigation.test.mjs',
+  'network/',
+  'page/closed-roots.test.mjs',
+  'page/frames.test.mjs',
+  'safety/rules.test.mjs',
+  'state/storage-state.test.mjs',
+  'tools/every.test.mjs',
+  'waiting/afterwards.test.mjs',
+  'waiting/busy.test.mjs',
+  'waiting/leaving.test.mjs'
+]
 
 /** @type {Record<string, Row>} */
 export const BROWSERS = {
@@ -141,6 +174,7 @@ export const BROWSERS = {
   },
   firefox: {
     timeoutFactor: 4,
+    restFiles: ABOUT_PROTOCOL,
     unsupported: {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
@@ -205,6 +239,7 @@ export const BROWSERS = {
   },
   webkit: {
     timeoutFactor: 6,
+    restFiles: ABOUT_PROTOCOL,
     withoutTools: [
       'block_resource',
       'get_console_content',
@@ -215,6 +250,9 @@ export const BROWSERS = {
     unsupported: {
       ...ABOUT_CHROMIUM,
       'cli/skill.test.mjs': { 'consists of commands that work one after the other': NO_PDF },
+      'dashboard/handoff.test.mjs': {
+        'recognizes the URL of the frame of a CAPTCHA': NO_REQUESTS
+      },
       'dashboard/takeover.test.mjs': { 'answers a dialog': NO_DIALOG_KIND },
       'life/page-options.test.mjs': { '*': 'its driver supports none of these options' },
       'bad-input/dialogs.test.mjs': {

@@ -25,7 +25,7 @@ export async function within(promise, what, timeout = 30_000) {
  * @template T @param {() => T | Promise<T>} condition @param {string | (() => string)} what
  * @param {number} [timeout] ms @param {number} [interval]
  */
-export async function until(condition, what, timeout = 10_000, interval = 10) {
+export async function until(condition, what, timeout = 30_000, interval = 10) {
   const deadline = performance.now() + timeout
   for (;;) {
     const found = await condition()

@@ -140,7 +140,7 @@ impl Mock {
         &'a self,
         method: &str,
         header: impl Fn(&str) -> Option<&'a str>,
-    ) -> MockResponse<'a> {
+    ) -> FulfilledResponse<'a> {
         let mut headers = Vec::new();
         let allow_origin = "access-control-allow-origin";
         let is_given = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(allow_origin));
@@ -153,17 +153,17 @@ impl Mock {
             headers.push(("access-control-allow-methods", method));
             let names = header("access-control-request-headers");
             headers.extend(names.map(|names| ("access-control-allow-headers", names)));
-            return MockResponse { status: 204, headers, body: None };
+            return FulfilledResponse { status: 204, headers, body: None };
         }
         let given = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         headers.extend(given);
-        MockResponse { status: self.status, headers, body: Some(&self.body) }
+        FulfilledResponse { status: self.status, headers, body: Some(&self.body) }
     }
 }
 
 /// The response of a [`Mock`] to one request.
 #[derive(Debug, PartialEq)]
-pub struct MockResponse<'a> {
+pub struct FulfilledResponse<'a> {
     pub status: u16,
     pub headers: Vec<(&'a str, &'a str)>,
     /// Base64. `None` for a CORS preflight.

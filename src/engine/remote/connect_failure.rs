@@ -2,20 +2,20 @@
 
 use crate::engine::{EngineError, connection::AttachFailure};
 
-pub(super) enum ConnectFailure {
+pub(super) enum RemoteConnectFailure {
     /// The browser or the Selenium Grid cannot be reached, or its response cannot be used.
     Unreachable(AttachFailure),
     /// The Selenium Grid has no free slot.
     NoFreeSlot { reason: String },
 }
 
-impl From<AttachFailure> for ConnectFailure {
+impl From<AttachFailure> for RemoteConnectFailure {
     fn from(failure: AttachFailure) -> Self {
         Self::Unreachable(failure)
     }
 }
 
-impl ConnectFailure {
+impl RemoteConnectFailure {
     pub fn reason(&self) -> &str {
         match self {
             Self::Unreachable(failure) => &failure.reason,

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    connect_failure::ConnectFailure,
+    connect_failure::RemoteConnectFailure,
     grid::{GridSession, GridSessions, SlotLease},
 };
 use super::{
@@ -130,7 +130,7 @@ impl RemoteBrowsers {
     async fn connect_repeatedly(
         &self,
         protocol: RemoteProtocol,
-    ) -> Result<RemoteBrowser, ConnectFailure> {
+    ) -> Result<RemoteBrowser, RemoteConnectFailure> {
         let retries = if self.has_connected.load(Ordering::Acquire) { RETRIES } else { 0 };
         let mut pause = FIRST_PAUSE;
         for _ in 0..retries {
@@ -148,7 +148,10 @@ impl RemoteBrowsers {
         self.attempt(protocol).await
     }
 
-    async fn attempt(&self, protocol: RemoteProtocol) -> Result<RemoteBrowser, ConnectFailure> {
+    async fn attempt(
+        &self,
+        protocol: RemoteProtocol,
+    ) -> Result<RemoteBrowser, RemoteConnectFailure> {
         if let Some(grid) = &self.grid {
             let browser = connect_to_slot(grid.next(protocol).await?).await?;
             self.has_connected.store(true, Ordering::Release);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     engine::FileChooser,
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, act::ActionOutcome, unsupported},
+    page::{Page, act::ActionOutcome, script::unsupported},
 };
 
 impl Page {

@@ -31,7 +31,7 @@ pub use self::{
 };
 use self::{
     link::{ConnectTarget, Established, ServerLink},
-    pending::PendingRequests,
+    pending::ConnectState,
 };
 use super::{
     framing::{LineReader, LineStatus},
@@ -53,7 +53,7 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn serve_connected(config: Config, stop: CancellationToken) -> Result<()> {
     let target = ConnectTarget::new(&config).await?;
     let (read, write) = super::stdio::streams();
-    let pending = PendingRequests::of(target.shown.clone());
+    let pending = ConnectState::of(target.shown.clone());
     let mut proxy = StdioProxy {
         lines: LineReader::new(read, MAX_MESSAGE_SIZE),
         write: Mutex::new(write),
@@ -69,7 +69,7 @@ pub(super) async fn serve_connected(config: Config, stop: CancellationToken) -> 
 struct StdioProxy<R, W> {
     lines: LineReader<R>,
     write: Mutex<W>,
-    pending: PendingRequests,
+    pending: ConnectState,
 }
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Established>> + Send>>;

@@ -91,7 +91,7 @@ pub(super) struct ConnectionReport<'a> {
 
 /// The state of a `--connect` process.
 #[derive(Default)]
-pub(super) struct PendingRequests {
+pub(super) struct ConnectState {
     /// The URL of the server, for messages.
     server: String,
     initialize: Option<(String, String)>,
@@ -105,7 +105,7 @@ pub(super) struct PendingRequests {
     name: Option<String>,
 }
 
-impl PendingRequests {
+impl ConnectState {
     /// Creates the state of a client of the server at this URL.
     pub fn of(server: String) -> Self {
         Self { server, ..Self::default() }
@@ -300,7 +300,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_running_call_fails_and_other_requests_are_sent_again_in_order() {
-        let mut pending = PendingRequests::default();
+        let mut pending = ConnectState::default();
         let list = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
         assert!(pending.record_client_message(&call(1, "click", "{}"), true, LONG));
         assert!(pending.record_client_message(list, true, LONG));
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn calls_that_have_not_arrived_or_only_read_are_sent_again() {
-        let mut pending = PendingRequests::default();
+        let mut pending = ConnectState::default();
         assert!(pending.connected(connected("client", false, 0)).is_empty());
         let arrived = call(1, "click", "{}");
         let reads = call(2, "snapshot", "{}");
@@ -356,7 +356,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_waits_too_long_fails() {
-        let mut pending = PendingRequests::default();
+        let mut pending = ConnectState::default();
         pending.record_client_message(
             r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#,
             false,
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_handshake_restores_sessions_and_subscriptions() {
-        let mut pending = PendingRequests::default();
+        let mut pending = ConnectState::default();
         pending.record_client_message(&call(1, "navigate", "{}"), true, LONG);
         pending.record_server_message(&answer(1, "own"));
         pending.record_client_message(&call(2, "create_session", "{}"), true, LONG);
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_handshake_is_repeated_once_it_was_answered() {
-        let mut pending = PendingRequests::default();
+        let mut pending = ConnectState::default();
         let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
         pending.record_client_message(initialize, true, LONG);
         assert!(pending.handshake().initialize.is_none());

@@ -10,7 +10,7 @@ use crate::{
     config::redacted_endpoint,
     engine::{
         connection::{AttachFailure, BrowserAddress, HttpEndpoint},
-        remote::connect_failure::ConnectFailure,
+        remote::connect_failure::RemoteConnectFailure,
     },
 };
 
@@ -116,7 +116,7 @@ impl GridClient {
         &self,
         mut capabilities: Map<String, Value>,
         request: &str,
-    ) -> Result<CreatedSession, ConnectFailure> {
+    ) -> Result<CreatedSession, RemoteConnectFailure> {
         capabilities.insert(REQUEST_CAPABILITY.to_owned(), json!(request));
         let body = json!({"capabilities": {"alwaysMatch": capabilities}}).to_string();
         let sent = self.endpoint.send(Method::POST, "/session", Some(body), QUEUE_TIMEOUT).await;
@@ -132,20 +132,20 @@ impl GridClient {
         Err(self.refusal(status, error.map(|response| response.value).unwrap_or_default()))
     }
 
-    fn refusal(&self, status: StatusCode, error: GridError) -> ConnectFailure {
+    fn refusal(&self, status: StatusCode, error: GridError) -> RemoteConnectFailure {
         let message = error.message.lines().next().unwrap_or_default().trim();
         let is_overload =
             matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         if is_overload || error.error == "session not created" && is_queue_message(message) {
             let shown = &self.shown;
             let message = if message.is_empty() { status.to_string() } else { message.to_owned() };
-            return ConnectFailure::NoFreeSlot { reason: format!("`{shown}`: {message}") };
+            return RemoteConnectFailure::NoFreeSlot { reason: format!("`{shown}`: {message}") };
         }
         if message.is_empty() {
             return self.named(AttachFailure::status(status)).into();
         }
         let failure = self.named(AttachFailure::new(message));
-        ConnectFailure::Unreachable(AttachFailure {
+        RemoteConnectFailure::Unreachable(AttachFailure {
             suggestion: Some(
                 "look at the log of the Grid's node, and check --browser and --grid-capability"
                     .to_owned(),

@@ -20,7 +20,7 @@ use self::{
     client::{GridClient, QUEUE_TIMEOUT},
     slot_record::{SlotNote, SlotRecord},
 };
-use super::{RemoteProtocol, connect_failure::ConnectFailure};
+use super::{RemoteProtocol, connect_failure::RemoteConnectFailure};
 use crate::{
     config::{self, BrowserKind, Config},
     engine::connection::{AttachFailure, BrowserAddress},
@@ -51,7 +51,7 @@ pub(super) struct GridSessions {
 /// A request for a session.
 #[derive(Default)]
 struct PendingSession {
-    outcome: Mutex<Option<Result<GridSession, ConnectFailure>>>,
+    outcome: Mutex<Option<Result<GridSession, RemoteConnectFailure>>>,
     is_done: CancellationToken,
 }
 
@@ -127,7 +127,7 @@ impl GridSessions {
     pub async fn next(
         self: &Arc<Self>,
         protocol: RemoteProtocol,
-    ) -> Result<GridSession, ConnectFailure> {
+    ) -> Result<GridSession, RemoteConnectFailure> {
         loop {
             let pending = {
                 let mut pending = self.pending.lock();
@@ -175,7 +175,7 @@ impl GridSessions {
     async fn create(
         self: &Arc<Self>,
         protocol: RemoteProtocol,
-    ) -> Result<GridSession, ConnectFailure> {
+    ) -> Result<GridSession, RemoteConnectFailure> {
         let client = Arc::new(self.client()?);
         // Fails if the Grid cannot be reached: then it has no session either.
         let timeout = client.session_timeout().await.map_err(|failure| {
