@@ -1,6 +1,7 @@
 // Takes both snapshots of a page: `playwrightSnapshot`, with child frames inserted as Rust does it,
 // and the one of Playwright itself.
 import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import { World, bundle, startBrowser } from '../page/world.mjs'
 
 /** The percentage of lines that must be equal on pages of other projects. */
@@ -8,6 +9,9 @@ const GOAL = 99.5
 
 /** The number of pages that are compared at the same time. */
 const CONCURRENCY = 2
+
+/** How often a page that changes while it is compared is opened. */
+const ATTEMPTS = 3
 
 /**
  * @typedef {{
@@ -51,16 +55,11 @@ export class PageComparisons {
     const work = async (/** @type {Comparison} */ comparison) => {
       await comparison.open()
       for (let item = queue.shift(); item; item = queue.shift()) {
-        await item.open(comparison)
-        const snapshots = await comparison.snapshots(item.options)
-        const found = differences(snapshots)
+        const { found, ...snapshots } = await comparison.compare(item)
         const lines = Math.max(snapshots.ours.length, snapshots.theirs.length)
         result.lines += lines
         result.equal += lines - found.length
-        if (found.length === 0) continue
-        result.different.push({ page: item.label, first: found.slice(0, 3) })
-        // A difference can shift the numbers of all later refs in the document.
-        await comparison.open()
+        if (found.length > 0) result.different.push({ page: item.label, first: found.slice(0, 3) })
       }
     }
     await Promise.all((await this.opened()).map(work))
@@ -111,6 +110,25 @@ export class Comparison {
   }
 
   /**
+   * Opens a page and compares its snapshots. If they differ because the page has changed between
+   * them, opens it again.
+   * @param {Item} item
+   */
+  async compare(item) {
+    for (let attempt = 1; ; attempt++) {
+      await item.open(this)
+      const snapshots = await this.snapshots(item.options)
+      const found = differences(snapshots)
+      if (found.length === 0) return { ...snapshots, found }
+      const later = await this.snapshots(item.options)
+      // A difference can shift the numbers of all later refs in the document.
+      await this.open()
+      if (isDeepStrictEqual(later.theirs, snapshots.theirs) || attempt === ATTEMPTS)
+        return { ...snapshots, found }
+    }
+  }
+
+  /**
    * Takes both snapshots.
    * @param {Options} [options] @returns {Promise<Snapshots>}
    */
@@ -118,6 +136,8 @@ export class Comparison {
     const { page } = this
     const target = selector === undefined ? page : page.locator(selector)
     const world = await this.world()
+    // Animations, too, would change it: elements without a size have no ref.
+    await Promise.all(page.frames().map((frame) => frame.evaluate(finishAnimations)))
     // Timers of the page would change it between the two snapshots.
     await world.cdp.send('Emulation.setScriptExecutionDisabled', { value: true })
     const text = await target.ariaSnapshot({ mode: 'ai', timeout: 5000, ...options })
@@ -176,6 +196,12 @@ export class Comparison {
     await inner.evaluate(`globalThis.__troupe || (() => {${this.source}})()`)
     return inner
   }
+}
+
+/** Runs in the page. Animations without an end keep running. */
+function finishAnimations() {
+  for (const animation of document.getAnimations())
+    if (animation.effect?.getComputedTiming().endTime !== Infinity) animation.finish()
 }
 
 /**
