@@ -3,8 +3,8 @@
 //   npm test -- rust            runs one part: see `PARTS`
 //   npm test -- node session    runs the end-to-end tests with this word in their path
 //   npm run test:full           runs all parts, and the end-to-end tests with every browser
-//   npm run test:full -- --rest runs what `npm test` leaves out, with Firefox and WebKit only the
-//                               tests that depend most on their protocols
+//   npm run test:full -- --rest runs what `npm test` leaves out, without the slowest tests, and with
+//                               Firefox and WebKit only those that depend most on their protocols
 //   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { spec } from 'node:test/reporters'
 import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
-import { ALONE, BROWSERS, FULL_ONLY, nothingOf } from '../__test__/support/browsers.mjs'
+import { ALONE, BROWSERS, FULL_ONLY, NOT_IN_CI, nothingOf } from '../__test__/support/browsers.mjs'
 import { CHECKED_TARGETS, CROSS_BUILT, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
 import { END_TO_END, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
 
@@ -87,7 +87,8 @@ const PARTS = {
     run: nodeTests,
     needs:
       full || words.length > 0
-        ? END_TO_END
+        ? // The tests of a Selenium Grid are not in CI.
+          END_TO_END.filter((step) => step !== 'grid' || !rest)
         : ['packages', 'addon', 'dashboard', 'programs', 'browser']
   },
   targets: {
@@ -280,14 +281,16 @@ async function nodeTests() {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
     /** Whether `npm test` runs the file with this browser. @param {string} name */
-    const usual = (name) =>
-      main && (words.length > 0 || !FULL_ONLY.some((path) => name.startsWith(path)))
+    const usual = (name) => {
+      const left = [...FULL_ONLY, ...NOT_IN_CI]
+      return main && (words.length > 0 || !left.some((path) => name.startsWith(path)))
+    }
     const files = wanted.filter((file) => {
       const name = file.replace('__test__/', '')
       if (onlyFiles && !onlyFiles.includes(name)) return false
       if (!rest) return full || usual(name)
       const isOfRest = restFiles?.some((path) => name.startsWith(path)) ?? true
-      return isOfRest && !usual(name) && !nothingOf(browser, name)
+      return isOfRest && !NOT_IN_CI.includes(name) && !usual(name) && !nothingOf(browser, name)
     })
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)

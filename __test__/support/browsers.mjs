@@ -488,6 +488,17 @@ export const FULL_ONLY = [
   'transports/openapi.test.mjs'
 ]
 
+/**
+ * Files that only `npm run test:full` without `--rest` runs, in addition: each takes more than a
+ * minute, or its programs do.
+ */
+export const NOT_IN_CI = [
+  'apps/grid.test.mjs',
+  'page/large.test.mjs',
+  'playwright/generated-code.test.mjs',
+  'record/growth.test.mjs'
+]
+
 /** Files that measure durations or start many browsers. No other file runs at the same time. */
 export const ALONE = [
   'bad-input/navigation.test.mjs',
