@@ -114,6 +114,22 @@ describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
     assert.match(slow, /\r\u001b\[2K\S troupe wait, 1 s\r\u001b\[2K/)
   })
 
+  test('shows images on a terminal that can', { skip: LINUX_ONLY }, async () => {
+    await cli.ok('open', site.url('/'))
+    const onTerminal = async (TERM, ...options) => {
+      const line = [`'${NATIVE}' screenshot`, ...options].join(' ')
+      return (await cli.program('script', ['-qec', line, '/dev/null'], { env: { TERM } })).stdout
+    }
+    for (const options of [[], ['shown.png']]) {
+      const shown = await onTerminal('xterm-kitty', ...options)
+      const image = /^\u001b_Ga=T,f=100,q=2,c=80,m=1;iVBORw0KGgo[^]*\u001b_Gm=0;[^]*\u001b\\\r?\n/
+      assert.match(shown, image)
+      assert.match(shown.replace(image, ''), /\.png\r?\n$/)
+    }
+    for (const other of [await onTerminal('xterm'), await onTerminal('xterm-kitty', '--json')])
+      assert.ok(!other.includes('\u001b_G'), other)
+  })
+
   test('has its command canceled when it is killed', async () => {
     await cli.ok('open', site.url('/'))
     const long = ['click', '#missing', '--timeout', '100000']

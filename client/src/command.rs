@@ -8,7 +8,8 @@ use std::{
 };
 
 use troupe_client::{
-    Colors, CommandRequest, SESSION, SILENCE_TIMEOUT, daemon_folder, socket, state_folder, version,
+    CommandRequest, SESSION, SILENCE_TIMEOUT, Terminal, daemon_folder, socket, state_folder,
+    version,
 };
 
 use crate::{failure::Failure, http};
@@ -73,8 +74,8 @@ fn request(arguments: &[OsString]) -> Option<CommandRequest> {
     arguments.first().filter(|first| !first.starts_with('-') || is_session(first))?;
     let folder = std::env::current_dir().ok().filter(|folder| folder.to_str().is_some())?;
     let session = std::env::var(SESSION).ok();
-    let (colors, version) = (Colors::of_this_process(), version().into_owned());
-    Some(CommandRequest { version, arguments, folder, session, colors, stdin: None })
+    let (terminal, version) = (Terminal::of_this_process(), version().into_owned());
+    Some(CommandRequest { version, arguments, folder, session, terminal, stdin: None })
 }
 
 /// Returns whether the argument or the value of an option is read from stdin.

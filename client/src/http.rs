@@ -116,7 +116,7 @@ mod tests {
             arguments: Vec::new(),
             folder: "/".into(),
             session: None,
-            colors: Default::default(),
+            terminal: Default::default(),
             stdin: None,
         };
         run(&mut BufReader::new(Connection(Cursor::new(response))), &request)

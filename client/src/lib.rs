@@ -36,7 +36,7 @@ pub struct CommandRequest {
     pub folder: PathBuf,
     /// The value of [`SESSION`].
     pub session: Option<String>,
-    pub colors: Colors,
+    pub terminal: Terminal,
     /// The text of stdin, if an argument is `-`.
     pub stdin: Option<String>,
 }
@@ -48,6 +48,51 @@ pub enum CommandEvent {
     Out(String),
     Err(String),
     Exit(u8),
+}
+
+/// What the terminal of the caller shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    pub colors: Colors,
+    /// `None` if stdout is not a terminal, or a terminal that shows no images.
+    pub images: Option<ImageProtocol>,
+}
+
+impl Terminal {
+    pub fn of_this_process() -> Self {
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let is_terminal = std::io::stdout().is_terminal();
+        let images = is_terminal.then(|| ImageProtocol::of(variable)).flatten();
+        Self { colors: Colors::of_this_process(), images }
+    }
+}
+
+/// How a terminal is told to show an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ImageProtocol {
+    /// <https://iterm2.com/documentation-images.html>
+    Iterm,
+    /// <https://sw.kovidgoyal.net/kitty/graphics-protocol/>
+    Kitty,
+}
+
+impl ImageProtocol {
+    /// Returns the protocol of the terminal with these environment variables. A missing variable is
+    /// empty.
+    fn of(variable: impl Fn(&str) -> String) -> Option<Self> {
+        // tmux and screen pass neither protocol on.
+        if ["TMUX", "STY"].iter().any(|name| !variable(name).is_empty()) {
+            return None;
+        }
+        match variable("TERM_PROGRAM").as_str() {
+            "iTerm.app" | "WezTerm" | "mintty" => return Some(Self::Iterm),
+            "ghostty" => return Some(Self::Kitty),
+            _ => {}
+        }
+        let is_kitty = variable("TERM").ends_with("-kitty") || !variable("KITTY_PID").is_empty();
+        is_kitty.then_some(Self::Kitty)
+    }
 }
 
 /// Whether stdout and stderr are terminals that show colors.
@@ -91,4 +136,26 @@ pub fn daemon_folder(state_folder: &Path) -> PathBuf {
 /// Returns the path of the socket in the folder of the daemon.
 pub fn socket(daemon_folder: &Path) -> PathBuf {
     daemon_folder.join("socket")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_protocol_is_that_of_the_terminal() {
+        let protocol = |variables: &[(&str, &str)]| {
+            ImageProtocol::of(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map_or_else(String::new, |(_, value)| (*value).to_owned())
+            })
+        };
+        let iterm = ("TERM_PROGRAM", "iTerm.app");
+        assert_eq!(protocol(&[iterm]), Some(ImageProtocol::Iterm));
+        assert_eq!(protocol(&[iterm, ("TMUX", "/tmp/tmux-0/default,1,0")]), None);
+        assert_eq!(protocol(&[("TERM", "xterm-kitty")]), Some(ImageProtocol::Kitty));
+        assert_eq!(protocol(&[("TERM_PROGRAM", "ghostty")]), Some(ImageProtocol::Kitty));
+        assert_eq!(protocol(&[("TERM", "xterm-256color")]), None);
+        assert_eq!(protocol(&[]), None);
+    }
 }

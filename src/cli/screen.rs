@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval_at};
-use troupe_client::Colors;
+use troupe_client::Terminal;
 
 type Stream = Mutex<Box<dyn Write + Send>>;
 
@@ -13,8 +13,7 @@ type Stream = Mutex<Box<dyn Write + Send>>;
 pub(super) struct Screen {
     out: Stream,
     err: Stream,
-    /// Whether stdout and stderr are terminals that show colors.
-    pub colors: Colors,
+    pub terminal: Terminal,
 }
 
 /// How long a command runs before the terminal shows that it does, and how often it is updated.
@@ -27,15 +26,15 @@ const CLEAR: &str = "\r\u{1b}[2K";
 impl Screen {
     pub(super) fn of_this_process() -> Self {
         let streams = Self::new(Box::new(io::stdout()), Box::new(io::stderr()));
-        streams.with_colors(Colors::of_this_process())
+        streams.on(Terminal::of_this_process())
     }
 
-    pub(super) fn with_colors(self, colors: Colors) -> Self {
-        Self { colors, ..self }
+    pub(super) fn on(self, terminal: Terminal) -> Self {
+        Self { terminal, ..self }
     }
 
     pub(super) fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Self {
-        Self { out: Mutex::new(out), err: Mutex::new(err), colors: Colors::default() }
+        Self { out: Mutex::new(out), err: Mutex::new(err), terminal: Terminal::default() }
     }
 
     /// Writes a text, with a line end if it has none.
@@ -49,7 +48,7 @@ impl Screen {
 
     /// Shows on a terminal that `name` is running, until `work` has ended.
     pub(super) async fn while_running<T>(&self, name: &str, work: impl Future<Output = T>) -> T {
-        if !self.colors.err {
+        if !self.terminal.colors.err {
             return work.await;
         }
         let begun = Instant::now();

@@ -2,13 +2,14 @@
 //! rows of the registry and sent to the daemon.
 //!
 //! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results,
-//! in which `hints` replaces the names of tools. `remote` runs commands of the native client.
+//! in which `hints` replaces the names of tools, and shows images as `terminal_image` encodes them. `remote` runs commands of the native client.
 
 pub(super) mod arguments;
 mod hints;
 mod names;
 mod output;
 mod remote;
+mod terminal_image;
 
 pub(super) use self::{hints::as_commands, names::working_tree, remote::RemoteCommands};
 
@@ -53,7 +54,7 @@ pub(super) async fn run(
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
-    let printer = Printer::new(&command, &caller.folder, screen.colors);
+    let printer = Printer::new(&command, &caller.folder, screen.terminal);
     let limit = match command.timeout {
         Some(given) if command.tool.takes("timeout") => given + GRACE,
         Some(given) => given,
@@ -68,7 +69,8 @@ pub(super) async fn run(
     };
     let printed = done.and_then(|(result, names)| match command.quiet {
         true => Ok(None),
-        false => printer.text(result, &names).map(Some),
+        // Printing can encode an image and write files.
+        false => tokio::task::block_in_place(|| printer.text(result, &names).map(Some)),
     });
     match printed {
         Ok(text) => {

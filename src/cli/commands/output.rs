@@ -10,13 +10,14 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
-use troupe_client::Colors;
+use troupe_client::Terminal;
 use uuid::Uuid;
 
 use super::{
     arguments::PageCommand,
     hints::{as_commands, daemon_option},
     names::SessionNames,
+    terminal_image::terminal_image,
 };
 use crate::{
     config::one_line,
@@ -41,7 +42,7 @@ pub(super) struct Printer {
     inline: bool,
     /// Fields that only `--json` prints.
     unprinted: &'static [&'static str],
-    colors: Colors,
+    terminal: Terminal,
 }
 
 const LABEL: Style = Style::new().bold();
@@ -54,10 +55,10 @@ fn styled(text: &str, style: Style, is_colored: bool) -> String {
 }
 
 impl Printer {
-    pub fn new(command: &PageCommand, folder: &Path, colors: Colors) -> Self {
+    pub fn new(command: &PageCommand, folder: &Path, terminal: Terminal) -> Self {
         let PageCommand { tool, row, json, inline, .. } = command;
         let (folder, unprinted) = (folder.join(FOLDER), tool.properties.unprinted);
-        Self { command: row.name, folder, json: *json, inline: *inline, unprinted, colors }
+        Self { command: row.name, folder, json: *json, inline: *inline, unprinted, terminal }
     }
 
     /// Returns the output of the command. Writes texts that are too long to files.
@@ -72,10 +73,12 @@ impl Printer {
             serde_json::from_str::<Value>(text).is_ok_and(|facts| facts["path"].is_string())
         });
         for part in &result.content {
-            if is_saved && part["data"].is_string() {
-                continue;
-            }
             if let (Some(data), Some(kind)) = (part["data"].as_str(), part["mimeType"].as_str()) {
+                let images = self.terminal.images.filter(|_| !self.json);
+                parts.extend(images.and_then(|protocol| terminal_image(protocol, data)));
+                if is_saved {
+                    continue;
+                }
                 let path = self.picture(data, kind)?.display().to_string();
                 parts.push(path.clone());
                 json.push(json!({"path": path}));
@@ -106,7 +109,7 @@ impl Printer {
         if self.json {
             return serde_json::to_string(error).unwrap_or_else(|_| error.to_string());
         }
-        let label = styled("error:", ERROR, self.colors.err);
+        let label = styled("error:", ERROR, self.terminal.colors.err);
         let mut lines = vec![format!("{label} {} ({})", error.message, error.code.as_str())];
         for (name, value) in &error.details {
             if matches!(name.as_str(), "matches" | "suggestions" | "violations") {
@@ -114,7 +117,7 @@ impl Printer {
                 lines.extend(items.map(|item| format!("  {}", item_line(item))));
             }
         }
-        let label = styled("next:", NEXT, self.colors.err);
+        let label = styled("next:", NEXT, self.terminal.colors.err);
         if let Some(text) = &error.suggestion {
             lines.push(format!("{label} {}", as_commands(text)));
             lines.extend(daemon_option(text));
@@ -127,7 +130,7 @@ impl Printer {
         let Value::Object(fields) = value else { return self.short(&lines(value), "") };
         let mut parts = Vec::new();
         for (name, value) in fields {
-            let label = styled(&format!("{name}:"), LABEL, self.colors.out);
+            let label = styled(&format!("{name}:"), LABEL, self.terminal.colors.out);
             match value {
                 Value::Null => {}
                 _ if self.unprinted.contains(&name.as_str()) => {}

@@ -23,7 +23,8 @@ pub(in crate::cli) struct RemoteCommands {
 
 impl CommandRunner for RemoteCommands {
     fn start(&self, request: CommandRequest, output: CommandOutput) -> Option<CommandFuture> {
-        let CommandRequest { version: client, arguments, folder, session, colors, stdin } = request;
+        let CommandRequest { version: client, arguments, folder, session, terminal, stdin } =
+            request;
         // The Node program of a newer version replaces this daemon.
         if is_older(&version(), &client) {
             return None;
@@ -36,7 +37,7 @@ impl CommandRunner for RemoteCommands {
             })
         });
         let (out, err) = output.writers();
-        let screen = Screen::new(out, err).with_colors(colors);
+        let screen = Screen::new(out, err).on(terminal);
         let caller = Caller { folder, session, launcher: self.launcher.clone() };
         let code = match parsed {
             Ok(Ok(command)) => {
