@@ -62,6 +62,33 @@ export async function startBrowser(t, { executable = HEADLESS_SHELL, args: own }
 }
 
 /**
+ * Starts a Firefox that ends with the test. It does not allow privileged scripts: that needs
+ * `--remote-allow-system-access`.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} executable
+ */
+export async function startFirefox(t, executable) {
+  const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
+  const args = ['--headless', '--no-remote', '--remote-debugging-port=0', '--profile', profile]
+  const child = spawn(executable, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let output = ''
+  child.stderr.on('data', (data) => (output += data))
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  t.after(async () => {
+    const below = descendants(/** @type {number} */ (child.pid))
+    child.kill('SIGKILL')
+    await ended
+    if (below.length > 0) await allEnded(below)
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  })
+  const port = await until(
+    () => /BiDi listening on ws:\/\/[\d.]+:(\d+)/.exec(output)?.[1],
+    'the port of Firefox',
+    60_000
+  )
+  return { child, ws: `ws://127.0.0.1:${port}` }
+}
+
+/**
  * Records the commands that a server sends to a browser, on a port between the two.
  * @param {{ after: (end: () => unknown) => void }} t @param {{ ws: string }} browser
  */
