@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test'
 import { pathOf } from '../support/browser.mjs'
 import { startFirefox } from '../support/running-browser.mjs'
 import { shared } from '../support/scope.mjs'
-import { Server, startServer } from '../support/server.mjs'
+import { startServer } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
 
 const FIREFOX = pathOf('firefox-esr') ?? pathOf('firefox')
@@ -36,7 +36,7 @@ describe(
         `<script>addEventListener('beforeunload', (event) => event.preventDefault())</script><p>Text</p>`
       )
     })
-    /** @type {Server} */
+    /** @type {Awaited<ReturnType<typeof startServer>>} */
     let server
     before(async () => {
       await site.start(scope)

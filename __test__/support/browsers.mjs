@@ -114,7 +114,6 @@ const ABOUT_CHROMIUM = {
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/grid.test.mjs': { '*': 'the browsers of the Grid are Chromium' },
   'life/browser-command.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
-  'life/grid.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/hosted.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/no-browser.test.mjs': {
     'one that is installed later is found without a restart': IS_CHROMIUM
