@@ -51,8 +51,8 @@ webdriver-executable = "${driver}"
 
 /**
  * Starts a hub and one node for each list of browsers. Each browser has one slot per node.
- * @param {any} t @param {string[][]} nodes @param {{ sessionTimeout: number, queueTimeout: number }}
- *   times in seconds
+ * @param {any} t @param {string[][]} nodes
+ * @param {{ sessionTimeout: number, queueTimeout: number }} times in seconds
  */
 export async function startSeleniumGrid(t, nodes, { sessionTimeout, queueTimeout }) {
   const [port, publish, subscribe] = [await freePort(), await freePort(), await freePort()]

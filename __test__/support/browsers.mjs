@@ -110,6 +110,7 @@ const ABOUT_CHROMIUM = {
   'life/binaries.test.mjs': { '*': 'the test selects a browser itself' },
   'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
+  'life/attach-firefox.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/grid.test.mjs': { '*': 'the browsers of the Grid are Chromium' },
   'life/browser-command.test.mjs': { '*': 'the browser that is attached to is a Chromium' },

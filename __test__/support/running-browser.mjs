@@ -10,6 +10,22 @@ import { allEnded, descendants, readProcess } from './processes.mjs'
 import { until } from './wait.mjs'
 
 /**
+ * Ends a browser with the test, and removes its profile.
+ * @param {{ after: (end: () => unknown) => void }} t
+ * @param {import('node:child_process').ChildProcess} child @param {string} profile
+ */
+function endWithTest(t, child, profile) {
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  t.after(async () => {
+    const below = descendants(/** @type {number} */ (child.pid))
+    child.kill('SIGKILL')
+    await ended
+    if (below.length > 0) await allEnded(below)
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  })
+}
+
+/**
  * Starts a browser that ends with the test.
  * @param {any} t
  * @param {{ executable?: string, args?: string[] }} [options] the last arguments are its first URLs
@@ -31,14 +47,7 @@ export async function startBrowser(t, { executable = HEADLESS_SHELL, args: own }
     ...(own ?? ['about:blank'])
   ]
   const child = spawn(executable, args, { stdio: 'ignore' })
-  const ended = new Promise((resolve) => child.on('close', resolve))
-  t.after(async () => {
-    const below = descendants(/** @type {number} */ (child.pid))
-    child.kill('SIGKILL')
-    await ended
-    if (below.length > 0) await allEnded(below)
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
-  })
+  endWithTest(t, child, profile)
   const file = join(profile, 'DevToolsActivePort')
   const [port, path] = await until(
     () => existsSync(file) && /^(\d+)\n(\/\S+)/.exec(readFileSync(file, 'utf8'))?.slice(1),
@@ -59,6 +68,26 @@ export async function startBrowser(t, { executable = HEADLESS_SHELL, args: own }
     ws: `ws://127.0.0.1:${port}${path}`,
     process: readProcess(/** @type {number} */ (child.pid))
   }
+}
+
+/**
+ * Starts a Firefox that ends with the test. It does not allow privileged scripts: that needs
+ * `--remote-allow-system-access`.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} executable
+ */
+export async function startFirefox(t, executable) {
+  const profile = mkdtempSync(join(tmpdir(), 'troupe-attach-'))
+  const args = ['--headless', '--no-remote', '--remote-debugging-port=0', '--profile', profile]
+  const child = spawn(executable, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let output = ''
+  child.stderr.on('data', (data) => (output += data))
+  endWithTest(t, child, profile)
+  const port = await until(
+    () => /BiDi listening on ws:\/\/[\d.]+:(\d+)/.exec(output)?.[1],
+    'the port of Firefox',
+    60_000
+  )
+  return { child, ws: `ws://127.0.0.1:${port}` }
 }
 
 /**

@@ -53,7 +53,9 @@ impl FirefoxContext {
 #[async_trait]
 impl Context for FirefoxContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
-        let params = json!({"type": "tab", "userContext": self.id, "background": true});
+        // Without the privileged script, only the selected tab of each window is active.
+        let kind = if self.shared.privileged.is_open() { "tab" } else { "window" };
+        let params = json!({"type": kind, "userContext": self.id, "background": true});
         let request = self.tabs.request();
         let created: CreatedBrowsingContext =
             self.shared.bidi.call("browsingContext.create", params).await?;

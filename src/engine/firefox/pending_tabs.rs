@@ -1,11 +1,15 @@
 //! Counts the tabs of a user context that BiDi has not reported yet. `privileged.js` reports a tab
-//! as soon as it opens.
+//! as soon as it opens. Without that script, also knows which tab is selected.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Maximum time until BiDi reports an opening tab.
@@ -17,6 +21,15 @@ pub(super) struct PendingTabs {
     opening: watch::Sender<i64>,
     /// The number of tabs that Troupe is opening.
     requests: AtomicUsize,
+    selected: Mutex<SelectedTab>,
+}
+
+#[derive(Default)]
+struct SelectedTab {
+    /// The page that got input last, or that stayed selected when it opened another one.
+    page: Option<Arc<str>>,
+    /// Whether another tab may be selected in its window.
+    is_shared: bool,
 }
 
 /// A guard that exists while Troupe opens a tab.
@@ -36,6 +49,23 @@ impl PendingTabs {
 
     pub fn has_requests(&self) -> bool {
         self.requests.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes that tabs share a window, and that the tab of `page` is selected.
+    pub fn share_window(&self, page: &Arc<str>) {
+        *self.selected.lock() = SelectedTab { page: Some(page.clone()), is_shared: true };
+    }
+
+    /// Notes that the tab of `page` is selected. Returns whether it must be activated for that.
+    pub fn select(&self, page: &Arc<str>) -> bool {
+        let mut selected = self.selected.lock();
+        let last = selected.page.replace(page.clone());
+        selected.is_shared && last.as_ref() != Some(page)
+    }
+
+    /// Returns whether `page` got input last.
+    pub fn is_selected(&self, page: &str) -> bool {
+        self.selected.lock().page.as_deref() == Some(page)
     }
 
     /// Handles a new tab.

@@ -236,6 +236,7 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
         Some(opener) => {
             let url = window_url.unwrap_or(url);
             opener.emit(PageEvent::WindowOpening { window: Some(id.clone()), url });
+            opener.stay_selected();
             page.opened_by(vec![opener]);
             context.tabs.reported();
         }
@@ -244,6 +245,9 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
         None if !context.tabs.has_requests() => {
             let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
             others.retain(|other| other.user_context == user_context && other.id() != &*id);
+            if let Some(opener) = others.iter().find(|other| context.tabs.is_selected(other.id())) {
+                opener.stay_selected();
+            }
             page.opened_by(others);
         }
         None => context.tabs.reported(),

@@ -48,6 +48,10 @@ use crate::offload;
 /// Firefox never answers a screenshot of a page that is not painted.
 const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time until a page without a privileged script returns its title.
+const TITLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time until the tab of a page is selected. A blocked page does not respond.
+const SELECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time until an opening dialog is reported.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -72,6 +76,8 @@ pub(super) struct FirefoxPage {
     state: Mutex<FirefoxPageState>,
     /// True while a dialog is opening that BiDi has not reported.
     dialog: watch::Sender<bool>,
+    /// True while a dialog is open that BiDi has reported.
+    prompt: watch::Sender<bool>,
     presses: Mutex<PendingClicks>,
     /// The pages that may have opened this page, until its URL is known.
     openers: Mutex<Vec<Arc<Self>>>,
@@ -182,6 +188,7 @@ impl FirefoxPage {
             tabs,
             state: Mutex::default(),
             dialog: watch::Sender::new(false),
+            prompt: watch::Sender::new(false),
             presses: Mutex::default(),
             openers: Mutex::default(),
         });
@@ -262,9 +269,16 @@ impl FirefoxPage {
             state.frames.apply(method, event)
         };
         for event in events {
-            let is_dialog = matches!(event, PageEvent::DialogOpened(_));
+            let prompt = match event {
+                PageEvent::DialogOpened(_) => Some(true),
+                PageEvent::DialogClosed => Some(false),
+                _ => None,
+            };
             self.emit(event);
-            if is_dialog {
+            if let Some(open) = prompt {
+                self.prompt.send_replace(open);
+            }
+            if prompt == Some(true) {
                 self.dialog.send_replace(false);
             }
         }
@@ -279,6 +293,31 @@ impl FirefoxPage {
     async fn wait_for_dialog(&self) {
         let mut opening = self.dialog.subscribe();
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, opening.wait_for(|opening| !opening)).await;
+    }
+
+    /// Waits until a dialog is open.
+    async fn prompt_opened(&self) {
+        let mut prompt = self.prompt.subscribe();
+        if prompt.wait_for(|open| *open).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Selects the tab of the page if it shares a window with the selected tab. Firefox delays the
+    /// timers of other tabs, and does not paint them. The privileged script activates all tabs.
+    async fn select_tab(&self) {
+        if !self.privileged.is_open() && self.tabs.select(&self.id) {
+            let activate = self.bidi.run("browsingContext.activate", json!({"context": self.id}));
+            let _ = tokio::time::timeout(SELECT_TIMEOUT, activate).await;
+        }
+    }
+
+    /// Keeps the tab of the page selected when it opens another one. Does not wait.
+    pub fn stay_selected(&self) {
+        if !self.privileged.is_open() {
+            self.tabs.share_window(&self.id);
+            let _ = self.bidi.post("browsingContext.activate", json!({"context": self.id}));
+        }
     }
 
     /// Handles a request of a document. BiDi reports it later, and reports its end before the
@@ -405,7 +444,11 @@ impl FirefoxPage {
     /// after the failed script.
     async fn classify_error(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
-            let _ = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "caughtUp()").await;
+            let caught_up = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "caughtUp()");
+            if let Err(EngineError::Unsupported { .. }) = caught_up.await {
+                let tree = json!({"root": self.id, "maxDepth": 0});
+                let _ = self.bidi.run("browsingContext.getTree", tree).await;
+            }
         }
         self.convert_error(error)
     }
@@ -563,9 +606,22 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn title(&self) -> EngineResult<String> {
-        let title = self
-            .ask("reading the title", "start Firefox with --remote-allow-system-access", "title")
-            .await?;
+        const READING: &str = "reading the title of a page that a dialog blocks";
+        let title = if self.privileged.is_open() {
+            self.ask(READING, SYSTEM_ACCESS_HINT, "title").await?
+        } else {
+            let title = self.evaluate(&self.id, World::Isolated, "document.title");
+            tokio::select! {
+                biased;
+                () = self.prompt_opened() => {
+                    let instead = SYSTEM_ACCESS_HINT;
+                    return Err(EngineError::Unsupported { what: READING, instead });
+                }
+                title = tokio::time::timeout(TITLE_TIMEOUT, title) => {
+                    title.map_err(|_| EngineError::TimedOut(TITLE_TIMEOUT))??
+                }
+            }
+        };
         Ok(title.as_str().unwrap_or_default().to_owned())
     }
 
@@ -586,6 +642,7 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
+        self.select_tab().await;
         let focused = self.focused_frame().await?;
         let mut rest = events;
         while let Some(first) = rest.first() {
@@ -611,6 +668,7 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
+        self.select_tab().await;
         let (frame, inside) = self.input_frame_at(at).await?;
         self.perform(&frame, actions::wheel("wheel", inside, by)).await
     }
@@ -625,6 +683,7 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn keyboard(&self, events: &[KeyEvent]) -> EngineResult<()> {
+        self.select_tab().await;
         for part in actions::keyboard(events) {
             let frame = self.focused_frame().await?;
             self.focus(&frame);
@@ -737,7 +796,14 @@ impl EnginePage for FirefoxPage {
                 .map(drop);
         }
         let params = json!({"context": self.id, "wait": "none"});
-        match self.bidi.post("browsingContext.reload", params)?.raw().await {
+        let sent = self.bidi.post("browsingContext.reload", params)?;
+        let answer = tokio::select! {
+            biased;
+            answer = sent.raw() => answer,
+            // The command returns only after a `beforeunload` dialog is answered.
+            () = self.prompt_opened() => return Ok(()),
+        };
+        match answer {
             // Events report the document that it navigates to.
             Err(error) => {
                 failed_navigation(error).map(drop).map_err(|error| self.convert_error(error))
@@ -771,6 +837,7 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
+        self.select_tab().await;
         let format = match shot.format {
             ImageFormat::Png => json!({"type": "image/png"}),
             ImageFormat::Jpeg => {
