@@ -26,7 +26,7 @@ pub use self::{
     images::{LiveImage, SessionViewer},
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
-    takeover::{PersonInputs, SessionControl, SessionControls},
+    takeover::{PersonInputs, PersonNotice, SessionControl, SessionControls},
 };
 use self::{images::WatchedSessions, live_list::LiveListTask};
 use crate::{

@@ -33,8 +33,8 @@ use crate::{
 
 pub use act::{
     ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue,
-    PersonInput, Point, PointerTarget, ScrollOptions, SettledEffects, TypeOptions, WaitUntil,
-    normalize_url,
+    PersonInput, Point, PointerTarget, ScrollOptions, SelectPopup, SelectPopupView, SettledEffects,
+    TypeOptions, WaitUntil, normalize_url,
 };
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{

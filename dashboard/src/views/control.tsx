@@ -3,8 +3,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FrameHeader, Holder, PageDialog, Session } from '../contract'
 import { LEAVE_SHORTCUT, forwardInput } from '../input'
-import { connection, dialogs, failure, holders, send } from '../live'
+import { connection, dialogs, failure, holders, selects, send } from '../live'
 import { me } from '../store'
+import { SelectOfPage } from './select'
 
 function holderOf(session: Session): Holder {
   return holders.value[session.id] ?? (session.heldBy ? 'other' : null)
@@ -53,6 +54,7 @@ export function Control(props: {
   const keyboard = useRef<HTMLTextAreaElement>(null)
   const [hasScreenKeyboard, setScreenKeyboard] = useState(false)
   const dialog = dialogs.value[session.id]
+  const select = selects.value[session.id]
 
   useEffect(() => {
     const image = surface.current?.querySelector('canvas')
@@ -90,6 +92,15 @@ export function Control(props: {
             autocomplete="off"
             spellcheck={false}
             rows={1}
+          />
+        )}
+        {isHeld && select && surface.current && viewport.current && (
+          <SelectOfPage
+            key={`${select.x} ${select.y}`}
+            {...{ session, select }}
+            surface={surface.current}
+            viewport={viewport.current}
+            onClose={() => keyboard.current?.focus({ preventScroll: true })}
           />
         )}
       </div>
