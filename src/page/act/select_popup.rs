@@ -14,8 +14,9 @@ use crate::{
     },
 };
 
-/// How long the page may take to return the list at a point. The press of the person waits.
-const POPUP_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long the page may take to return the list at a point. While the page is busy, it would not
+/// process the press either.
+const POPUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the selection of an option may take. A dialog of the page ends the wait.
 const CHOICE_TIMEOUT: Duration = Duration::from_secs(2);
 
