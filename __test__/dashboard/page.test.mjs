@@ -553,6 +553,32 @@ describe('the page of the dashboard', OPTIONS, () => {
       await shown.waitFor({ state: 'detached' })
     })
 
+    test('uploads files for a file chooser of the page, or cancels it', async (t) => {
+      const { page, server } = await openHeld(t)
+      const shown = page.getByRole('dialog', { name: 'The page asks for files' })
+      const show = async () => {
+        server.send({ type: 'chooser', id: 's-1-shop', chooser: { multiple: true } })
+        await shown.waitFor()
+      }
+      await show()
+      assert.ok(await shown.getByRole('button', { name: 'Upload' }).isDisabled())
+      const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+      const files = [file('a.txt', 'first\n'), file('ä "b".txt', 'second')]
+      await shown.getByLabel('Files').setInputFiles(files)
+      server.uploadError = 'The disk is full.'
+      await shown.getByRole('button', { name: 'Upload' }).click()
+      await shown.getByText('The disk is full.').waitFor()
+      server.uploadError = ''
+      server.uploads = []
+      await shown.getByRole('button', { name: 'Upload' }).click()
+      await shown.waitFor({ state: 'detached' })
+      await show()
+      await shown.getByRole('button', { name: 'Cancel' }).click()
+      await shown.waitFor({ state: 'detached' })
+      const list = '{"files":[{"name":"a.txt","size":6},{"name":"ä \\"b\\".txt","size":6}]}'
+      assert.deepEqual(server.uploads, [`${list}\nfirst\nsecond`, '{"files":[]}\n'])
+    })
+
     test('shows the options of a dropdown list, for the mouse and the keyboard', async (t) => {
       const { page, server, canvas } = await openHeld(t)
       const choices = () => server.received.filter(({ type }) => type === 'choose')
@@ -742,6 +768,10 @@ describe('the page of the dashboard', OPTIONS, () => {
           await page.getByRole('alertdialog').waitFor()
           server.send({ type: 'select', id: 's-1-shop', select: SIZES })
           await page.getByRole('listbox').waitFor()
+          await check('dialog and list')
+          server.send({ type: 'dialog', id: 's-1-shop', dialog: null })
+          server.send({ type: 'chooser', id: 's-1-shop', chooser: { multiple: false } })
+          await page.getByRole('dialog').waitFor()
         }
         await check(view)
       }

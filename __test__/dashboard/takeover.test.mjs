@@ -1,7 +1,10 @@
 // A person takes control of a session from the dashboard, acts in its page, and gives it back.
 import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { openDashboard } from '../support/dashboard.mjs'
+import { ask, openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
 import { Site } from '../support/site.mjs'
@@ -30,6 +33,8 @@ const LOG = `<script>
 
 describe('a person', { timeout: 120_000 }, () => {
   const scope = shared()
+  const temporary = mkdtempSync(join(tmpdir(), 'troupe-takeover-'))
+  scope.after(() => rmSync(temporary, { recursive: true, force: true }))
   const site = new Site({
     '/login': (_request, response) =>
       response.writeHead(200, html).end(
@@ -50,6 +55,16 @@ describe('a person', { timeout: 120_000 }, () => {
       response.writeHead(200, html).end(
         `<title>Dialog</title><body style="height: 100vh; margin: 0"><p id=log></p><script>
            onclick = () => (log.textContent = 'named ' + prompt('Name?', 'nobody'))
+         </script>`
+      ),
+    '/files': (_request, response) =>
+      response.writeHead(200, html).end(
+        `<title>Files</title><style>input { position: absolute; left: 10px; width: 200px; height: 40px }</style>
+         <input type=file multiple style="top: 10px"><input type=file style="top: 60px"><p id=log></p><script>
+           onchange = async ({ target: { files } }) => {
+             const texts = [...files].map(async (file) => file.name + ' ' + (await file.text()))
+             log.append((await Promise.all(texts)).join(', ') + ';')
+           }
          </script>`
       ),
     '/lists': (_request, response) =>
@@ -76,7 +91,7 @@ describe('a person', { timeout: 120_000 }, () => {
   let client
   before(async () => {
     await site.start(scope)
-    server = await startHttpServer(scope, ['--log-level', 'debug'])
+    server = await startHttpServer(scope, ['--log-level', 'debug'], { env: { TMPDIR: temporary } })
     viewer = await openDashboard(server)
     client = await server.connect()
   })
@@ -265,6 +280,63 @@ describe('a person', { timeout: 120_000 }, () => {
     for (const event of ['mousedown rows', 'change rows 0', 'mousedown many', 'change many 0'])
       assert.match(text, RegExp(event))
     assert.equal(live.messages.filter(({ type }) => type === 'select').length, 0)
+  })
+
+  /** Returns the body of an upload. @param {Record<string, string>} files */
+  const upload = (files) => {
+    const list = Object.entries(files).map(([name, text]) => ({ name, size: text.length }))
+    return [JSON.stringify({ files: list }), Object.values(files).join('')].join('\n')
+  }
+
+  test('gives the page files for its file chooser', async (t) => {
+    const id = await open('/files')
+    const live = await hold(t, id)
+    const path = `/sessions/${id}/files`
+    const post = (body) => viewer.api(path, 'POST', body)
+    const chooser = async (y, multiple) => {
+      live.messages = live.messages.filter(({ type }) => type !== 'chooser')
+      live.say({ type: 'input', id, events: click(50, y) })
+      const { chooser } = await live.message('chooser')
+      assert.deepEqual(chooser, { multiple })
+    }
+    const closed = () => live.message('chooser', ({ chooser }) => chooser === null)
+    await chooser(30, true)
+    const files = { 'a.txt': 'first', '../b.txt': 'second' }
+    assert.equal((await post(upload(files))).status, 204)
+    await closed()
+    await chooser(80, false)
+    const refused = await post(upload(files))
+    assert.match(refused.json.error.message, /only one file/)
+    assert.equal((await post('{"files": []}\n')).status, 204)
+    await closed()
+    await chooser(80, false)
+    const large = await post(`{"files": [{"name": "a", "size": ${2 ** 27}}]}\n`)
+    assert.deepEqual([large.status, large.json.error.code], [413, 'FILES_TOO_LARGE'])
+    assert.match(large.json.error.message, /more than 100 MB/)
+    assert.equal((await post('no files')).status, 400)
+    // Another viewer sees the file chooser, and cannot answer it.
+    const answer = upload({ 'c.txt': 'third' })
+    for (const code of ['READ_ONLY', 'NOT_HELD']) {
+      const other = await openDashboard(server, { readOnly: code === 'READ_ONLY', session: id })
+      const watching = await other.live(t)
+      watching.watch(id)
+      await watching.message('chooser', ({ chooser }) => chooser !== null)
+      assert.equal((await other.api(path, 'POST', answer)).json.error.code, code)
+    }
+    const url = server.at(`/dashboard/api${path}`)
+    const { cookie, origin } = viewer.headers
+    const statuses = [{ cookie }, { cookie, origin: 'http://evil.example' }, { origin }].map(
+      async (headers) => (await ask(url, { method: 'POST', headers, body: answer })).status
+    )
+    assert.deepEqual(await Promise.all(statuses), [403, 403, 401])
+    live.say({ type: 'release', id })
+    const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
+    assert.equal(json.text, 'a.txt first, b.txt second;')
+    const folders = () =>
+      readdirSync(temporary).filter((name) => name.startsWith('troupe-uploads-'))
+    assert.equal(folders().length, 1)
+    await client.call('close_session', { sessionId: id })
+    assert.deepEqual(folders(), [])
   })
 
   test('cannot act without control, or with a read-only link', async (t) => {

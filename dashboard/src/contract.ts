@@ -152,6 +152,11 @@ export interface PageSelect {
   omitted: number
 }
 
+/** A file chooser that the page has opened. */
+export interface PageFileChooser {
+  multiple: boolean
+}
+
 export type Holder = 'you' | 'other' | null
 
 /** Modifier keys as bits: Alt 1, Control 2, Meta 4, Shift 8. */
@@ -205,6 +210,7 @@ export type FromServer =
   | { type: 'held'; id: string; by: Holder }
   | { type: 'dialog'; id: string; dialog: PageDialog | null }
   | { type: 'select'; id: string; select: PageSelect | null }
+  | { type: 'chooser'; id: string; chooser: PageFileChooser | null }
   | { type: 'gone'; id: string }
   | { type: 'error'; id?: string | null; error: Failure }
 

@@ -8,6 +8,7 @@ import type {
   FromServer,
   Holder,
   PageDialog,
+  PageFileChooser,
   PageSelect,
   Session,
   ToServer,
@@ -28,6 +29,7 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const liveSessions = signal<Session[] | null>(null)
 export const holders = signal<Record<string, Holder>>({})
 export const dialogs = signal<Record<string, PageDialog | null>>({})
+export const choosers = signal<Record<string, PageFileChooser | null>>({})
 /** The dropdown list that the viewer has opened in a page. */
 export const selects = signal<Record<string, PageSelect | null>>({})
 /** The last error that the server reported on the WebSocket. */
@@ -95,6 +97,7 @@ function open(): void {
     socket = null
     holders.value = {}
     dialogs.value = {}
+    choosers.value = {}
     selects.value = {}
     // Half of the delay is random, so that many pages do not connect at the same time.
     const delay = Math.min(FIRST_RETRY * 2 ** retries++, LAST_RETRY) * (0.5 + Math.random() / 2)
@@ -137,6 +140,9 @@ function receive(message: FromServer): void {
       break
     case 'dialog':
       dialogs.value = { ...dialogs.value, [message.id]: message.dialog }
+      break
+    case 'chooser':
+      choosers.value = { ...choosers.value, [message.id]: message.chooser }
       break
     case 'select':
       selects.value = { ...selects.value, [message.id]: message.select }
@@ -219,12 +225,12 @@ document.addEventListener('visibilitychange', () => {
 })
 // The network is available again, for example after the computer was asleep.
 window.addEventListener('online', reconnectNow)
-// A gone session has no holder, no dialog and no list.
+// A gone session has no holder, no dialog, no file chooser and no list.
 effect(() => {
   const live = liveSessions.value
   if (!live) return
   const ids = new Set(live.map(({ id }) => id))
-  for (const state of [holders, dialogs, selects]) {
+  for (const state of [holders, dialogs, choosers, selects]) {
     const kept = Object.entries(state.peek()).filter(([id]) => ids.has(id))
     if (kept.length < Object.keys(state.peek()).length)
       (state.value as Record<string, unknown>) = Object.fromEntries(kept)

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Dashboard;
+use super::{Dashboard, uploads::FileChooserView};
 use crate::{
-    engine::Dialog,
+    engine::{Dialog, FileChooser},
     error::{Result, TroupeError},
     page::{Page, PersonInput, SelectPopup, SelectPopupView},
     session::{Holder, Session},
@@ -76,11 +76,13 @@ impl PersonInputs {
     }
 }
 
-/// Who controls a session, and the dialog that waits for an answer.
+/// Who controls a session, and the dialog and the file chooser that wait for an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionControl {
     pub person: Option<Arc<str>>,
     pub dialog: Option<DialogView>,
+    /// Only while a person controls the session. Agents answer a file chooser with their next call.
+    pub chooser: Option<FileChooserView>,
 }
 
 /// A dialog of a page.
@@ -96,6 +98,7 @@ pub struct DialogView {
 pub struct SessionControls {
     holder: watch::Receiver<Option<Holder>>,
     dialogs: watch::Receiver<BTreeMap<String, Dialog>>,
+    choosers: watch::Receiver<BTreeMap<String, FileChooser>>,
     last: SessionControl,
 }
 
@@ -111,7 +114,10 @@ impl SessionControls {
                 message: dialog.message,
                 default_text: dialog.default_value,
             });
-            let now = SessionControl { person, dialog };
+            let chooser = self.choosers.borrow_and_update().values().next().cloned();
+            let chooser = chooser.filter(|_| person.is_some());
+            let chooser = chooser.map(|chooser| FileChooserView { multiple: chooser.multiple });
+            let now = SessionControl { person, dialog, chooser };
             if now != self.last {
                 self.last = now.clone();
                 return Some(now);
@@ -119,6 +125,7 @@ impl SessionControls {
             tokio::select! {
                 changed = self.holder.changed() => changed.ok()?,
                 changed = self.dialogs.changed() => changed.ok()?,
+                changed = self.choosers.changed() => changed.ok()?,
             }
         }
     }
@@ -131,6 +138,7 @@ impl Dashboard {
         Some(SessionControls {
             holder: session.holder_changes(),
             dialogs: session.dialog_changes(),
+            choosers: session.chooser_changes(),
             last: SessionControl::default(),
         })
     }

@@ -49,8 +49,8 @@ pub use resume::{
 pub use script::{check_log, prelude, unsupported};
 pub use state::{
     ChangeCounter, ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest,
-    OpenDialog, PageState, RefCounter, SessionContext, SessionEvent, SessionNetworkPolicy,
-    ShownSnapshot, VisitedOrigins,
+    OpenChoosers, OpenDialog, PageState, RefCounter, SessionContext, SessionEvent,
+    SessionNetworkPolicy, ShownSnapshot, VisitedOrigins,
 };
 
 /// A tab of a session.

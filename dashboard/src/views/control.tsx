@@ -3,8 +3,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FrameHeader, Holder, PageDialog, Session } from '../contract'
 import { LEAVE_SHORTCUT, forwardInput } from '../input'
-import { connection, dialogs, failure, holders, selects, send } from '../live'
+import { choosers, connection, dialogs, failure, holders, selects, send } from '../live'
 import { me } from '../store'
+import { FilesForPage } from './files'
 import { SelectOfPage } from './select'
 
 function holderOf(session: Session): Holder {
@@ -54,6 +55,7 @@ export function Control(props: {
   const keyboard = useRef<HTMLTextAreaElement>(null)
   const [hasScreenKeyboard, setScreenKeyboard] = useState(false)
   const dialog = dialogs.value[session.id]
+  const chooser = choosers.value[session.id]
   const select = selects.value[session.id]
 
   useEffect(() => {
@@ -127,6 +129,7 @@ export function Control(props: {
           </button>
         </div>
       )}
+      {chooser && !dialog && <FilesForPage {...{ session, chooser, isHeld }} />}
       {dialog && <DialogOfPage key={dialog.message} {...{ session, dialog, isHeld }} />}
     </div>
   )

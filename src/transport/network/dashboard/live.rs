@@ -418,7 +418,8 @@ async fn show(
     }
 }
 
-/// Sends who controls a session, and its open dialog, when one of them changes.
+/// Sends who controls a session, its open dialog and its open file chooser when one of them
+/// changes.
 async fn send_control(
     id: String,
     person: Arc<str>,
@@ -434,6 +435,9 @@ async fn send_control(
         }
         if control.dialog != last.dialog {
             messages.push(json!({"type": "dialog", "id": id, "dialog": control.dialog}));
+        }
+        if control.chooser != last.chooser {
+            messages.push(json!({"type": "chooser", "id": id, "chooser": control.chooser}));
         }
         for message in messages {
             if outgoing.send(Message::text(message.to_string())).await.is_err() {
