@@ -82,6 +82,10 @@ export class MockServer {
   received = []
   /** The requests that change something or export, as `METHOD path`. @type {string[]} */
   requests = []
+  /** The bodies of uploads. @type {string[]} */
+  uploads = []
+  /** The message of the error that an upload gets. */
+  uploadError = ''
   /** The token of the next link. */
   token = 'one-time'
   #frameNumber = 0
@@ -263,6 +267,14 @@ export class MockServer {
     }
     if (!id) return void json({ sessions: this.sessions })
     if (!session) return void failed(404, 'SESSION_NOT_FOUND', `There is no session \`${id}\`.`)
+    if (what === 'files') {
+      let body = ''
+      for await (const part of request) body += part
+      this.uploads.push(body)
+      if (this.uploadError) return void failed(500, 'FILE_ERROR', this.uploadError)
+      this.send({ type: 'chooser', id, chooser: null })
+      return void response.writeHead(204).end()
+    }
     if (method === 'DELETE') {
       this.sessions = this.sessions.filter((one) => one !== session)
       return void response.writeHead(204).end()

@@ -21,6 +21,21 @@ import { ATTACK } from './sample-sessions.mjs'
 const LARGEST = 250_000
 const OPTIONS = { skip: notInstalled, timeout: 120_000, concurrency: 2 }
 const SHOP = '/session/s-1-shop'
+/** A dropdown list of the page. */
+const SIZES = {
+  ...{ name: 'Size', x: 100, y: 40, width: 200, height: 30, omitted: 0 },
+  options: [
+    ['Small', null],
+    ['Medium', null],
+    ['Hidden before', ATTACK],
+    ['Large', ATTACK],
+    ['Huge', ATTACK]
+  ]
+    .map(([label, group], index) => ({
+      ...{ index, label, group, disabled: label === 'Huge', selected: label === 'Medium' }
+    }))
+    .filter(({ label }) => label !== 'Hidden before')
+}
 /** Each view, by a text that it shows when it is complete. */
 const VIEWS = {
   '/': 'invoice download',
@@ -538,6 +553,85 @@ describe('the page of the dashboard', OPTIONS, () => {
       await shown.waitFor({ state: 'detached' })
     })
 
+    test('uploads files for a file chooser of the page, or cancels it', async (t) => {
+      const { page, server } = await openHeld(t)
+      const shown = page.getByRole('dialog', { name: 'The page asks for files' })
+      const show = async () => {
+        server.send({ type: 'chooser', id: 's-1-shop', chooser: { multiple: true } })
+        await shown.waitFor()
+      }
+      await show()
+      assert.ok(await shown.getByRole('button', { name: 'Upload' }).isDisabled())
+      const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+      const files = [file('a.txt', 'first\n'), file('ä "b".txt', 'second')]
+      await shown.getByLabel('Files').setInputFiles(files)
+      server.uploadError = 'The disk is full.'
+      await shown.getByRole('button', { name: 'Upload' }).click()
+      await shown.getByText('The disk is full.').waitFor()
+      server.uploadError = ''
+      server.uploads = []
+      await shown.getByRole('button', { name: 'Upload' }).click()
+      await shown.waitFor({ state: 'detached' })
+      await show()
+      await shown.getByRole('button', { name: 'Cancel' }).click()
+      await shown.waitFor({ state: 'detached' })
+      const list = '{"files":[{"name":"a.txt","size":6},{"name":"ä \\"b\\".txt","size":6}]}'
+      assert.deepEqual(server.uploads, [`${list}\nfirst\nsecond`, '{"files":[]}\n'])
+    })
+
+    test('shows the options of a dropdown list, for the mouse and the keyboard', async (t) => {
+      const { page, server, canvas } = await openHeld(t)
+      const choices = () => server.received.filter(({ type }) => type === 'choose')
+      const shown = page.getByRole('listbox', { name: 'Size' })
+      const keyboard = page.getByLabel('Keyboard input to the page')
+      const active = (label) => shown.locator('.active', { hasText: label }).waitFor()
+      const show = async () => {
+        server.send({ type: 'select', id: 's-1-shop', select: SIZES })
+        await shown.waitFor()
+        await until(() => shown.evaluate((list) => list === document.activeElement), 'the focus')
+      }
+      await show()
+      const [box, image] = [await shown.boundingBox(), await canvas.boundingBox()]
+      const scale = image.width / VIEWPORT.width
+      assert.ok(Math.abs(box.x - image.x - SIZES.x * scale) < 2, 'at the left edge of the list')
+      assert.ok(Math.abs(box.y - image.y - (SIZES.y + SIZES.height) * scale) < 2, 'below the list')
+      assert.equal(await shown.getByRole('group', { name: ATTACK }).count(), 1)
+      await active('Medium')
+      for (const [key, expected] of [
+        ['ArrowDown', 'Large'],
+        ['ArrowDown', 'Large'],
+        ['Home', 'Small'],
+        ['ArrowUp', 'Small'],
+        ['l', 'Large'],
+        ['Home', 'Small'],
+        ['m', 'Medium']
+      ]) {
+        await page.keyboard.press(key)
+        await active(expected)
+      }
+      await page.keyboard.press('Enter')
+      await shown.waitFor({ state: 'detached' })
+      await show()
+      await page.keyboard.press('Escape')
+      await shown.waitFor({ state: 'detached' })
+      await page.keyboard.press('a')
+      await until(() => server.input.find(({ key }) => key === 'a'), 'a key for the page')
+      await show()
+      await shown.getByRole('option', { name: 'Huge' }).click({ force: true })
+      await shown.getByRole('option', { name: 'Large' }).click()
+      await shown.waitFor({ state: 'detached' })
+      await show()
+      await keyboard.focus()
+      await shown.waitFor({ state: 'detached' })
+      await until(() => choices().length === 4, 'the choices')
+      const sent = { type: 'choose', id: 's-1-shop' }
+      const indexes = [1, null, 3, null]
+      assert.deepEqual(
+        choices(),
+        indexes.map((index) => ({ ...sent, index }))
+      )
+    })
+
     test('can be taken from another viewer, and its errors are shown', async (t) => {
       const { page, server } = await open(t, { view: SHOP })
       await page.getByRole('button', { name: 'Take control' }).waitFor()
@@ -672,6 +766,12 @@ describe('the page of the dashboard', OPTIONS, () => {
           const dialog = { kind: 'prompt', message: 'Your name?', defaultText: '' }
           server.send({ type: 'dialog', id: 's-1-shop', dialog })
           await page.getByRole('alertdialog').waitFor()
+          server.send({ type: 'select', id: 's-1-shop', select: SIZES })
+          await page.getByRole('listbox').waitFor()
+          await check('dialog and list')
+          server.send({ type: 'dialog', id: 's-1-shop', dialog: null })
+          server.send({ type: 'chooser', id: 's-1-shop', chooser: { multiple: false } })
+          await page.getByRole('dialog').waitFor()
         }
         await check(view)
       }

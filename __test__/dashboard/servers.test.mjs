@@ -40,7 +40,12 @@ describe(
   { timeout: 180_000, skip: process.platform === 'win32' },
   () => {
     const scope = shared()
-    const site = new Site({ '/one': page('One'), '/two': page('Two'), '/three': page('Three') })
+    const site = new Site({
+      ...{ '/one': page('One'), '/two': page('Two'), '/three': page('Three') },
+      '/files': `<title>Files</title><input id=input type=file
+          onchange="files[0].text().then(({ length }) => (document.title = 'Read ' + length))">
+        <button style="position: fixed; inset: 0" onclick="input.click()">Choose</button>`
+    })
     const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
     scope.after(() => rmSync(state, { recursive: true, force: true }))
     const folder = join(state, 'troupe', 'servers')
@@ -146,6 +151,28 @@ describe(
       await live.message('held', ({ id, by }) => id === ids[1] && by === null)
       await clients[0].call('get_text', { sessionId: ids[0] })
       await live.message('call', ({ call }) => call.tool === 'get_text' && call.session === ids[0])
+    })
+
+    test('passes on the files of a person', async (t) => {
+      const [id] = ids
+      await clients[0].call('navigate', { sessionId: id, url: site.url('/files') })
+      const live = await viewer.live(t)
+      await live.message('sessions', ({ sessions }) => sessions.length === 3)
+      live.watch(id)
+      live.say({ type: 'hold', id })
+      await live.message('held', (held) => held.by === 'you')
+      const at = { kind: 'mouse', x: 50, y: 50 }
+      const events = ['down', 'up'].map((action) => ({ ...at, action }))
+      live.say({ type: 'input', id, events })
+      await live.message('chooser')
+      const size = 5 * 2 ** 20
+      const body = `{"files": [{"name": "a.txt", "size": ${size}}]}\n${'a'.repeat(size)}`
+      assert.equal((await viewer.api(`/sessions/${id}/files`, 'POST', body)).status, 204)
+      await live.message('sessions', ({ sessions }) =>
+        sessions.some((/** @type {any} */ session) => session.title === `Read ${size}`)
+      )
+      live.say({ type: 'release', id })
+      await live.message('held', (held) => held.by === null)
     })
 
     test('shows only one session to the owner of a read-only link to it', async (t) => {

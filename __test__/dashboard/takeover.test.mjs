@@ -1,7 +1,10 @@
 // A person takes control of a session from the dashboard, acts in its page, and gives it back.
 import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { openDashboard } from '../support/dashboard.mjs'
+import { ask, openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
 import { Site } from '../support/site.mjs'
@@ -9,9 +12,29 @@ import { isPending, until, within } from '../support/wait.mjs'
 
 const PASSWORD = 'Correct-Horse-7'
 const html = { 'content-type': 'text/html' }
+/** Lists at fixed places. A dropdown list opens a popup, the others do not. */
+const LISTS = `<style>select { position: absolute; left: 10px; width: 200px; height: 40px }</style>
+  <select id=size aria-label=Size style="top: 10px">
+    <option value=s>Small<option value=s>Second small<option value=x hidden>Hidden
+    <optgroup label=Large><option value=l selected>Large<option value=xl disabled>Huge</optgroup>
+    <optgroup label=Sold disabled><option>Giant</optgroup></select>
+  <select id=off disabled style="top: 60px"><option>Disabled</select>
+  <select id=rows size=2 style="top: 110px"><option>One<option>Two</select>
+  <select id=many multiple style="top: 160px; height: 60px"><option>Three<option>Four</select>`
+/** Shows the events of the lists. */
+const LOG = `<script>
+  for (const type of ['mousedown', 'mouseup', 'input', 'change'])
+    (window.closedRoot ?? window).addEventListener(type, (event) => {
+      const [list] = event.composedPath()
+      const { id, selectedIndex } = list.closest('select') ?? {}
+      log.append(type + ' ' + id + ' ' + selectedIndex + '; ')
+    }, true)
+</script>`
 
 describe('a person', { timeout: 120_000 }, () => {
   const scope = shared()
+  const temporary = mkdtempSync(join(tmpdir(), 'troupe-takeover-'))
+  scope.after(() => rmSync(temporary, { recursive: true, force: true }))
   const site = new Site({
     '/login': (_request, response) =>
       response.writeHead(200, html).end(
@@ -33,6 +56,31 @@ describe('a person', { timeout: 120_000 }, () => {
         `<title>Dialog</title><body style="height: 100vh; margin: 0"><p id=log></p><script>
            onclick = () => (log.textContent = 'named ' + prompt('Name?', 'nobody'))
          </script>`
+      ),
+    '/files': (_request, response) =>
+      response.writeHead(200, html).end(
+        `<title>Files</title><style>input { position: absolute; left: 10px; width: 200px; height: 40px }</style>
+         <input type=file multiple style="top: 10px"><input type=file style="top: 60px"><p id=log></p><script>
+           onchange = async ({ target: { files } }) => {
+             const texts = [...files].map(async (file) => file.name + ' ' + (await file.text()))
+             log.append((await Promise.all(texts)).join(', ') + ';')
+           }
+         </script>`
+      ),
+    '/lists': (_request, response) =>
+      response.writeHead(200, html).end(`<title>Lists</title>${LISTS}<p id=log></p>${LOG}`),
+    '/framed-lists': (_request, response) =>
+      response.writeHead(200, html).end(
+        `<title>Framed lists</title><body style="margin: 0"><div style="height: 30px"></div>
+         <iframe style="border: 0; margin-left: 20px; transform: scale(.5); transform-origin: 0 0"
+           width=600 height=400 src="http://localhost:${site.port}/shadow-lists"></iframe>`
+      ),
+    '/shadow-lists': (_request, response) =>
+      response.writeHead(200, html).end(
+        `<title>Shadow lists</title><body style="margin: 0"><x-lists></x-lists><p id=log></p><script>
+           window.closedRoot = document.querySelector('x-lists').attachShadow({ mode: 'closed' })
+           closedRoot.innerHTML = ${JSON.stringify(LISTS)}
+         </script>${LOG}`
       )
   })
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
@@ -43,7 +91,7 @@ describe('a person', { timeout: 120_000 }, () => {
   let client
   before(async () => {
     await site.start(scope)
-    server = await startHttpServer(scope, ['--log-level', 'debug'])
+    server = await startHttpServer(scope, ['--log-level', 'debug'], { env: { TMPDIR: temporary } })
     viewer = await openDashboard(server)
     client = await server.connect()
   })
@@ -163,6 +211,134 @@ describe('a person', { timeout: 120_000 }, () => {
     assert.match(text, /named Ada/)
   })
 
+  /**
+   * Waits for the list of options that a click opens.
+   * @param {import('../support/dashboard.mjs').LiveSocket} live
+   */
+  async function popup(live) {
+    const { select } = await live.message('select', ({ select }) => select !== null)
+    live.messages = live.messages.filter(({ type }) => type !== 'select')
+    return select
+  }
+
+  test('chooses an option of a dropdown list', async (t) => {
+    const id = await open('/lists')
+    const live = await hold(t, id)
+    live.say({ type: 'input', id, events: click(50, 30) })
+    const { options, ...shown } = await popup(live)
+    assert.deepEqual(shown, { name: 'Size', x: 10, y: 10, width: 200, height: 40, omitted: 0 })
+    const option = (index, label, more = {}) => ({
+      ...{ index, label, group: null, disabled: false, selected: false },
+      ...more
+    })
+    assert.deepEqual(options, [
+      option(0, 'Small'),
+      option(1, 'Second small'),
+      option(3, 'Large', { group: 'Large', selected: true }),
+      option(4, 'Huge', { group: 'Large', disabled: true }),
+      option(5, 'Giant', { group: 'Sold', disabled: true })
+    ])
+    // Escape closes the list without a choice.
+    live.say({ type: 'choose', id, index: null })
+    await live.message('select', ({ select }) => select === null)
+    live.say({ type: 'choose', id, index: 0 })
+    live.say({ type: 'input', id, events: click(50, 30) })
+    await popup(live)
+    live.say({ type: 'choose', id, index: 4 })
+    const { error } = await live.message('error')
+    assert.equal(error.code, 'ELEMENT_NOT_EDITABLE')
+    live.say({ type: 'input', id, events: click(50, 30) })
+    await popup(live)
+    live.say({ type: 'choose', id, index: 1 })
+    await live.message('select', ({ select }) => select === null)
+    live.say({ type: 'release', id })
+    const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
+    assert.equal(json.text, 'input size 1; change size 1;')
+  })
+
+  test('chooses an option in a closed shadow root of a cross-site iframe', async (t) => {
+    const id = await open('/framed-lists')
+    const live = await hold(t, id)
+    live.say({ type: 'input', id, events: click(50, 40) })
+    const { x, y, width, height, options } = await popup(live)
+    assert.deepEqual([x, y, width, height], [25, 35, 100, 20])
+    live.say({ type: 'choose', id, index: options[0].index })
+    await live.message('select', ({ select }) => select === null)
+    live.say({ type: 'release', id })
+    const selector = 'iframe >>> #log'
+    const { json } = await client.call('get_text', { sessionId: id, selector })
+    assert.equal(json.text, 'input size 0; change size 0;')
+  })
+
+  test('clicks lists that open no popup', async (t) => {
+    const id = await open('/lists')
+    const live = await hold(t, id)
+    const points = [...click(50, 120), ...click(50, 170)]
+    live.say({ type: 'input', id, events: [...points, ...click(50, 80)] })
+    live.say({ type: 'release', id })
+    const { text } = await client.call('get_text', { sessionId: id, selector: '#log' })
+    for (const event of ['mousedown rows', 'change rows 0', 'mousedown many', 'change many 0'])
+      assert.match(text, RegExp(event))
+    assert.equal(live.messages.filter(({ type }) => type === 'select').length, 0)
+  })
+
+  /** Returns the body of an upload. @param {Record<string, string>} files */
+  const upload = (files) => {
+    const list = Object.entries(files).map(([name, text]) => ({ name, size: text.length }))
+    return [JSON.stringify({ files: list }), Object.values(files).join('')].join('\n')
+  }
+
+  test('gives the page files for its file chooser', async (t) => {
+    const id = await open('/files')
+    const live = await hold(t, id)
+    const path = `/sessions/${id}/files`
+    const post = (body) => viewer.api(path, 'POST', body)
+    const chooser = async (y, multiple) => {
+      live.messages = live.messages.filter(({ type }) => type !== 'chooser')
+      live.say({ type: 'input', id, events: click(50, y) })
+      const { chooser } = await live.message('chooser')
+      assert.deepEqual(chooser, { multiple })
+    }
+    const closed = () => live.message('chooser', ({ chooser }) => chooser === null)
+    await chooser(30, true)
+    const files = { 'a.txt': 'first', '../b.txt': 'second' }
+    assert.equal((await post(upload(files))).status, 204)
+    await closed()
+    await chooser(80, false)
+    const refused = await post(upload(files))
+    assert.match(refused.json.error.message, /only one file/)
+    assert.equal((await post('{"files": []}\n')).status, 204)
+    await closed()
+    await chooser(80, false)
+    const large = await post(`{"files": [{"name": "a", "size": ${2 ** 27}}]}\n`)
+    assert.deepEqual([large.status, large.json.error.code], [413, 'FILES_TOO_LARGE'])
+    assert.match(large.json.error.message, /more than 100 MB/)
+    assert.equal((await post('no files')).status, 400)
+    // Another viewer sees the file chooser, and cannot answer it.
+    const answer = upload({ 'c.txt': 'third' })
+    for (const code of ['READ_ONLY', 'NOT_HELD']) {
+      const other = await openDashboard(server, { readOnly: code === 'READ_ONLY', session: id })
+      const watching = await other.live(t)
+      watching.watch(id)
+      await watching.message('chooser', ({ chooser }) => chooser !== null)
+      assert.equal((await other.api(path, 'POST', answer)).json.error.code, code)
+    }
+    const url = server.at(`/dashboard/api${path}`)
+    const { cookie, origin } = viewer.headers
+    const statuses = [{ cookie }, { cookie, origin: 'http://evil.example' }, { origin }].map(
+      async (headers) => (await ask(url, { method: 'POST', headers, body: answer })).status
+    )
+    assert.deepEqual(await Promise.all(statuses), [403, 403, 401])
+    live.say({ type: 'release', id })
+    const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
+    assert.equal(json.text, 'a.txt first, b.txt second;')
+    const folders = () =>
+      readdirSync(temporary).filter((name) => name.startsWith('troupe-uploads-'))
+    assert.equal(folders().length, 1)
+    await client.call('close_session', { sessionId: id })
+    assert.deepEqual(folders(), [])
+  })
+
   test('cannot act without control, or with a read-only link', async (t) => {
     const id = await open('/moves')
     const live = await viewer.live(t)
@@ -175,7 +351,8 @@ describe('a person', { timeout: 120_000 }, () => {
       { type: 'hold', id },
       { type: 'release', id },
       { type: 'input', id, events: click(1, 1) },
-      { type: 'dialog', id, accept: true, text: null }
+      { type: 'dialog', id, accept: true, text: null },
+      { type: 'choose', id, index: 0 }
     ]) {
       watching.messages = []
       watching.say(message)

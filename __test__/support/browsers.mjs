@@ -40,6 +40,7 @@ const NO_REQUESTS = 'WebDriver does not report requests and cannot mock them'
 const POLLED_REQUESTS =
   'WebDriver reports requests only when it is polled: on a busy machine, that takes longer than the 1,500 ms'
 const NO_DIALOG_KIND = 'WebDriver does not report the type of a dialog'
+const NO_FILE_CHOOSERS = 'WebDriver does not report file choosers that a page opens'
 const POPUP_DIALOG =
   'the driver reports dialogs of its current window only, and cannot switch to a window with an open dialog'
 const SCROLLBAR = 'its screenshots show the fading scrollbar'
@@ -253,7 +254,12 @@ export const BROWSERS = {
       'dashboard/handoff.test.mjs': {
         'recognizes the URL of the frame of a CAPTCHA': NO_REQUESTS
       },
-      'dashboard/takeover.test.mjs': { 'answers a dialog': NO_DIALOG_KIND },
+      'dashboard/takeover.test.mjs': {
+        'answers a dialog': NO_DIALOG_KIND,
+        'chooses an option in a closed shadow root of a cross-site iframe':
+          'WebDriver does not return closed shadow roots',
+        'gives the page files for its file chooser': NO_FILE_CHOOSERS
+      },
       'life/page-options.test.mjs': { '*': 'its driver supports none of these options' },
       'bad-input/dialogs.test.mjs': {
         '*': 'WebDriver does not report the type of a dialog, nor its default value'

@@ -78,9 +78,12 @@ export class Viewer {
     return { cookie: this.cookie, origin: new URL(this.server.url).origin }
   }
 
-  /** Reads a path of the API. @param {string} path @param {string} [method] */
-  api(path, method = 'GET') {
-    return ask(this.server.at(`/dashboard/api${path}`), { method, headers: this.headers })
+  /**
+   * Sends a request to a path of the API.
+   * @param {string} path @param {string} [method] @param {string} [body]
+   */
+  api(path, method = 'GET', body) {
+    return ask(this.server.at(`/dashboard/api${path}`), { method, headers: this.headers, body })
   }
 
   /**

@@ -104,6 +104,12 @@ export const api = {
   call: (id: string) => get<CallDetails>(path`calls/${id}`),
   search: (text: string, signal: AbortSignal) =>
     get<{ calls: Call[] }>(path`search?text=${text}`, signal),
+  /** Gives files to the page that has opened a file chooser, or dismisses it without files. */
+  answerFileChooser: (id: string, files: File[]) => {
+    const list = { files: files.map(({ name, size }) => ({ name, size })) }
+    const body = new Blob([`${JSON.stringify(list)}\n`, ...files])
+    return request(`api/${path`sessions/${id}/files`}`, { method: 'POST', body })
+  },
   metrics: () => get<Metrics>('metrics'),
   deleteSession: (id: string) => request(`api/${path`sessions/${id}`}`, { method: 'DELETE' })
 }

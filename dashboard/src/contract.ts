@@ -130,6 +130,33 @@ export interface PageDialog {
   defaultText: string | null
 }
 
+export interface SelectOption {
+  /** Its index in the list of the page. */
+  index: number
+  label: string
+  /** The label of its group. */
+  group: string | null
+  disabled: boolean
+  selected: boolean
+}
+
+/** A dropdown list of the page that the viewer has opened. Positions as those of the input. */
+export interface PageSelect {
+  name: string
+  x: number
+  y: number
+  width: number
+  height: number
+  options: SelectOption[]
+  /** The number of options that are left out. */
+  omitted: number
+}
+
+/** A file chooser that the page has opened. */
+export interface PageFileChooser {
+  multiple: boolean
+}
+
 export type Holder = 'you' | 'other' | null
 
 /** Modifier keys as bits: Alt 1, Control 2, Meta 4, Shift 8. */
@@ -173,6 +200,8 @@ export type ToServer =
   | { type: 'release'; id: string }
   | { type: 'input'; id: string; events: PageInput[] }
   | { type: 'dialog'; id: string; accept: boolean; text: string | null }
+  /** Selects the option with this index of the list, or closes the list. */
+  | { type: 'choose'; id: string; index: number | null }
   | { type: 'done'; id: string; question: string; answer: Record<string, unknown> }
 
 export type FromServer =
@@ -180,6 +209,8 @@ export type FromServer =
   | { type: 'call'; call: Call }
   | { type: 'held'; id: string; by: Holder }
   | { type: 'dialog'; id: string; dialog: PageDialog | null }
+  | { type: 'select'; id: string; select: PageSelect | null }
+  | { type: 'chooser'; id: string; chooser: PageFileChooser | null }
   | { type: 'gone'; id: string }
   | { type: 'error'; id?: string | null; error: Failure }
 

@@ -8,6 +8,8 @@ import type {
   FromServer,
   Holder,
   PageDialog,
+  PageFileChooser,
+  PageSelect,
   Session,
   ToServer,
   Watched
@@ -27,6 +29,9 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const liveSessions = signal<Session[] | null>(null)
 export const holders = signal<Record<string, Holder>>({})
 export const dialogs = signal<Record<string, PageDialog | null>>({})
+export const choosers = signal<Record<string, PageFileChooser | null>>({})
+/** The dropdown list that the viewer has opened in a page. */
+export const selects = signal<Record<string, PageSelect | null>>({})
 /** The last error that the server reported on the WebSocket. */
 export const failure = signal<{ id: string | null; error: Failure } | null>(null)
 /**
@@ -92,6 +97,8 @@ function open(): void {
     socket = null
     holders.value = {}
     dialogs.value = {}
+    choosers.value = {}
+    selects.value = {}
     // Half of the delay is random, so that many pages do not connect at the same time.
     const delay = Math.min(FIRST_RETRY * 2 ** retries++, LAST_RETRY) * (0.5 + Math.random() / 2)
     connection.value = { state: 'lost', retryAt: Date.now() + delay }
@@ -107,6 +114,13 @@ export function send(message: ToServer): boolean {
   return true
 }
 
+/** Closes the list of a page, with the index of the chosen option or without a choice. */
+export function closeSelect(id: string, index: number | null): void {
+  if (!selects.peek()[id]) return
+  selects.value = { ...selects.peek(), [id]: null }
+  send({ type: 'choose', id, index })
+}
+
 function receive(message: FromServer): void {
   switch (message.type) {
     case 'sessions':
@@ -117,6 +131,7 @@ function receive(message: FromServer): void {
       break
     case 'held':
       holders.value = { ...holders.value, [message.id]: message.by }
+      if (message.by !== 'you') selects.value = { ...selects.value, [message.id]: null }
       // The next list of sessions contains the holder too.
       liveSessions.value =
         liveSessions.value?.map((session) =>
@@ -125,6 +140,12 @@ function receive(message: FromServer): void {
       break
     case 'dialog':
       dialogs.value = { ...dialogs.value, [message.id]: message.dialog }
+      break
+    case 'chooser':
+      choosers.value = { ...choosers.value, [message.id]: message.chooser }
+      break
+    case 'select':
+      selects.value = { ...selects.value, [message.id]: message.select }
       break
     case 'gone':
       liveSessions.value = liveSessions.value?.filter(({ id }) => id !== message.id) ?? null
@@ -204,12 +225,12 @@ document.addEventListener('visibilitychange', () => {
 })
 // The network is available again, for example after the computer was asleep.
 window.addEventListener('online', reconnectNow)
-// A gone session has no holder and no dialog.
+// A gone session has no holder, no dialog, no file chooser and no list.
 effect(() => {
   const live = liveSessions.value
   if (!live) return
   const ids = new Set(live.map(({ id }) => id))
-  for (const state of [holders, dialogs]) {
+  for (const state of [holders, dialogs, choosers, selects]) {
     const kept = Object.entries(state.peek()).filter(([id]) => ids.has(id))
     if (kept.length < Object.keys(state.peek()).length)
       (state.value as Record<string, unknown>) = Object.fromEntries(kept)

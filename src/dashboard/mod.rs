@@ -5,7 +5,7 @@
 //! - `export` has the report and the script of a session.
 //! - `live_list` follows the list of live sessions, and `images` has their live images.
 //! - `answer` checks the answers of people to questions of agents.
-//! - `takeover` sends the input of people to sessions.
+//! - `takeover` sends the input of people to sessions, and `uploads` their files.
 
 mod answer;
 mod calls;
@@ -14,6 +14,7 @@ mod images;
 mod live_list;
 mod sessions;
 mod takeover;
+mod uploads;
 
 use std::sync::{Arc, Weak};
 
@@ -26,7 +27,8 @@ pub use self::{
     images::{LiveImage, SessionViewer},
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
-    takeover::{PersonInputs, SessionControl, SessionControls},
+    takeover::{PersonInputs, PersonNotice, SessionControl, SessionControls},
+    uploads::{FileChooserView, MAX_UPLOAD, UploadError},
 };
 use self::{images::WatchedSessions, live_list::LiveListTask};
 use crate::{

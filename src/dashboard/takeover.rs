@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Dashboard;
+use super::{Dashboard, uploads::FileChooserView};
 use crate::{
-    engine::Dialog,
-    error::Result,
-    page::{Page, PersonInput},
+    engine::{Dialog, FileChooser},
+    error::{Result, TroupeError},
+    page::{Page, PersonInput, SelectPopup, SelectPopupView},
     session::{Holder, Session},
 };
 
@@ -24,8 +24,19 @@ const SENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum QueuedInput {
     Event(PersonInput),
+    /// Selects the option with this index in the open list, or closes it.
+    Choice(Option<usize>),
     /// Is notified when all events before it have been processed.
     End(oneshot::Sender<()>),
+}
+
+/// What the input of a person has caused outside of the page.
+#[derive(Debug)]
+pub enum PersonNotice {
+    /// The person has opened a dropdown list, or closed it.
+    Select(Option<SelectPopupView>),
+    /// An option was not selected.
+    Failed(TroupeError),
 }
 
 /// Sends the input of a person to a session, until it is dropped.
@@ -51,6 +62,11 @@ impl PersonInputs {
         let _ = self.inputs.send(QueuedInput::Event(input)).await;
     }
 
+    /// Selects an option of the open list, or closes the list. Waits while the queue is full.
+    pub async fn choose(&self, index: Option<usize>) {
+        let _ = self.inputs.send(QueuedInput::Choice(index)).await;
+    }
+
     /// Waits until the browser has processed all events.
     pub async fn sent(&self) {
         let (sent, done) = oneshot::channel();
@@ -60,11 +76,13 @@ impl PersonInputs {
     }
 }
 
-/// Who controls a session, and the dialog that waits for an answer.
+/// Who controls a session, and the dialog and the file chooser that wait for an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionControl {
     pub person: Option<Arc<str>>,
     pub dialog: Option<DialogView>,
+    /// Only while a person controls the session. Agents answer a file chooser with their next call.
+    pub chooser: Option<FileChooserView>,
 }
 
 /// A dialog of a page.
@@ -80,6 +98,7 @@ pub struct DialogView {
 pub struct SessionControls {
     holder: watch::Receiver<Option<Holder>>,
     dialogs: watch::Receiver<BTreeMap<String, Dialog>>,
+    choosers: watch::Receiver<BTreeMap<String, FileChooser>>,
     last: SessionControl,
 }
 
@@ -95,7 +114,10 @@ impl SessionControls {
                 message: dialog.message,
                 default_text: dialog.default_value,
             });
-            let now = SessionControl { person, dialog };
+            let chooser = self.choosers.borrow_and_update().values().next().cloned();
+            let chooser = chooser.filter(|_| person.is_some());
+            let chooser = chooser.map(|chooser| FileChooserView { multiple: chooser.multiple });
+            let now = SessionControl { person, dialog, chooser };
             if now != self.last {
                 self.last = now.clone();
                 return Some(now);
@@ -103,6 +125,7 @@ impl SessionControls {
             tokio::select! {
                 changed = self.holder.changed() => changed.ok()?,
                 changed = self.dialogs.changed() => changed.ok()?,
+                changed = self.choosers.changed() => changed.ok()?,
             }
         }
     }
@@ -115,6 +138,7 @@ impl Dashboard {
         Some(SessionControls {
             holder: session.holder_changes(),
             dialogs: session.dialog_changes(),
+            choosers: session.chooser_changes(),
             last: SessionControl::default(),
         })
     }
@@ -130,11 +154,22 @@ impl Dashboard {
     }
 
     /// Gives `person` control of the session `id`. `None` if it is not open.
-    pub fn hold(&self, id: &str, person: &Arc<str>) -> Option<PersonInputs> {
+    pub fn hold(
+        &self,
+        id: &str,
+        person: &Arc<str>,
+        notices: mpsc::Sender<PersonNotice>,
+    ) -> Option<PersonInputs> {
         let session = self.manager.find(id)?;
         let connection = session.hold(person);
         let (inputs, queue) = mpsc::channel(UNSENT_INPUTS);
-        let task = AbortOnDropHandle::new(tokio::spawn(send_inputs(session.clone(), queue)));
+        let sender = InputSender {
+            session: session.clone(),
+            notices,
+            open_list: None,
+            is_press_withheld: false,
+        };
+        let task = AbortOnDropHandle::new(tokio::spawn(sender.send_all(queue)));
         Some(PersonInputs { session, connection, inputs, _task: task })
     }
 
@@ -167,41 +202,99 @@ impl Dashboard {
     }
 }
 
-async fn send_inputs(session: Arc<Session>, mut queue: mpsc::Receiver<QueuedInput>) {
-    let mut waiting = None;
-    loop {
-        let next = match waiting.take() {
-            Some(next) => Some(next),
-            None => queue.recv().await,
-        };
-        let mut input = match next {
-            Some(QueuedInput::Event(input)) => input,
-            Some(QueuedInput::End(sent)) => {
-                // Fails only if the wait has timed out.
-                let _ = sent.send(());
-                continue;
-            }
-            None => return,
-        };
-        // Of several moves that wait, only the last one is sent.
-        while input.is_move() {
-            match queue.try_recv() {
-                Ok(QueuedInput::Event(later)) if later.is_move() => input = later,
-                Ok(later) => {
-                    waiting = Some(later);
-                    break;
+/// The task that sends the input of a person.
+struct InputSender {
+    session: Arc<Session>,
+    notices: mpsc::Sender<PersonNotice>,
+    /// The dropdown list that the person has opened, and its page.
+    open_list: Option<(Arc<Page>, SelectPopup)>,
+    /// Whether the press that has opened a list was not sent. Its release is not sent either.
+    is_press_withheld: bool,
+}
+
+impl InputSender {
+    async fn send_all(mut self, mut queue: mpsc::Receiver<QueuedInput>) {
+        let mut waiting = None;
+        loop {
+            let next = match waiting.take() {
+                Some(next) => Some(next),
+                None => queue.recv().await,
+            };
+            let mut input = match next {
+                Some(QueuedInput::Event(input)) => input,
+                Some(QueuedInput::Choice(index)) => {
+                    self.choose(index).await;
+                    continue;
                 }
-                Err(_) => break,
+                Some(QueuedInput::End(sent)) => {
+                    // Fails only if the wait has timed out.
+                    let _ = sent.send(());
+                    continue;
+                }
+                None => return,
+            };
+            // Of several moves that wait, only the last one is sent.
+            while input.is_move() {
+                match queue.try_recv() {
+                    Ok(QueuedInput::Event(later)) if later.is_move() => input = later,
+                    Ok(later) => {
+                        waiting = Some(later);
+                        break;
+                    }
+                    Err(_) => break,
+                }
             }
+            self.send(input).await;
         }
-        let Some(page) = session.current_page() else { continue };
-        if input.may_submit() {
-            remember_passwords(&session, &page).await;
+    }
+
+    async fn send(&mut self, input: PersonInput) {
+        if input.is_left_release() && std::mem::take(&mut self.is_press_withheld) {
+            return;
+        }
+        let Some(page) = self.session.current_page() else { return };
+        if let Some((x, y)) = input.left_press() {
+            self.close_list().await;
+            // Both only read the page, so the press waits only for the slower one.
+            let (list, ()) =
+                join(page.select_popup_at(x, y), remember_passwords(&self.session, &page)).await;
+            if let Some(list) = list {
+                self.is_press_withheld = true;
+                self.notify(PersonNotice::Select(Some(list.view.clone()))).await;
+                self.open_list = Some((page, list));
+                return;
+            }
+        } else if input.may_submit() {
+            remember_passwords(&self.session, &page).await;
         }
         // The event itself is not logged: it may be a part of a password.
         if let Err(error) = page.person_input(input).await {
-            tracing::debug!(session = &*session.id, code = error.code.as_str(), "input failed");
+            let code = error.code.as_str();
+            tracing::debug!(session = &*self.session.id, code, "input failed");
         }
+    }
+
+    /// Selects an option of the open list, and closes the list.
+    async fn choose(&mut self, index: Option<usize>) {
+        if let (Some((page, list)), Some(index)) = (&self.open_list, index) {
+            // The page may submit the form.
+            remember_passwords(&self.session, page).await;
+            if let Err(error) = page.choose_option(list, index).await {
+                self.notify(PersonNotice::Failed(error)).await;
+            }
+        }
+        self.close_list().await;
+    }
+
+    async fn close_list(&mut self) {
+        if self.open_list.take().is_some() {
+            self.notify(PersonNotice::Select(None)).await;
+        }
+    }
+
+    async fn notify(&self, notice: PersonNotice) {
+        // Fails only while the connection of the person ends.
+        let _ = self.notices.send(notice).await;
     }
 }
 

@@ -33,8 +33,8 @@ use crate::{
 
 pub use act::{
     ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue,
-    PersonInput, Point, PointerTarget, ScrollOptions, SettledEffects, TypeOptions, WaitUntil,
-    normalize_url,
+    PersonInput, Point, PointerTarget, ScrollOptions, SelectPopup, SelectPopupView, SettledEffects,
+    TypeOptions, WaitUntil, normalize_url,
 };
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{
@@ -49,8 +49,8 @@ pub use resume::{
 pub use script::{check_log, prelude, unsupported};
 pub use state::{
     ChangeCounter, ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest,
-    OpenDialog, PageState, RefCounter, SessionContext, SessionEvent, SessionNetworkPolicy,
-    ShownSnapshot, VisitedOrigins,
+    OpenChoosers, OpenDialog, PageState, RefCounter, SessionContext, SessionEvent,
+    SessionNetworkPolicy, ShownSnapshot, VisitedOrigins,
 };
 
 /// A tab of a session.

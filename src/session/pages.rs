@@ -65,6 +65,7 @@ impl Pages {
             refs: Arc::default(),
             downloads,
             dialogs,
+            choosers: Default::default(),
             visited,
             console,
             network_policy,

@@ -3,8 +3,10 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FrameHeader, Holder, PageDialog, Session } from '../contract'
 import { LEAVE_SHORTCUT, forwardInput } from '../input'
-import { connection, dialogs, failure, holders, send } from '../live'
+import { choosers, connection, dialogs, failure, holders, selects, send } from '../live'
 import { me } from '../store'
+import { FilesForPage } from './files'
+import { SelectOfPage } from './select'
 
 function holderOf(session: Session): Holder {
   return holders.value[session.id] ?? (session.heldBy ? 'other' : null)
@@ -53,6 +55,8 @@ export function Control(props: {
   const keyboard = useRef<HTMLTextAreaElement>(null)
   const [hasScreenKeyboard, setScreenKeyboard] = useState(false)
   const dialog = dialogs.value[session.id]
+  const chooser = choosers.value[session.id]
+  const select = selects.value[session.id]
 
   useEffect(() => {
     const image = surface.current?.querySelector('canvas')
@@ -92,6 +96,15 @@ export function Control(props: {
             rows={1}
           />
         )}
+        {isHeld && select && surface.current && viewport.current && (
+          <SelectOfPage
+            key={`${select.x} ${select.y}`}
+            {...{ session, select }}
+            surface={surface.current}
+            viewport={viewport.current}
+            onClose={() => keyboard.current?.focus({ preventScroll: true })}
+          />
+        )}
       </div>
       {isHeld && (
         <div class="held-bar">
@@ -116,6 +129,7 @@ export function Control(props: {
           </button>
         </div>
       )}
+      {chooser && !dialog && <FilesForPage {...{ session, chooser, isHeld }} />}
       {dialog && <DialogOfPage key={dialog.message} {...{ session, dialog, isHeld }} />}
     </div>
   )

@@ -15,6 +15,7 @@ mod overview;
 mod person_input;
 mod pointer;
 mod scrolling;
+mod select_popup;
 mod settle;
 
 pub use action::{ActionOutcome, ChangedFields, OtherValue};
@@ -25,6 +26,7 @@ pub use navigation::{Navigation, normalize_url};
 pub use person_input::PersonInput;
 pub use pointer::{ClickOptions, Point, PointerTarget};
 pub use scrolling::ScrollOptions;
+pub use select_popup::{SelectPopup, SelectPopupView};
 pub use settle::SettledEffects;
 
 pub(super) use loading::{DOWNLOAD, LoadOutcome};

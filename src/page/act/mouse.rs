@@ -204,6 +204,7 @@ mod tests {
                 refs: Arc::default(),
                 downloads: Arc::default(),
                 dialogs: Default::default(),
+                choosers: Default::default(),
                 visited: Arc::default(),
                 console: Arc::default(),
                 network_policy: None,

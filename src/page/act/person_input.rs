@@ -77,6 +77,21 @@ impl PersonInput {
         matches!(self, Self::Mouse { action: MouseAction::Move, .. })
     }
 
+    /// Returns the position of a press of the left mouse button.
+    pub fn left_press(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Mouse { action: MouseAction::Down, button: MouseButton::Left, x, y, .. } => {
+                Some((*x, *y))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether it releases the left mouse button.
+    pub fn is_left_release(&self) -> bool {
+        matches!(self, Self::Mouse { action: MouseAction::Up, button: MouseButton::Left, .. })
+    }
+
     /// Returns whether it may send what was typed into the page's fields.
     pub fn may_submit(&self) -> bool {
         match self {

@@ -305,6 +305,8 @@ export interface SelectArgument extends RefArgument {
    * `2`).
    */
   values: string[]
+  /** Selects this option of a {@link ListedSelect} instead of `values`. */
+  option?: { index: number; label: string }
   /** Whether the element receives the focus, as if a user selected the options. */
   focus: boolean
 }
@@ -501,6 +503,37 @@ export interface ElementAtResult {
   /** Size of the viewport in CSS px. */
   width: number
   height: number
+  next: number
+}
+
+export interface SelectAtArgument extends RefContext, Point {}
+
+export interface ListedOption {
+  /** Its index in `options` of the list. */
+  index: number
+  label: string
+  /** The label of its group. */
+  group: string | null
+  disabled: boolean
+  selected: boolean
+}
+
+export interface ListedSelect {
+  ref: string
+  /** The accessible name. */
+  name: string
+  box: Box
+  /** Without hidden options. */
+  options: ListedOption[]
+  /** The number of options over the limit. */
+  omitted: number
+}
+
+/** The dropdown list at a point, or the frame element whose document may have one. */
+export interface SelectAtResult {
+  select?: ListedSelect
+  /** `matrix` as in {@link FrameMatrixResult}. */
+  frame?: { ref: string; matrix: number[] }
   next: number
 }
 
@@ -909,6 +942,8 @@ export interface Troupe {
   wheelEffect: Call<object, Promise<WheelEffectResult>>
   /** Describes the element at a point. */
   elementAtPoint: Call<ElementAtArgument, ElementAtResult>
+  /** Returns the list that would open its native popup for a press at a point. */
+  selectAt: Call<SelectAtArgument, SelectAtResult>
   html: Call<HtmlArgument, HtmlResult>
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>
   describe: Call<RefArgument, DescribeResult>

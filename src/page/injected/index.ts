@@ -9,6 +9,7 @@ import { awaitTick, watchDownloads } from './actions/event-loop-tick'
 import { checkedState, differentFields, fileInput, fill, insertInto, select } from './actions/fill'
 import { pointerEventTypes, pointerListener } from './actions/pointer-listener'
 import { elementAtPoint, scroll, wheelEffect } from './actions/scroll'
+import { selectAt } from './actions/select-popup'
 import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
@@ -65,6 +66,7 @@ function exposeCalls(): ExposedCalls {
     scroll: syncCall(afterHostCheck(scroll)),
     wheelEffect: asyncCall(wheelEffect),
     elementAtPoint: syncCall(elementAtPoint),
+    selectAt: syncCall(afterHostCheck(selectAt)),
     html: readPage(html),
     waitFor: asyncCall(waitFor),
     describe: readPage(describe),

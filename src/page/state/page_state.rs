@@ -12,7 +12,8 @@ use crate::{
     },
     page::state::{
         ChangeCounter, ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog,
-        PageFacts, RefCounter, SessionNetworkPolicy, VisitedOrigins, page_console::PageConsole,
+        OpenChoosers, PageFacts, RefCounter, SessionNetworkPolicy, VisitedOrigins,
+        page_console::PageConsole,
     },
 };
 
@@ -23,6 +24,7 @@ pub struct SessionContext {
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
     pub dialogs: Dialogs,
+    pub choosers: OpenChoosers,
     pub visited: Arc<VisitedOrigins>,
     pub console: Arc<ConsoleLog>,
     /// Decides where the pages may connect. `None`: anywhere.
@@ -37,6 +39,7 @@ pub struct SessionContext {
 pub struct PageState {
     id: String,
     dialogs: Dialogs,
+    choosers: OpenChoosers,
     facts: Mutex<PageFacts>,
     changed: Notify,
     log: Mutex<NetworkLog>,
@@ -55,6 +58,7 @@ impl PageState {
         let SessionContext {
             downloads,
             dialogs,
+            choosers,
             visited,
             console,
             network_policy,
@@ -66,6 +70,7 @@ impl PageState {
             id,
             downloads,
             dialogs,
+            choosers,
             visited,
             console,
             network_policy,
@@ -118,7 +123,9 @@ impl PageState {
 
     /// Records that the open file chooser has an answer, and returns it.
     pub fn take_chooser(&self) -> Option<FileChooser> {
-        self.lock().open_chooser.take()
+        let taken = self.lock().open_chooser.take();
+        self.choosers.set(&self.id, None);
+        taken
     }
 
     /// Whether `frame` is the main frame.
@@ -213,11 +220,16 @@ impl PageObserver for PageState {
             }
             _ => {}
         }
-        let (wakes, shows_other) = {
+        let (wakes, shows_other, chooser) = {
             let mut facts = self.lock();
-            let before = facts.shown;
-            (facts.apply(event), facts.shown != before)
+            let before = (facts.shown, facts.open_chooser.clone());
+            let wakes = facts.apply(event);
+            let chooser = facts.open_chooser.clone().filter(|_| !facts.closed);
+            (wakes, facts.shown != before.0, (chooser != before.1).then_some(chooser))
         };
+        if let Some(chooser) = chooser {
+            self.choosers.set(&self.id, chooser);
+        }
         if wakes {
             self.changed.notify_waiters();
         }

@@ -666,6 +666,9 @@ impl SessionManager {
         session.worker.close(session).await;
         // The browser may be closed next, and its download folder deleted.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, session.pages.downloads().finish()).await;
+        let owner = session.clone();
+        // Fails only if the removal panics.
+        let _ = tokio::task::spawn_blocking(move || owner.uploads.remove()).await;
         drop(session.slot.lock().take());
     }
 

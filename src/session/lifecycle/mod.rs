@@ -16,6 +16,7 @@ mod save;
 mod session;
 mod storage;
 mod takeover;
+mod uploads;
 
 pub use asking::AskedQuestion;
 pub use backend::{Backend, BrowserCounts};

@@ -24,11 +24,12 @@ use super::{
     ended::EndReason,
     hold::SessionHold,
     question::{HandoffRequest, SessionQuestion},
+    uploads::Uploads,
 };
 use crate::{
     config::{Config, ContextConfig, Expiry, SecurityConfig, Viewport},
     engine::{
-        Context, Dialog, UserTab,
+        Context, Dialog, FileChooser, UserTab,
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
@@ -198,6 +199,7 @@ pub struct Session {
     pub(super) held: SessionHold,
     /// The question that a person answers in the dashboard.
     pub(super) question: SessionQuestion,
+    pub(super) uploads: Uploads,
     /// The last request for a person without the agent.
     pub(super) handoff: Mutex<Option<HandoffRequest>>,
     /// The number of calls so far.
@@ -307,6 +309,7 @@ impl Session {
             running: AtomicUsize::new(0),
             held: SessionHold::default(),
             question: SessionQuestion::default(),
+            uploads: Uploads::default(),
             handoff: Mutex::default(),
             calls: AtomicU64::new(0),
             last_used_at: AtomicU64::new(clock.now()),
@@ -559,6 +562,11 @@ impl Session {
     /// Returns a receiver of the open dialogs of its pages, by page id.
     pub fn dialog_changes(&self) -> watch::Receiver<BTreeMap<String, Dialog>> {
         self.pages.shared.dialogs.changes()
+    }
+
+    /// Returns a receiver of the open file choosers of its pages, by page id.
+    pub fn chooser_changes(&self) -> watch::Receiver<BTreeMap<String, FileChooser>> {
+        self.pages.shared.choosers.changes()
     }
 
     /// Returns the open pages, in the order in which they were opened.

@@ -1,6 +1,6 @@
 //! The control of a session by a person, during which the calls of its agents wait.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
@@ -48,6 +48,15 @@ impl Session {
     /// another one since.
     pub fn abandon(&self, connection: u64) {
         self.held.abandon(connection);
+    }
+
+    /// Creates an empty folder for files that a person uploads. Blocks. The session removes it at
+    /// its end.
+    pub fn new_upload_folder(&self) -> io::Result<PathBuf> {
+        if self.ended.is_cancelled() {
+            return Err(io::Error::other("the session has ended"));
+        }
+        self.uploads.new_folder()
     }
 
     /// Waits until no person controls the session, at most `--takeover-timeout` after `arrived`.

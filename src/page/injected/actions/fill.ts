@@ -31,6 +31,7 @@ import { editProblem } from './actionability'
 import { guardClick } from './click-guard'
 import { editorOf, paste, renderedText } from './code-editors'
 import { placeCaret } from './focus'
+import { isOptionDisabled, optionLabel } from './select-popup'
 
 function controlOf(element: Element): Element {
   return localName(element) === 'label'
@@ -242,9 +243,10 @@ export function select(argument: SelectArgument): SelectResult {
       'Pass one `value`.'
     )
   const options = Array.from(element.options)
-  const chosen = argument.values.map((value) =>
-    findOption(element as HTMLSelectElement, options, value)
-  )
+  const list = element
+  const chosen = argument.option
+    ? [listedOption(list, argument.option)]
+    : argument.values.map((value) => findOption(list, options, value))
   let changed = false
   for (const option of options) {
     const wanted = chosen.includes(option)
@@ -295,8 +297,33 @@ function findOption(
       'Pass one of its options as `value`.'
     )
   }
-  const group = option.parentElement
-  if (option.disabled || (group instanceof HTMLOptGroupElement && group.disabled))
+  requireEnabled(element, option, wanted)
+  return option
+}
+
+/** Returns the option that a person chose in a list. Fails if the list has changed since. */
+function listedOption(
+  element: HTMLSelectElement,
+  { index, label }: { index: number; label: string }
+): HTMLOptionElement {
+  const option = element.options.item(index)
+  if (!option || optionLabel(option) !== label)
+    throw new CallError(
+      'ELEMENT_NOT_FOUND',
+      `the options of ${describe(element)} have changed`,
+      { reason: 'option' },
+      'Open the list again.'
+    )
+  requireEnabled(element, option, label)
+  return option
+}
+
+function requireEnabled(
+  element: HTMLSelectElement,
+  option: HTMLOptionElement,
+  wanted: string
+): void {
+  if (isOptionDisabled(option))
     throw refuse(
       element,
       'disabled',
@@ -304,7 +331,6 @@ function findOption(
       {},
       'Pass another option as `value`.'
     )
-  return option
 }
 
 export function fileInput(argument: FileInputArgument): FileInputResult {

@@ -38,8 +38,8 @@ use super::{
 use crate::{
     config::Viewport,
     dashboard::{
-        CallView, LiveImage, PersonInput, PersonInputs, SessionControl, SessionControls,
-        SessionViewer,
+        CallView, LiveImage, PersonInput, PersonInputs, PersonNotice, SessionControl,
+        SessionControls, SessionViewer,
     },
 };
 
@@ -58,6 +58,7 @@ enum ViewerMessage {
     Release { id: String },
     Input { id: String, events: Vec<PersonInput> },
     Dialog { id: String, accept: bool, text: Option<String> },
+    Choose { id: String, index: Option<usize> },
     Done { id: String, question: String, answer: Option<Map<String, Value>> },
 }
 
@@ -122,6 +123,8 @@ struct HeldSession {
     inputs: Arc<PersonInputs>,
     /// Answers a dialog. Not in the queue of the inputs: a dialog blocks the input that opened it.
     dialog: Option<AbortOnDropHandle<()>>,
+    /// Sends the notices for the person.
+    _notices: AbortOnDropHandle<()>,
 }
 
 /// A session that the viewer watches.
@@ -200,6 +203,11 @@ impl LiveViewer {
                     inputs.add(event).await;
                 }
             }
+            ViewerMessage::Choose { id, index } => {
+                if let Some(inputs) = self.inputs(&id).await {
+                    inputs.choose(index).await;
+                }
+            }
             ViewerMessage::Done { id, question, answer } => {
                 self.answer(&id, &question, answer.unwrap_or_default()).await;
             }
@@ -248,8 +256,15 @@ impl LiveViewer {
 
     /// Takes control of a session. Returns false if it is not open.
     fn hold(&self, id: &str) -> bool {
-        let Some(inputs) = self.state.dashboard.hold(id, &self.access.person) else { return false };
-        let held = HeldSession { inputs: Arc::new(inputs), dialog: None };
+        let (notices, queue) = mpsc::channel(UNSENT);
+        let person = &self.access.person;
+        let Some(inputs) = self.state.dashboard.hold(id, person, notices) else { return false };
+        let sending = send_notices(id.to_owned(), queue, self.outgoing.clone());
+        let held = HeldSession {
+            inputs: Arc::new(inputs),
+            dialog: None,
+            _notices: AbortOnDropHandle::new(tokio::spawn(sending)),
+        };
         self.held.lock().insert(id.to_owned(), held);
         true
     }
@@ -403,7 +418,8 @@ async fn show(
     }
 }
 
-/// Sends who controls a session, and its open dialog, when one of them changes.
+/// Sends who controls a session, its open dialog and its open file chooser when one of them
+/// changes.
 async fn send_control(
     id: String,
     person: Arc<str>,
@@ -420,12 +436,35 @@ async fn send_control(
         if control.dialog != last.dialog {
             messages.push(json!({"type": "dialog", "id": id, "dialog": control.dialog}));
         }
+        if control.chooser != last.chooser {
+            messages.push(json!({"type": "chooser", "id": id, "chooser": control.chooser}));
+        }
         for message in messages {
             if outgoing.send(Message::text(message.to_string())).await.is_err() {
                 return;
             }
         }
         last = control;
+    }
+}
+
+/// Sends what the input of the viewer has caused outside of the page.
+async fn send_notices(
+    id: String,
+    mut notices: mpsc::Receiver<PersonNotice>,
+    outgoing: mpsc::Sender<Message>,
+) {
+    while let Some(notice) = notices.recv().await {
+        let message = match notice {
+            PersonNotice::Select(select) => json!({"type": "select", "id": id, "select": select}),
+            PersonNotice::Failed(error) => json!({"type": "error", "id": id, "error": {
+                "code": error.code.as_str(), "message": error.message,
+                "suggestion": error.suggestion,
+            }}),
+        };
+        if outgoing.send(Message::text(message.to_string())).await.is_err() {
+            return;
+        }
     }
 }
 

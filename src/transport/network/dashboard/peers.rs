@@ -18,8 +18,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::future::join_all;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::{body::Bytes, client::conn::http1};
+use http_body_util::{BodyExt, Limited};
+use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ use crate::{
 pub(super) const CALLS: usize = 50;
 /// Timeout for a response of another server.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum duration of an upload.
+pub(super) const UPLOAD_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Maximum size of a response in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
 /// Where the API of the dashboard is.
@@ -81,7 +83,7 @@ impl PeerServers {
     ) -> Vec<(PathBuf, Response)> {
         let sockets = self.sockets().await;
         let requests = sockets.into_iter().map(async |socket| {
-            let response = forward(&socket, access, method, path).await.ok()?;
+            let response = forward(&socket, access, method, path, Body::empty()).await.ok()?;
             response.status().is_success().then_some((socket, response))
         });
         join_all(requests).await.into_iter().flatten().collect()
@@ -119,12 +121,13 @@ pub(super) fn add_access(headers: &mut HeaderMap, access: &Access) {
     }
 }
 
-/// Sends a request without a body to the server at `socket`.
+/// Sends a request to the server at `socket`.
 async fn forward(
     socket: &Path,
     access: &Access,
     method: &Method,
     path: &str,
+    body: Body,
 ) -> io::Result<Response> {
     let work = async {
         let stream = local::open(socket).await?;
@@ -134,7 +137,7 @@ async fn forward(
         let _connection = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
-        let mut request = hyper::Request::new(Full::<Bytes>::default());
+        let mut request = hyper::Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() = format!("{API}{path}").parse().map_err(io::Error::other)?;
         add_access(request.headers_mut(), access);
@@ -148,7 +151,9 @@ async fn forward(
         }
         Ok(response)
     };
-    tokio::time::timeout(TIMEOUT, work).await?
+    let is_upload = *method == Method::POST;
+    let timeout = if is_upload { UPLOAD_TIMEOUT } else { TIMEOUT };
+    tokio::time::timeout(timeout, work).await?
 }
 
 /// Returns the JSON of a response.
@@ -183,14 +188,18 @@ pub(super) async fn include_peers(
         ["sessions", id, ..] => {
             let (runs, owners) = peers.owners(&access, id).await;
             if let Some(socket) = owners.first().filter(|_| runs) {
-                return forward(socket, &access, &method, &path).await.unwrap_or_else(ended);
+                let body = request.into_body();
+                let response = forward(socket, &access, &method, &path, body).await;
+                return response.unwrap_or_else(ended);
             }
             // The record of this dashboard has the sessions that have ended, unless the server has
             // another record.
             let known = state.dashboard.session(id).await;
             match (known, owners.first()) {
                 (Ok(None), Some(socket)) => {
-                    forward(socket, &access, &method, &path).await.unwrap_or_else(ended)
+                    let body = request.into_body();
+                    let response = forward(socket, &access, &method, &path, body).await;
+                    response.unwrap_or_else(ended)
                 }
                 _ => next.run(request).await,
             }

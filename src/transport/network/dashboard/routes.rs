@@ -15,6 +15,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -25,11 +26,11 @@ use super::{
     files,
     links::Access,
     live,
-    peers::{self, CALLS},
+    peers::{self, CALLS, UPLOAD_TIMEOUT},
 };
 use crate::{
     config::version,
-    dashboard::CallFilter,
+    dashboard::{CallFilter, UploadError},
     error::{HttpStatus, TroupeError},
 };
 
@@ -41,6 +42,7 @@ pub(in crate::transport::network) fn routes(state: &ServerState) -> Router<Serve
         .route("/me", get(me))
         .route("/sessions", get(sessions))
         .route("/sessions/{id}", get(session).delete(delete_session))
+        .route("/sessions/{id}/files", post(upload))
         .route("/sessions/{id}/calls", get(calls_of_session))
         .route(
             "/sessions/{id}/report",
@@ -315,6 +317,52 @@ async fn session(
         Ok(None) => no_session(&id),
         Err(error) => failed(&error),
     }
+}
+
+/// Gives the files in the body to the page of a session that has opened a file chooser.
+async fn upload(
+    State(state): State<ServerState>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Response {
+    if !access.includes(&id) {
+        return no_session(&id);
+    }
+    let pause = state.request_timeout;
+    let chunks = futures_util::stream::unfold(body.into_data_stream(), async |mut data| {
+        let next = tokio::time::timeout(pause, data.next()).await;
+        let broken = |what: &str| UploadError::Invalid(what.to_owned());
+        let chunk = next.map_err(|_| broken("its sender has paused for too long")).transpose()?;
+        let chunk = chunk.and_then(|chunk| chunk.map_err(|_| broken("the connection has ended")));
+        Some((chunk, data))
+    });
+    let uploading = state.dashboard.upload(&id, &access.person, chunks);
+    let uploaded = tokio::time::timeout(UPLOAD_TIMEOUT, uploading).await;
+    let uploaded =
+        uploaded.unwrap_or_else(|_| Err(UploadError::Invalid("it has taken too long".to_owned())));
+    let (status, code, suggestion) = match &uploaded {
+        Ok(()) => return StatusCode::NO_CONTENT.into_response(),
+        Err(UploadError::Page(error)) => return failed(error),
+        Err(UploadError::NotHeld) => (StatusCode::CONFLICT, "NOT_HELD", "take control first"),
+        Err(UploadError::NoChooser) => {
+            (StatusCode::CONFLICT, "NO_CHOOSER", "click the button that opens it")
+        }
+        Err(UploadError::TooLarge) => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "FILES_TOO_LARGE", "choose smaller files")
+        }
+        Err(UploadError::Invalid(_)) => {
+            (StatusCode::BAD_REQUEST, "INVALID_REQUEST", "see `docs/dashboard.md`")
+        }
+        Err(UploadError::Unwritable(_)) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "FILE_ERROR",
+            "check the temporary folder of the server",
+        ),
+    };
+    let message = uploaded.err().map(|error| error.to_string()).unwrap_or_default();
+    // The rest of the body is not read.
+    ([(header::CONNECTION, "close")], failure(status, code, &message, suggestion)).into_response()
 }
 
 async fn delete_session(
