@@ -94,7 +94,7 @@ mod tests {
         let data = picture(30, ImageFormat::Jpeg);
         let text = terminal_image(ImageProtocol::Kitty, &data).expect("characters");
         let (keys, joined) = parsed(&text);
-        assert_eq!(keys[0].contains("c="), false);
+        assert!(!keys[0].contains("c="));
         let png = BASE64_STANDARD.decode(joined).expect("Base64");
         assert_eq!(image::guess_format(&png).ok(), Some(ImageFormat::Png));
     }
