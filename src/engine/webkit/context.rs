@@ -42,7 +42,8 @@ impl WebkitContext {
         let DriverProcess { driver, pid, ending, downloads } = process;
         let exited = ending.exited().clone();
         tracing::info!(version = driver.version, pid, "started the browser");
-        let windows = SessionWindows::new(driver, DownloadFolder::of(downloads), viewport, observer);
+        let windows =
+            SessionWindows::new(driver, DownloadFolder::of(downloads), viewport, observer);
         let context = Arc::new(Self {
             windows: windows.clone(),
             pid,

@@ -31,7 +31,8 @@ impl DownloadFolder {
     }
 
     fn take(&self, file: &Path) -> std::io::Result<PathBuf> {
-        let file_folder = self.folder.join(format!("moved-{}", self.moved.fetch_add(1, Ordering::AcqRel)));
+        let file_folder =
+            self.folder.join(format!("moved-{}", self.moved.fetch_add(1, Ordering::AcqRel)));
         std::fs::create_dir(&file_folder)?;
         let destination = file_folder.join(file.file_name().unwrap_or_default());
         std::fs::rename(file, &destination)?;

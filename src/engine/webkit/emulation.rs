@@ -75,8 +75,8 @@ impl LaunchOptions {
         self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
     }
 
-    /// Returns the capabilities for the driver. With them, the driver does not wait for documents to
-    /// load, and leaves dialogs open.
+    /// Returns the capabilities for the driver. With them, the driver does not wait for documents
+    /// to load, and leaves dialogs open.
     pub fn capabilities(&self, browser: Value) -> serde_json::Map<String, Value> {
         let mut requested = serde_json::Map::new();
         requested.insert("pageLoadStrategy".into(), "none".into());

@@ -114,7 +114,8 @@ async fn start(
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
-    // The browsers share the caches of the system's libraries, because creating them takes a second.
+    // The browsers share the caches of the system's libraries, because creating them takes a
+    // second.
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
     write_settings(&settings, &folder)
         .map_err(|error| failed(format!("cannot write the browser's settings: {error}")))?;
@@ -129,9 +130,10 @@ async fn start(
     };
     let watchdog = Arc::new(ProcessWatchdog::new().map_err(no_watchdog)?);
     let watchdog_guard = watchdog.clone();
-    let running = process::start(command, folder, move || drop(watchdog_guard)).map_err(|error| {
-        failed(format!("`{}` could not be started: {error}", programs.driver.display()))
-    })?;
+    let running =
+        process::start(command, folder, move || drop(watchdog_guard)).map_err(|error| {
+            failed(format!("`{}` could not be started: {error}", programs.driver.display()))
+        })?;
     let RunningBrowser { pid, stderr, ending } = running;
     if let Some(pid) = pid {
         watchdog.watch(pid).map_err(no_watchdog)?;

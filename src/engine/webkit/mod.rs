@@ -2,10 +2,10 @@
 //! WebDriver protocol and the `thirtyfour` crate.
 //!
 //! The driver supports one session per browser, so each session has its own driver and browser. The
-//! [`Browser`](super::Browser) of this engine is only the display of their windows. The protocol has
-//! no events, so changes are found by polling. Every script also returns the state of the document
-//! in which it ran. The page is polled while an operation is pending or the session is in use.
-//! Troupe's script runs in the page's own world, because WebDriver has no isolated worlds.
+//! [`Browser`](super::Browser) of this engine is only the display of their windows. The protocol
+//! has no events, so changes are found by polling. Every script also returns the state of the
+//! document in which it ran. The page is polled while an operation is pending or the session is in
+//! use. Troupe's script runs in the page's own world, because WebDriver has no isolated worlds.
 //!
 //! | Module | Task |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `windows` | keeps the list of a session's windows and polls them |
 //! | `context`, `page` | implement the engine's traits |
 //! | `frames` | converts the results of polls into [`PageEvent`](super::PageEvent)s |
-//! | `jar`, `session_cookies`, `downloads` | track cookies and downloads, which the driver does not report |
+//! | `jar`, `session_cookies`, `downloads` | track the cookies and downloads of a session |
 //! | `press_history` | keeps separate clicks from becoming a double click |
 //! | `cookies`, `emulation`, `reasons` | translate data |
 //!

@@ -73,7 +73,10 @@ impl Pool {
     /// Returns a browser with these options: one that was started in advance, or a new one.
     pub async fn browser(&self, options: &LaunchOptions) -> EngineResult<DriverProcess> {
         let mut ready = None;
-        if self.default_options().is_some_and(|default_options| default_options.can_replace(options)) {
+        if self
+            .default_options()
+            .is_some_and(|default_options| default_options.can_replace(options))
+        {
             ready = self.take();
             if ready.is_none() {
                 // A start that is in progress finishes earlier than a new one.
@@ -114,7 +117,8 @@ impl Pool {
             while self.ready().len() < self.size {
                 let starting = self.starting.lock().await;
                 let started =
-                    launch::launch(&self.config, &self.programs, &self.display, &default_options).await;
+                    launch::launch(&self.config, &self.programs, &self.display, &default_options)
+                        .await;
                 match started {
                     Ok(process) => self.ready().push_back(process),
                     Err(error) => {

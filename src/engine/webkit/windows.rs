@@ -416,7 +416,10 @@ impl SessionWindows {
 }
 
 /// Sorts the windows by the time at which they were opened. The driver's list is not sorted.
-async fn sort_by_creation(commands: &mut CommandGuard<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
+async fn sort_by_creation(
+    commands: &mut CommandGuard<'_>,
+    handles: Vec<Arc<str>>,
+) -> Vec<Arc<str>> {
     if handles.len() < 2 {
         return handles;
     }

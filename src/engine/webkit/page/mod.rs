@@ -157,9 +157,12 @@ impl WebkitPage {
         if let Err(error) = self.release(commands).await {
             tracing::debug!(error = %error.into_engine_error(), "could not release the mouse button of a failed drag");
         }
-        let body = if self.stop_requested.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
+        let body =
+            if self.stop_requested.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
         let script = format!("{body}{REPORT_STATE}");
-        match tokio::time::timeout(POLL_TIMEOUT, self.run_body(commands, &self.handle, &script)).await {
+        match tokio::time::timeout(POLL_TIMEOUT, self.run_body(commands, &self.handle, &script))
+            .await
+        {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
             // The document is being replaced. The next poll follows soon.
             Err(_) => return,
@@ -216,7 +219,8 @@ impl WebkitPage {
 
     /// Reports a dialog that blocks the page. WebDriver does not report its type.
     fn dialog_opened(&self, message: &str) {
-        let is_new = self.windows.upgrade().is_some_and(|windows| windows.dialog_opened(&self.handle));
+        let is_new =
+            self.windows.upgrade().is_some_and(|windows| windows.dialog_opened(&self.handle));
         if is_new {
             let kind = "unknown".to_owned();
             self.emit(PageEvent::DialogOpened(Dialog {

@@ -83,7 +83,8 @@ impl WebkitPage {
                             return Ok(NavigationStart::SameDocument);
                         }
                         // The navigation was a download or a response without a document, which
-                        // WebDriver does not report. If `url` is the current URL, it may still load.
+                        // WebDriver does not report. If `url` is the current URL, it may still
+                        // load.
                         if current.url != url {
                             if windows.report_downloads() > files {
                                 return Ok(NavigationStart::Download);

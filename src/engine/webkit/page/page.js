@@ -159,7 +159,8 @@ const serialize = (value, ancestors) => {
     case 'boolean':
       return String(value)
     case 'bigint':
-      // JSON has no bigint. A bigint alone is returned as text; inside another value it is an error.
+      // JSON has no bigint. A bigint alone is returned as text; inside another value it is an
+      // error.
       if (ancestors.length) throw KEY
       return `"${value}n"`
     case 'number':

@@ -29,8 +29,8 @@ impl WebkitPage {
         let mut commands = windows.commands_without_dialog().await;
         into_engine_result(self.select_main_frame(&mut commands).await)?;
         let measured = into_engine_result(commands.script(MEASURE.to_owned()).await)?;
-        let [left, top, width, height] =
-            [0, 1, 2, 3].map(|scroll_position| measured[scroll_position].as_f64().unwrap_or_default());
+        let [left, top, width, height] = [0, 1, 2, 3]
+            .map(|scroll_position| measured[scroll_position].as_f64().unwrap_or_default());
         let (wide, high) = windows.viewport();
         let (view_width, view_height) = (wide as f64, high as f64);
         let whole = Area { x: 0.0, y: 0.0, width, height };
@@ -54,7 +54,10 @@ impl WebkitPage {
             // Scrolls to the area if the document is larger than the window.
             let scroll = format!("scrollTo({}, {}); return [scrollX, scrollY];", area.x, area.y);
             let scroll_position = into_engine_result(commands.script(scroll).await)?;
-            let corner = (scroll_position[0].as_f64().unwrap_or_default(), scroll_position[1].as_f64().unwrap_or_default());
+            let corner = (
+                scroll_position[0].as_f64().unwrap_or_default(),
+                scroll_position[1].as_f64().unwrap_or_default(),
+            );
             Ok::<_, EngineError>(crop(capture_viewport(&mut commands).await?, area, corner))
         };
         let screenshot_image = screenshot_image.await;
@@ -88,13 +91,18 @@ fn encode(screenshot_image: DynamicImage, shot: &ScreenshotOptions) -> EngineRes
     offload::in_place(screenshot_image.as_bytes().len(), || encode_blocking(screenshot_image, shot))
 }
 
-fn encode_blocking(screenshot_image: DynamicImage, shot: &ScreenshotOptions) -> EngineResult<String> {
+fn encode_blocking(
+    screenshot_image: DynamicImage,
+    shot: &ScreenshotOptions,
+) -> EngineResult<String> {
     let mut bytes = Cursor::new(Vec::new());
     let written = match shot.format {
         ImageFormat::Png => screenshot_image.write_to(&mut bytes, Format::Png),
         ImageFormat::Jpeg => {
             let quality = shot.quality.unwrap_or(JPEG_QUALITY);
-            screenshot_image.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))
+            screenshot_image
+                .to_rgb8()
+                .write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))
         }
     };
     written

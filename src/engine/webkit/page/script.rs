@@ -100,8 +100,8 @@ impl WebkitPage {
         Ok(self.evaluate_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
-    /// Runs `function`, in which `__expression()` evaluates `expression`. The code of `expression` has
-    /// no access to Troupe's names.
+    /// Runs `function`, in which `__expression()` evaluates `expression`. The code of `expression`
+    /// has no access to Troupe's names.
     async fn evaluate_in(
         &self,
         frame: &FrameId,
@@ -170,7 +170,9 @@ impl WebkitPage {
         let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let ran = async {
             commands.select_frame(&self.handle, &path).await?;
-            commands.script(format!("{declarations}return (() => {{ {PAGE_SCRIPT}{body} }})();")).await
+            commands
+                .script(format!("{declarations}return (() => {{ {PAGE_SCRIPT}{body} }})();"))
+                .await
         };
         match ran.await {
             Ok(Value::String(json)) => {
