@@ -1,7 +1,7 @@
 'use strict'
 
-// Loads the native addon: the one that `npm run build` has written here, or that of the package
-// for this platform. Throws an error of one line that says what to do.
+// Loads the native addon: the one that `npm run build` has written, or else the one in the package
+// for this platform. If there is none, throws an error whose single line says what to do.
 
 const { existsSync } = require('node:fs')
 const { dirname, join } = require('node:path')
@@ -25,7 +25,7 @@ function load() {
       `there is no build for ${process.platform}-${process.arch}: Troupe runs on ${all}`
     )
   }
-  /** The errors of addons that cannot be loaded, such as one for another libc. @type {string[]} */
+  /** Errors of addons that cannot be loaded, such as an addon for another libc. @type {string[]} */
   const reasons = []
   for (const { name } of possible) {
     const built = join(ROOT, `troupe.${name}.node`)

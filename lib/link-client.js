@@ -1,8 +1,8 @@
 'use strict'
 
-// The install script. Replaces `bin/troupe` by the native client in the package for this platform,
-// which runs commands in the daemon without starting Node. Without it (`--ignore-scripts`), or if
-// anything fails, `bin/troupe` stays JavaScript and does the same.
+// The install script. Replaces `bin/troupe` by the native client in the package for this platform.
+// The client runs commands in the daemon without starting Node. If this script does not run
+// (`--ignore-scripts`) or fails, `bin/troupe` stays JavaScript and does the same.
 
 const { spawnSync } = require('node:child_process')
 const { chmodSync, copyFileSync, linkSync, renameSync, rmSync } = require('node:fs')
@@ -11,7 +11,7 @@ const { join } = require('node:path')
 /** @typedef {{ name: string, os: string, cpu: string }} Platform */
 
 const COMMAND = join(__dirname, '../bin/troupe')
-/** An executable that cannot be started in this time is not used. */
+/** Timeout in ms for the start of the client. A slower one is not used. */
 const TIMEOUT = 10_000
 
 /** Returns the path of a client that runs on this machine. @returns {string | undefined} */
@@ -25,7 +25,7 @@ function client() {
       const path = require.resolve(`@troupe-mcp/${name}/troupe-client`)
       chmodSync(path, 0o755)
       const options = /** @type {const} */ ({ encoding: 'utf8', timeout: TIMEOUT })
-      // Fails for another libc.
+      // Fails if the client was built for another libc.
       if (spawnSync(path, ['--client-version'], options).stdout === `${version}\n`) return path
     } catch {
       // This package is not installed.
@@ -36,24 +36,24 @@ function client() {
 
 /** @param {string} path */
 function link(path) {
-  const made = `${COMMAND}.new`
+  const newFile = `${COMMAND}.new`
   try {
-    rmSync(made, { force: true })
+    rmSync(newFile, { force: true })
     try {
-      linkSync(path, made)
+      linkSync(path, newFile)
     } catch {
       // The packages are on different file systems.
-      copyFileSync(path, made)
+      copyFileSync(path, newFile)
     }
-    renameSync(made, COMMAND)
+    renameSync(newFile, COMMAND)
   } catch (/** @type {any} */ error) {
-    rmSync(made, { force: true })
+    rmSync(newFile, { force: true })
     console.warn(`troupe: commands start with Node: ${error.message}`)
   }
 }
 
-// Windows starts programs by their extension. Yarn starts every command with Node, and can run the
-// script of one installation on several platforms.
+// Windows recognizes programs by their extension, so `bin/troupe` stays a script. Yarn starts every
+// command with Node, and can use one installation on several platforms.
 const isYarn = process.env.npm_config_user_agent?.startsWith('yarn/')
 const path = process.platform === 'win32' || isYarn ? undefined : client()
 if (path) link(path)

@@ -29,12 +29,12 @@
 function sessionMethods(tools) {
   return tools
     .filter(({ group, inputSchema, lifecycle }) => {
-      // A program asks its own user.
+      // A program asks its user itself.
       return inputSchema.properties?.sessionId && !lifecycle && group !== 'person'
     })
-    .map(({ name: tool, inputSchema: { properties, required: needed = [] } }) => {
+    .map(({ name: tool, inputSchema: { properties, required: requiredKeys = [] } }) => {
       const parameters = Object.keys(properties).filter((key) => key !== 'sessionId')
-      const required = parameters.filter((key) => needed.includes(key))
+      const required = parameters.filter((key) => requiredKeys.includes(key))
       const positional = POSITIONAL[tool] ?? positionalOf(properties, parameters, required)
       const name = camelCase(tool)
       const method = { name, tool, parameters, positional, required: required.length }
@@ -49,7 +49,7 @@ const PLAIN_TYPES = ['string', 'number', 'integer', 'boolean', 'array']
 const LEADING_TYPES = ['string', 'array']
 
 /**
- * Positional parameters of methods to which the rule below does not apply.
+ * Positional parameters of the methods to which the rule in `positionalOf` does not apply.
  * @type {Record<string, string[]>}
  */
 const POSITIONAL = { drag_and_drop: ['source', 'target'] }
@@ -172,7 +172,7 @@ function baselineText(baseline) {
 }
 
 /**
- * Whether all keys of an object are parameters of the tool.
+ * Returns whether all keys of an object are parameters of the tool.
  * @param {Method} method @param {any} value
  */
 function isOptions({ parameters }, value) {
@@ -180,7 +180,10 @@ function isOptions({ parameters }, value) {
   return keys.length > 0 && keys.every((key) => parameters.includes(key))
 }
 
-/** Objects of other realms, such as those of Jest, are plain too. @param {unknown} value */
+/**
+ * Returns whether a value is a plain object, also one of another realm, such as that of Jest.
+ * @param {unknown} value
+ */
 function isPlainObject(value) {
   return Object.prototype.toString.call(value) === '[object Object]'
 }

@@ -1,7 +1,7 @@
 /**
  * Replaces the lines between two marks.
  * @param {string} text @param {string} begin @param {string} end @param {string} lines
- * @param {string} [indent] of the end mark
+ * @param {string} [indent] the indentation of the end mark
  */
 export function between(text, begin, end, lines, indent = '') {
   const [from, to] = [text.indexOf(`${begin}\n`), text.indexOf(`${indent}${end}\n`)]

@@ -1,5 +1,5 @@
-// Checks the types of the dashboard's page, and that `lib/dashboard` is what its sources build.
-// `npm --prefix dashboard run build` writes it.
+// Checks the types of the dashboard's page, and that `lib/dashboard` is up to date with its
+// sources. `npm --prefix dashboard run build` writes `lib/dashboard`.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

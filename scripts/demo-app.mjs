@@ -1,4 +1,5 @@
-// The app that the demo drives: Swagger UI from its npm package, with a small pet store behind it.
+// The app that the demo uses: Swagger UI from its npm package, with a small pet store as its
+// server.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'

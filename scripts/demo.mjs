@@ -1,5 +1,5 @@
-// `npm run demo` sets up what is missing, starts the server as an MCP client does, and drives a
-// real web app (Swagger UI with a local pet store). It prints every call and its result.
+// `npm run demo` sets up what is missing, starts the server as an MCP client does, and uses a real
+// web app (Swagger UI with a local pet store). It prints every call and its result.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { ROOT, StepFailed, bold, cyan, dim, green, red, since } from './run.mjs'
@@ -16,7 +16,7 @@ await runScript(async () => {
   const app = await serveApp()
   const { client, transport } = await connect()
   try {
-    await play((tool, args) => call(client, tool, args), app.url)
+    await useApp((tool, args) => call(client, tool, args), app.url)
   } finally {
     await transport.close()
     app.close()
@@ -27,7 +27,7 @@ await runScript(async () => {
 })
 
 /** @param {(tool: string, args: object) => Promise<any>} tool @param {string} url */
-async function play(tool, url) {
+async function useApp(tool, url) {
   const { sessionId } = await tool('create_session', {})
   await tool('navigate', { sessionId, url })
   await tool('snapshot', { sessionId })

@@ -1,6 +1,6 @@
-// `npm run generate` writes what follows from rows: of the tools, the options and the error codes
-// in Rust, of the browsers in the tests, and of the platforms in lib/platforms.json. With `--check`
-// it writes nothing and fails if a file differs from what would be written.
+// `npm run generate` writes the files that are generated from tables: the rows of the tools,
+// options and error codes in Rust, the table of browsers in the tests, and lib/platforms.json. With
+// `--check`, it writes nothing, and fails if a file is not up to date.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -41,7 +41,7 @@ for (const [name, generate] of Object.entries(generated)) {
   const text = generate(old)
   if (text === old) continue
   if (process.argv.includes('--check')) {
-    console.error(`${name} differs from what its sources give: run \`npm run generate\``)
+    console.error(`${name} is not up to date: run \`npm run generate\``)
     process.exitCode = 1
   } else {
     mkdirSync(dirname(file), { recursive: true })

@@ -60,7 +60,7 @@ function writePlatform(platform, addons, out, version) {
   if (client) {
     const program = join(folder, 'troupe-client')
     copyFileSync(join(addons, client), program)
-    // Artifacts of workflows have no permissions.
+    // Artifacts of workflows lose the permissions of files.
     chmodSync(program, 0o755)
   }
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))

@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('../src/page/injected/', import.meta.url))
 const TOP = ['index.ts', 'prelude.ts', 'playwright.ts']
 
 /**
- * The position of a file in the order: api.ts first, then the folders, then the entry points.
+ * Returns the position of a file in the order: api.ts, then the folders, then the entry points.
  * @param {string} file
  */
 function layerOf(file) {
@@ -53,12 +53,12 @@ for (const [file, used] of imports) {
 }
 
 const done = new Set()
-/** Visits the imports of a file depth first. @param {string} file @param {string[]} above */
-function findCycles(file, above) {
-  if (above.includes(file))
-    problems.push(`cycle: ${[...above.slice(above.indexOf(file)), file].join(' → ')}`)
-  if (done.has(file) || above.includes(file)) return
-  for (const other of imports.get(file) ?? []) findCycles(other, [...above, file])
+/** Visits the imports of a file depth first. @param {string} file @param {string[]} ancestors */
+function findCycles(file, ancestors) {
+  if (ancestors.includes(file))
+    problems.push(`cycle: ${[...ancestors.slice(ancestors.indexOf(file)), file].join(' → ')}`)
+  if (done.has(file) || ancestors.includes(file)) return
+  for (const other of imports.get(file) ?? []) findCycles(other, [...ancestors, file])
   done.add(file)
 }
 for (const file of imports.keys()) findCycles(file, [])

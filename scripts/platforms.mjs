@@ -72,7 +72,7 @@ export const CROSS_STARTED = CROSS_BUILT.filter(({ evidence }) => evidence !== '
 export const CHECKED_TARGETS = PLATFORMS.filter(({ evidence }) => evidence !== 'tests').map(
   ({ target }) => target
 )
-/** One for each operating system among them. `npm test -- targets` lints all. */
+/** One of these targets for each operating system. `npm test -- targets` lints all of them. */
 export const QUICK_TARGETS = ['aarch64-apple-darwin', 'x86_64-pc-windows-msvc']
 /** Windows with the GNU tools, for which napi needs files of Node that are not published. */
 export const TARGET_WITHOUT_NODE = 'x86_64-pc-windows-gnu'

@@ -1,6 +1,6 @@
 // Checks the wording of all sources and documents against scripts/prose/phrases.json. A rule has a
-// pattern to avoid and what to write in its place. Also checks the length of comment lines, which
-// no formatter limits. `npm run lint:prose` runs this together with cspell and markdownlint.
+// pattern to avoid and a replacement. Also checks the length of comment lines, which no formatter
+// limits. `npm run lint:prose` runs this script, cspell and markdownlint.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

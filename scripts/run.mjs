@@ -1,4 +1,4 @@
-// Runs other programs and prints what runs, why, and for how long. Uses Node built-ins only.
+// Runs other programs. Prints their command lines, reasons and durations. Uses Node built-ins only.
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -33,8 +33,8 @@ export async function step(title, reason, [program, ...args], options = {}) {
   console.log(`${cyan('▸')} ${bold(title)}: ${reason}`)
   console.log(dim(`  $ ${[program, ...args].join(' ')}`))
   const started = performance.now()
-  // Without a terminal, programs show no progress bars: print at intervals that the step is still
-  // running.
+  // Without a terminal, programs show no progress bars. So print at intervals that the step is
+  // still running.
   const heartbeat = setInterval(() => console.log(dim(`  … ${title}, ${since(started)}`)), 20_000)
   if (process.stdout.isTTY) clearInterval(heartbeat)
   const code = await exitCode(program, args, { ...options, stdio: 'inherit' }).finally(() =>

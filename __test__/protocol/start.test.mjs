@@ -24,7 +24,7 @@ test(
     const navigation = server.call('navigate', { url: 'data:text/html,<title>Late</title>' })
     assert.ok((await server.request('ping')).result)
     assert.ok(await isPending(navigation))
-    browser.letGo()
+    browser.letStart()
     assert.equal((await navigation).json.title, 'Late')
   }
 )
@@ -47,7 +47,7 @@ test('the browser starts before the first call', { timeout: 30_000 }, async (t) 
   const browser = delayedBrowser(t)
   await startServer(t, ['--executable-path', browser.path])
   await until(browser.isStarting, 'the start of the browser')
-  browser.letGo()
+  browser.letStart()
 })
 
 test('stdout has only protocol messages at any log level', { timeout: 30_000 }, async (t) => {

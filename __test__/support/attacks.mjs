@@ -1,4 +1,4 @@
-// Attacks: the methods by which a page can try to reach a host, and a site that accepts all
+// Attacks: the methods with which a page can try to reach a host, and a site that accepts all
 // requests and counts them by their `Host`.
 import { createServer as createPlainServer } from 'node:net'
 import { createServer } from 'node:http'
@@ -72,11 +72,11 @@ const PAGE = (script) => `<!doctype html><meta charset="utf-8"><title>Attack</ti
 </script>`
 
 /**
- * A site that has every page of the attack, and counts what comes to which host.
+ * Starts a site that serves the pages of every attack, and counts the requests for each host.
  * @param {{ after: (end: () => unknown) => void }} t
  */
 export async function startAttackSite(t) {
-  /** What came, as `host/path`. @type {string[]} */
+  /** The received requests as `host/path`. @type {string[]} */
   const reached = []
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
@@ -90,7 +90,7 @@ export async function startAttackSite(t) {
       )
     }
     const ways = url.searchParams.getAll('way').map((way) => {
-      // Each has a host of its own, by which it is known.
+      // Each attack has its own host, which identifies it.
       const target = JSON.stringify(to.replace('WAY', way))
       return `try { ((to) => { ${WAYS[way]} })(${target}) } catch (error) { console.log('${way}', error.message) }`
     })
@@ -117,7 +117,7 @@ export async function startAttackSite(t) {
 }
 
 /**
- * Starts a proxy in place of the internet. It connects every host to `port` of this machine and
+ * Starts a proxy that replaces the internet. It connects every host to `port` of this machine and
  * counts the hosts.
  * @param {{ after: (end: () => unknown) => void }} t @param {number} port
  */

@@ -1,5 +1,5 @@
-// How tests start the browser: without a window, and as root without the sandbox, which is not
-// available to root.
+// The options with which tests start the browser: without a window, and as root without the
+// sandbox, which is not available to root.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ export const ROW = process.env.TEST_BROWSER ?? 'chromium'
 /** The engine of that row: the value of `--browser`. */
 export const BROWSER = ROW === 'chrome' ? 'chromium' : ROW
 
-/** Path of a program on the PATH, or `undefined`. @param {string} program */
+/** Returns the path of a program on the PATH, or `undefined`. @param {string} program */
 export function pathOf(program) {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -36,7 +36,10 @@ export const NO_ANSWER =
  */
 export const BRIEF = { chromium: 1500, firefox: 4000, webkit: 8000 }[BROWSER]
 
-/** For the command line. What is started ahead would be counted with what is tested. */
+/**
+ * Options of the command line. They disable browsers that are started in advance, which tests would
+ * count.
+ */
 export const BROWSER_ARGUMENTS = [
   ...['--browser', BROWSER, '--headless', '--warm-browsers', '0'],
   ...(EXECUTABLE ? ['--executable-path', EXECUTABLE] : []),

@@ -1,8 +1,8 @@
 // The table of browsers: which end-to-end tests run with each, and which features it lacks.
 //
-// The tests are written for any browser. `TEST_BROWSER` says which one they start (`browser.mjs`);
-// `npm test` runs them with Chromium, `npm run test:full` with each. `only-this-browser.mjs` skips
-// the tests that are listed here, and reports the reason.
+// The tests are written for any browser. `TEST_BROWSER` selects the one that they start
+// (`browser.mjs`). `npm test` runs them with Chromium, and `npm run test:full` with every browser.
+// `only-this-browser.mjs` skips the tests that are listed here, and reports the reason.
 
 /**
  * @typedef {object} Row
@@ -531,7 +531,7 @@ export const ALONE = [
 ]
 
 /**
- * Whether no test of this file runs with this browser.
+ * Returns whether no test of this file runs with this browser.
  * @param {string} browser
  * @param {string} file
  */

@@ -1,4 +1,5 @@
-// Many calls on short sessions: the server has the same resources afterwards as before.
+// Makes many calls in short sessions. Afterwards, the server must have the same resources as
+// before.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,8 +10,8 @@ import { startSite } from './site.mjs'
 import { until } from './wait.mjs'
 
 /** Calls in each session, besides those that create and close it. */
-const LIFE = 20
-/** A browser takes long to open many pages at once on a small machine. */
+const CALLS_PER_SESSION = 20
+/** Timeout in ms. On a small machine, a browser takes long to open many pages concurrently. */
 const TIMEOUT = 120_000
 
 /**
@@ -33,14 +34,14 @@ export async function churn(t, { calls, sessions, growth }) {
   const connect = async () => Object.assign(await server.connect(), { requestTimeout: TIMEOUT })
   const client = await connect()
   let made = 0
-  /** Uses a session, then ends it: alternately by close_session and with its client. */
+  /** Uses a session, then ends it: alternately by `close_session` and by the end of its client. */
   const life = async (/** @type {number} */ number) => {
     const own = number % 2 === 0
     const ownClient = own ? await connect() : client
     const named = own ? {} : { sessionId: (await client.ok('create_session')).sessionId }
     await ownClient.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
     await ownClient.ok('navigate', { ...named, url: site.url('/form') })
-    for (let call = 0; call < LIFE - 4; call += 4) {
+    for (let call = 0; call < CALLS_PER_SESSION - 4; call += 4) {
       await ownClient.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
       await ownClient.ok('snapshot', named)
       await ownClient.ok('click', { ...named, selector: '#name' })
@@ -61,22 +62,23 @@ export async function churn(t, { calls, sessions, growth }) {
     )
     if (own) await ownClient.delete()
     else await client.ok('close_session', named)
-    made += LIFE
+    made += CALLS_PER_SESSION
   }
   const live = async (/** @type {number} */ until) => {
-    let number = made / LIFE
+    let number = made / CALLS_PER_SESSION
     const worker = async () => {
-      while (number * LIFE < until) await life(number++)
+      while (number * CALLS_PER_SESSION < until) await life(number++)
     }
     await Promise.all(Array.from({ length: sessions }, worker))
-    // All sessions have ended: their browser has only the resources that it has without sessions.
-    return settled(pid, folder)
+    // All sessions have ended, so the browser has only the resources that it needs without
+    // sessions.
+    return stableResources(pid, folder)
   }
-  const begun = performance.now()
+  const started = performance.now()
   const before = await live(calls / 3)
   const after = await live(calls)
   t.diagnostic(
-    `${made} calls in ${((performance.now() - begun) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
+    `${made} calls in ${((performance.now() - started) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
   )
   // The numbers of client connections and idle threads vary with the load. A leak in each session
   // would be many times that.
@@ -95,23 +97,23 @@ export async function churn(t, { calls, sessions, growth }) {
  * @param {number} pid
  * @param {string} folder
  */
-async function settled(pid, folder) {
+async function stableResources(pid, folder) {
   let last = ''
   let since = performance.now()
   await until(
     () => {
-      const now = JSON.stringify({ ...held(pid, folder), memory: 0 })
+      const now = JSON.stringify({ ...resourcesOf(pid, folder), memory: 0 })
       if (now !== last) [last, since] = [now, performance.now()]
       return performance.now() - since > 500
     },
     'an end of what comes and goes',
     20_000
   )
-  return held(pid, folder)
+  return resourcesOf(pid, folder)
 }
 
-/** @param {number} pid @param {string} folder for all that is temporary */
-function held(pid, folder) {
+/** @param {number} pid @param {string} folder for all temporary files */
+function resourcesOf(pid, folder) {
   return {
     threads: readdirSync(`/proc/${pid}/task`).length,
     files: readdirSync(`/proc/${pid}/fd`).length,

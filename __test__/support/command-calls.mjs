@@ -1,5 +1,5 @@
-// Calls of tools as lines of a shell, for scripts that name tools. A `batch` is a chain of
-// commands, of which only the last prints its result. Errors go to stderr, so each is printed.
+// Translates calls of tools into lines of a shell, for scripts that name tools. A `batch` becomes a
+// chain of commands, of which only the last prints its result. All commands print their errors.
 
 /**
  * The command of each tool, and the parameters that it takes without a name.
@@ -37,7 +37,7 @@ function command(tool, args) {
   return ['troupe', name, ...[...words, ...options].map(quoted)].join(' ')
 }
 
-/** The line of a shell for a call. @param {string} tool @param {any} args */
+/** Returns the line of a shell for a call. @param {string} tool @param {any} args */
 export function commandLine(tool, args) {
   if (tool !== 'batch') return command(tool, args)
   return args.steps.map((step) => command(step.tool, step.arguments)).join(' > /dev/null && ')

@@ -1,4 +1,4 @@
-// The commands that run in the daemon, with a daemon and a working directory of their own.
+// Runs the commands of the command line, with a separate daemon and working directory.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -88,14 +88,14 @@ export class CommandLine {
     })
   }
 
-  /** The output of a command that must succeed. @param {string[]} args */
+  /** Returns the output of a command that must succeed. @param {string[]} args */
   async ok(...args) {
     const { status, stdout, stderr } = await this.run(args)
     if (status !== 0) throw new Error(`troupe ${args.join(' ')}: ${status}\n${stdout}${stderr}`)
     return stdout
   }
 
-  /** The process id of the daemon. */
+  /** Returns the process id of the daemon. */
   async pid() {
     const [, pid] = /^pid: (\d+)$/m.exec(await this.ok('daemon', 'status')) ?? []
     return Number(pid)

@@ -1,6 +1,6 @@
-// A browser that asks for consent to each connection, as Chrome does since version 144: a proxy
-// before a real browser that has no HTTP endpoints, and that answers the handshake of a WebSocket
-// when the user has decided.
+// A browser that asks for consent to each connection, as Chrome does since version 144. It is a
+// proxy in front of a real browser. The proxy has no HTTP endpoints, and answers the handshake of a
+// WebSocket when the user has decided.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
@@ -47,7 +47,7 @@ function messages(handle) {
 }
 
 /**
- * Starts the user's browser with `urls` in its tabs, and the proxy before it.
+ * Starts the user's browser with `urls` in its tabs, and the proxy in front of it.
  * @param {any} t
  * @param {string[]} urls
  */

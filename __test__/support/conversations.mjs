@@ -1,12 +1,12 @@
-// Seed 003, T-3: many concurrent conversations on one server. None sees another's cookies, memory
-// stays within a limit, and no process is left.
+// Many concurrent conversations on one server (seed 003, T-3). No conversation sees the cookies of
+// another, memory stays within a limit, and no process remains.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { startHttpServer } from './http.mjs'
 import { allEnded, descendants } from './processes.mjs'
 import { startSite } from './site.mjs'
 
-/** Browsers take long to open a hundred pages at once on a small machine. */
+/** Timeout in ms. On a small machine, browsers take long to open a hundred pages concurrently. */
 const TIMEOUT = 120_000
 const TIMEOUT_OPTIONS = ['--timeout-action', '60000', '--timeout-navigation', String(TIMEOUT)]
 
@@ -16,13 +16,13 @@ const memory = (pid) =>
 
 /**
  * @param {import('node:test').TestContext} t @param {number} count
- * @param {number} limit of the server's own memory, Node and all, in MiB
+ * @param {number} limit of the memory of the server's process, in MiB
  */
 export async function conversations(t, count, limit) {
   const site = await startSite(t)
   const server = await startHttpServer(t, ['--max-sessions', String(count), ...TIMEOUT_OPTIONS])
   const pid = server.child.pid ?? 0
-  const begun = performance.now()
+  const started = performance.now()
   const clients = await Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const client = await server.connect()
@@ -37,7 +37,7 @@ export async function conversations(t, count, limit) {
       return client
     })
   )
-  const took = (performance.now() - begun) / 1000
+  const took = (performance.now() - started) / 1000
   const used = memory(pid)
   const below = descendants(pid)
   t.diagnostic(`${took.toFixed(1)} s, ${used.toFixed(0)} MiB, ${below.length} browser processes`)

@@ -1,7 +1,6 @@
 // Checks that the end-to-end tests cover every tool and option. In a complete `npm test`,
-// successful calls must have used each parameter and each of its values, and calls must have
-// returned each field of the result and each error. A server that started must have had each
-// option.
+// successful calls must use each parameter and each of its values. Calls must return each field of
+// the result and each error. For each option, a server must have started with it.
 import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ import { OPTIONS } from './notes.mjs'
 
 const addon = createRequire(import.meta.url)('../../lib/addon.js')
 
-/** As the addon itself lists them. @type {Tool[]} */
+/** The tools as the addon lists them. @type {Tool[]} */
 export const TOOLS = JSON.parse(addon.toolSchemas())
 
 /** @type {import('../../scripts/docs/configuration.mjs').OptionRow[]} */
@@ -50,7 +49,7 @@ const unusedOptions = (used = new Set()) =>
  * @returns {string[]}
  */
 function pointsIn(schema, path) {
-  // A nested result is covered where it occurs separately.
+  // A nested result is covered by the call that returns it by itself.
   if (path.endsWith('-> navigation')) return []
   if (schema?.enum) return schema.enum.map((word) => `${path}=${word}`)
   if (schema?.items) return pointsIn(schema.items, path)
@@ -81,10 +80,10 @@ const LEADING = [
  * @type {Record<string, string[]>}
  */
 export const BEYOND = {
-  // Node's form of the picture, which MCP has as a part of its own.
+  // The picture in the Node API's result. MCP has it as a separate part.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
-  // Every tool reports pages in the same form: `click` shows one whose server is down, `pages` one
-  // that crashed.
+  // Every tool reports pages in the same form. `click` shows a page whose server is down, `pages` a
+  // page that has crashed.
   ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure', '-> newPages.crashed']])),
   click: ['-> newPages.crashed'],
   list_sessions: ['-> sessions.pages.crashed'],
@@ -135,7 +134,7 @@ export const ANSWER_WITH_NONE = [
 /** Tools that a dialog does not block. */
 export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch']
 
-/** The errors that a tool can give. @param {Tool} tool @returns {string[]} */
+/** Returns the errors that a tool can return. @param {Tool} tool @returns {string[]} */
 function errorsOf({ name, group, inputSchema: { properties = {} } }) {
   const takes = (parameter) => parameter in properties
   const aimed = takes('selector') || takes('source') || takes('fields')
@@ -153,7 +152,7 @@ function errorsOf({ name, group, inputSchema: { properties = {} } }) {
 }
 
 /**
- * Whether a field of a result is in its schema, or in a part without a schema.
+ * Returns whether a field of a result is in its schema, or in a part without a schema.
  * @param {any} schema
  * @param {string[]} path
  */
@@ -170,7 +169,7 @@ function isDeclared(schema, [name, ...rest]) {
  */
 const IN_ANY_RESULT = ['resumed', 'person', 'handoff']
 
-/** Empties the folder for a whole run. @param {string} path */
+/** Empties the folder of the notes before a complete run. @param {string} path */
 export function begin(path) {
   rmSync(path, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
@@ -189,7 +188,7 @@ export function missing(path) {
     for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8')))
       seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
   }
-  // A message that many tools share needs to be covered once.
+  // An error that many tools share needs to be covered once.
   /** @type {Map<string, Set<string>>} */
   const answers = new Map()
   for (const { name, outputSchema } of TOOLS) {

@@ -1,15 +1,15 @@
-// A server that is killed in the middle of a stream of calls, and what must be in its record then.
+// Kills a server during a series of calls, and checks its record.
 import assert from 'node:assert/strict'
 import { kill, query } from './record.mjs'
 import { startServer } from './server.mjs'
 import { pause } from './wait.mjs'
 
 /**
- * Kills a server once: calls run until SIGKILL at a given time. Then the file must be valid,
+ * Kills a server once with SIGKILL, at a given time while calls run. Then the file must be valid,
  * contain every response that the client received, byte for byte, and list the running calls.
  * @param {{ after: (end: () => unknown) => void }} t
  * @param {string} file
- * @param {number} moment milliseconds
+ * @param {number} moment in ms after the first call
  */
 export async function dieDuringCalls(t, file, moment) {
   const server = await startServer(t, ['--store', file])
@@ -75,7 +75,7 @@ export async function dieDuringCalls(t, file, moment) {
       content.map(({ annotations: _, ...part }) => unmarked(part))
     )
     assert.equal(stored.isError ?? false, isError ?? false)
-    // The same for programs.
+    // Queries of the tools must return the same.
     if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
   }
   for (const { ref_id, status, error_message } of rows.filter((row) => !row.result)) {

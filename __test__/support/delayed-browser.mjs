@@ -1,4 +1,4 @@
-// A browser whose start the test controls: a script that waits for a file first.
+// A browser whose start the test controls: a script that first waits for a file.
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -11,8 +11,8 @@ export const HEADLESS_SHELL = firstOf([
 
 /**
  * @param {{ after: (end: () => unknown) => void }} t
- * @returns `path` for --executable-path, `isStarting` whether the server has started it, `letGo`
- *   lets it begin
+ * @returns `path` for --executable-path. `isStarting` returns whether the server has started the
+ *   script, and `letStart` lets the browser start
  */
 export function delayedBrowser(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-delayed-'))
@@ -23,7 +23,7 @@ export function delayedBrowser(t) {
   writeFileSync(path, `#!/bin/sh\necho $$ > "${started}"\n${wait}\nexec "${HEADLESS_SHELL}" "$@"\n`)
   chmodSync(path, 0o755)
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return { path, isStarting: () => existsSync(started), letGo: () => writeFileSync(go, '') }
+  return { path, isStarting: () => existsSync(started), letStart: () => writeFileSync(go, '') }
 }
 
 /** @param {string[]} names */

@@ -1,4 +1,4 @@
-// A display without a screen, for browsers with a window.
+// Starts a virtual display, for browsers with a window.
 import { spawn } from 'node:child_process'
 import { onPath } from '../../scripts/run.mjs'
 import { within } from './wait.mjs'
@@ -6,16 +6,16 @@ import { within } from './wait.mjs'
 /** The reason why tests cannot start a display; null if they can. */
 export const NO_DISPLAY = onPath('Xvfb') ? null : 'Xvfb is not installed'
 
-/** For a server's environment: no display, whatever this process has. */
+/** The environment variables of a server without a display. */
 export const WITHOUT_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
 
 /**
- * Starts one; it ends with the test.
+ * Starts a display. It ends with the test.
  * @param {{ after: (end: () => unknown) => void }} t
  * @returns {Promise<{ DISPLAY: string, WAYLAND_DISPLAY: string }>} for a server's environment
  */
 export async function startDisplay(t) {
-  // It chooses a free number and prints it.
+  // Xvfb chooses a free number and prints it.
   const child = spawn(
     'Xvfb',
     ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'],

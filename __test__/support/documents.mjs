@@ -18,7 +18,7 @@ export const DOCUMENTS = Object.fromEntries(
 )
 
 /**
- * The code blocks of a language in all documents, except the results in the generated ones.
+ * Returns the code blocks of a language in all documents, except the results in generated ones.
  * @param {string} language @returns {{ path: string, code: string }[]}
  */
 export function codeBlocks(language) {
@@ -32,7 +32,7 @@ export function codeBlocks(language) {
 }
 
 /**
- * The lines of all shell blocks, without comments.
+ * Returns the lines of all shell blocks, without comments.
  * @returns {{ path: string, command: string }[]}
  */
 export function shellCommands() {

@@ -1,5 +1,5 @@
-// A page whose requests have every kind of initiator: the page, frames of its own and of another
-// origin, and all kinds of workers.
+// A page whose requests have every kind of initiator: the page, same-origin and cross-origin
+// frames, and all kinds of workers.
 
 const HEAD = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
 
@@ -16,7 +16,7 @@ export const PLACES = ['page', 'frame', 'foreign', 'worker', 'shared', 'service'
 
 /** More routes for `startSite`. @type {Record<string, import('./site.mjs').Route>} */
 export const EVERYWHERE = {
-  // Below the service worker's folder, which is its scope.
+  // A service worker controls only the paths below its script.
   '/everywhere/page': (request, response) => {
     const foreign = `http://localhost:${request.socket.localPort}`
     file(
@@ -31,7 +31,7 @@ export const EVERYWHERE = {
         const post = (target, path) => new Promise((resolve) => {
           const { port1, port2 } = new MessageChannel()
           port1.onmessage = ({ data }) => resolve(data)
-          // The method of a window also takes the origin.
+          // The method of a window also takes the target origin.
           target.postMessage(path, { targetOrigin: '*', transfer: [port2] })
         })
         const ask = async (path) => ({

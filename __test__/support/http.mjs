@@ -1,4 +1,4 @@
-// The product on a port, and a client of Streamable HTTP that does as little as it can.
+// Starts the server on a port. Has a minimal client of Streamable HTTP.
 import { readFileSync } from 'node:fs'
 import { RpcClient, readJson } from './rpc.mjs'
 import { Server } from './server.mjs'
@@ -82,7 +82,7 @@ export class HttpServer extends Server {
     return openWebSocket(this.at('/ws'), { ...this.authorization, ...headers })
   }
 
-  /** Programs of the JSON API, which send its token. */
+  /** Returns a client of the JSON API, which sends its token. */
   program(token = this.token) {
     /**
      * @param {string} method
@@ -108,7 +108,7 @@ export class HttpServer extends Server {
   }
 }
 
-/** One client: its `Mcp-Session-Id`, and requests that each are a POST. */
+/** A client with an `Mcp-Session-Id`. Each of its requests is a POST. */
 export class HttpClient extends RpcClient {
   /** @type {string | null} */
   sessionId = null
@@ -121,7 +121,7 @@ export class HttpClient extends RpcClient {
   }
 
   /**
-   * A request of HTTP.
+   * Sends an HTTP request.
    * @param {string} method
    * @param {{ body?: any, headers?: Record<string, string>, signal?: AbortSignal, path?: string }}
    *   [options]
@@ -190,7 +190,7 @@ const MODERN = '2026-07-28'
 
 /** A client whose requests are self-contained. */
 export class StatelessClient extends HttpClient {
-  /** What this client can do. */
+  /** The capabilities of this client. */
   capabilities = {}
 
   /**

@@ -1,4 +1,4 @@
-// Rounds in which a server, or its browser, gets `kill -9` at a random moment of a stream of calls.
+// Kills a server or its browser with SIGKILL at a random time during a series of calls, repeatedly.
 import assert from 'node:assert/strict'
 import { browsers } from './processes.mjs'
 import { randomNumbers } from './random.mjs'
@@ -25,7 +25,7 @@ const STREAM = [
   ['find', { text: 'save' }]
 ]
 
-/** Makes calls until the server is gone, and counts the responses. */
+/** Makes calls until the server has ended, and counts the responses. */
 async function stream(server, sessionId, over) {
   for (let call = 0; !over.aborted; call++) {
     const [tool, args] = STREAM[call % STREAM.length]
@@ -35,7 +35,7 @@ async function stream(server, sessionId, over) {
 }
 
 /**
- * The log-in, which is older than a second, and what was entered are there after each death.
+ * Checks that the log-in, which is older than a second, and the entered values survive each kill.
  * @param {import('node:test').TestContext} t
  * @param {'server' | 'browser'} killed
  * @param {number} rounds

@@ -1,5 +1,6 @@
 // Session managers in this process: one with a real browser, and one with an in-memory browser and
-// a clock that the test advances (the addon's feature `testing`, which releases do not have).
+// a clock that the test advances. The latter needs the addon's feature `testing`, which releases do
+// not have.
 import { createRequire } from 'node:module'
 import { BROWSER_CONFIG } from './browser.mjs'
 import { noteOptions } from './notes.mjs'
@@ -11,7 +12,7 @@ const addon = require('../../lib/addon.js')
 const { NativeManager } = addon
 
 /**
- * With a real browser, started; ended with the test.
+ * Creates a manager and starts its browser. Both end with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {object} [config]
  */

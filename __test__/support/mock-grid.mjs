@@ -1,5 +1,5 @@
-// A Selenium Grid that the tests control: HTTP endpoints of WebDriver sessions, each with a
-// Chromium of its own. `__test__/apps/grid.test.mjs` uses a real Grid.
+// A Selenium Grid that the tests control: HTTP endpoints of WebDriver sessions, each with its own
+// Chromium. `__test__/apps/grid.test.mjs` uses a real Grid.
 import { readFileSync } from 'node:fs'
 import { createServer as createPlain } from 'node:http'
 import { createServer as createTls } from 'node:https'
@@ -10,10 +10,10 @@ import { startBrowser } from './running-browser.mjs'
 const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
   fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
 )
-/** The variables of a server that trusts the TLS certificate of the Grid. */
+/** The environment variables of a server that trusts the TLS certificate of the Grid. */
 export const TRUST = { SSL_CERT_FILE: CERTIFICATE }
 
-/** The host that the Grid returns: clients cannot reach it. */
+/** The address that the Grid returns. Clients cannot reach it. */
 const INTERNAL = 'ws://node.invalid:4444'
 
 /**
@@ -65,8 +65,8 @@ export async function startGrid(t, options = {}) {
 
   /** @param {string} body @returns {Promise<[number, object]>} */
   const create = async (body) => {
-    const wanted = JSON.parse(body).capabilities.alwaysMatch
-    requests.push(wanted)
+    const requestedCapabilities = JSON.parse(body).capabilities.alwaysMatch
+    requests.push(requestedCapabilities)
     if (!(await free())) {
       const message =
         'Could not start a new session. New session request timed out \nHost info: host: node'
@@ -75,7 +75,7 @@ export async function startGrid(t, options = {}) {
     starting++
     const browser = await startBrowser(t).finally(() => starting--)
     const id = `session-${++number}`
-    const capabilities = { ...wanted, 'se:cdp': `${INTERNAL}/session/${id}/se/cdp` }
+    const capabilities = { ...requestedCapabilities, 'se:cdp': `${INTERNAL}/session/${id}/se/cdp` }
     sessions.set(id, { browser, capabilities, touched: Date.now() })
     return [200, { sessionId: id, capabilities }]
   }

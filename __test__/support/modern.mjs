@@ -1,4 +1,4 @@
-// Protocol version 2026-07-28: there is no handshake, and each request names its version.
+// Protocol version 2026-07-28, which has no handshake. Each request names its version.
 import assert from 'node:assert/strict'
 
 export const MODERN = '2026-07-28'
@@ -11,7 +11,7 @@ export const META = {
 }
 
 /**
- * A request of that era that must succeed: its result.
+ * Sends a request of this protocol version, which must succeed. Returns its result.
  * @param {import('./server.mjs').Server} server
  * @param {string} method
  * @param {object} [params]

@@ -30,7 +30,7 @@ if (folder) {
 }
 
 /**
- * Notes a call.
+ * Records a call.
  * @param {string} tool
  * @param {any} given
  * @param {{ isError: boolean, json: any }} answer
@@ -49,12 +49,12 @@ export function note(tool, given, { isError, json }) {
         (_, word, letter) => word + letter.toUpperCase()
       )
     )
-  // Where the content stays in the record, the answer is the same for every tool.
+  // With `--responses ref`, the result has the same fields for every tool.
   if (json?.ref_id === undefined) for (const point of pointsOf(json, '-> ')) points.add(point)
 }
 
 /**
- * Notes the options of a server or manager that has started: flags, variables and keys.
+ * Records the options of a server or manager that has started: flags, variables and keys.
  * @param {{ args?: string[], env?: Record<string, string>, config?: object, cwd?: string }} given
  */
 export function noteOptions({ args = [], env = {}, config = {}, cwd = '.' }) {

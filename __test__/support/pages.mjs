@@ -1,5 +1,5 @@
-// The pages of the test site, by path. Each is plain HTML whose scripts leave a trace that a test
-// can read: in the title, in the element #out, or in a variable of the window.
+// The pages of the test site, by path. Each is plain HTML. Its scripts write their results into the
+// title, the element #out, or a variable of the window, where a test can read them.
 
 const page = (title, body, head = '') =>
   `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
@@ -10,8 +10,7 @@ export const PAGES = {
     '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'
   ),
 
-  // Fields of every kind. Each keystroke is kept with its time in `keys`, each event's name in
-  // `events`.
+  // Fields of every kind. `keys` has each keystroke with its time, `events` the name of each event.
   '/form': page(
     'Form',
     `<form action="/echo">
@@ -34,7 +33,7 @@ export const PAGES = {
     </script>`
   ),
 
-  // Things to click. #out holds what was clicked, `clicks` every click event.
+  // Elements to click. #out shows what was clicked, and `clicks` has every click event.
   '/buttons': page(
     'Buttons',
     `<button id="plain">Plain</button> <button id="off" disabled>Disabled</button>
@@ -80,7 +79,7 @@ export const PAGES = {
 
   '/frames': page('Frames', '<iframe id="frame" src="/form" width="400" height="400"></iframe>'),
 
-  // Two scripts that never end by themselves.
+  // Two scripts that never end.
   '/busy': page('Busy', '<button id="stuck" onclick="for (;;) ;">Stuck</button>'),
 
   '/links': page(

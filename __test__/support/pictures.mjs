@@ -15,7 +15,7 @@ export function sizeOf(data) {
   throw new Error('no picture')
 }
 
-/** The picture of an answer, base64. @param {any} answer what `server.call` gives */
+/** Returns the image of a result in base64. @param {any} answer the result of `server.call` */
 export function pictureOf(answer) {
   const part = answer.result?.content.find(({ type }) => type === 'image')
   if (!part) throw new Error(`no picture: ${answer.text}`)

@@ -8,7 +8,7 @@ import { until } from './wait.mjs'
  *   Process
  */
 
-/** @param {number | string} pid @returns {Process | null} null where it is gone */
+/** @param {number | string} pid @returns {Process | null} null if the process has ended */
 export function readProcess(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -28,7 +28,7 @@ export function readProcess(pid) {
 }
 
 /**
- * Every process below `pid`, children first, without zombies.
+ * Returns the descendants of `pid`, children first, without zombies.
  * @param {number} pid
  * @returns {Process[]}
  */
@@ -46,7 +46,7 @@ export function descendants(pid) {
   return below
 }
 
-/** The threads of `pid` with this name. @param {number} pid @param {string} name */
+/** Returns the threads of `pid` with this name. @param {number} pid @param {string} name */
 export function threads(pid, name) {
   const isNamed = (thread) => {
     try {

@@ -1,4 +1,4 @@
-// Random tests that can be repeated: a failure shows the seed, and `TEST_SEED` sets it.
+// Makes random tests reproducible. A failure shows the seed, and `TEST_SEED` sets it.
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 

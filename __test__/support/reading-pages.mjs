@@ -1,4 +1,4 @@
-// Pages to be read, with frames and shadow roots in them.
+// Pages with frames and shadow roots, for tests of tools that read pages.
 
 const page = (title, body, head = '') =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`

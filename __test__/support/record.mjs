@@ -10,7 +10,7 @@ import { join } from 'node:path'
  */
 export function temporaryFolder(t) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
-  // A server that ends at the same time may still write there.
+  // A server that is ending may still write to the folder.
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }))
   return folder
 }
@@ -23,10 +23,10 @@ export function recordFile(t) {
   return join(temporaryFolder(t), 'record.db')
 }
 
-/** Without this module, the tables cannot be read. */
+/** The reason why tests cannot read the tables; false if they can. */
 export const NO_SQLITE = hasPython()
   ? false
-  : 'python3 with sqlite3 reads the file from outside, and is not here'
+  : 'the Python module `sqlite3`, which reads the tables, is not installed'
 
 function hasPython() {
   try {
@@ -47,7 +47,7 @@ print(json.dumps(rows, default=lambda data: data.hex()))
 `
 
 /**
- * Reads the file with SQL, as another program does.
+ * Reads the file with SQL, as another program would.
  * @param {string} file
  * @param {string} sql
  * @returns {any[]}

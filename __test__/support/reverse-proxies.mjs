@@ -10,7 +10,7 @@ import { until } from './wait.mjs'
 const DOCUMENT = new URL('../../docs/reverse-proxy.md', import.meta.url)
 
 /**
- * One proxy.
+ * A reverse proxy.
  * @typedef {object} ReverseProxy
  * @property {string} debianPackage
  * @property {string} language of its block in the document
@@ -62,7 +62,7 @@ export function programPath(name) {
 }
 
 /**
- * The documented configuration for other ports, without TLS.
+ * Returns the documented configuration, changed to other ports and without TLS.
  * @param {ReverseProxy} proxy
  * @param {number} port
  * @param {number} upstream

@@ -3,7 +3,7 @@ import { note } from './notes.mjs'
 import { within } from './wait.mjs'
 
 /**
- * Longer than the server's own time limits, because its errors say more than a timeout here.
+ * Longer than the server's own timeouts, because its errors contain more than a timeout here.
  */
 const REQUEST_TIMEOUT = 35_000
 
@@ -14,7 +14,7 @@ export class RpcClient {
   requestTimeout = REQUEST_TIMEOUT
   /** @type {Map<number | string, (message: any) => void>} */
   #pending = new Map()
-  /** All received messages, and below them the texts that are not messages. @type {any[]} */
+  /** All received messages. `unparsable` has the texts that are not messages. @type {any[]} */
   received = []
   /** @type {string[]} */
   unparsable = []
@@ -26,7 +26,7 @@ export class RpcClient {
 
   /** @param {object} _message without its `jsonrpc` */
   send(_message) {
-    throw new Error('each transport has its own')
+    throw new Error('each transport overrides this method')
   }
 
   /** @param {string} method @param {object} [params] @returns {unknown} */
@@ -51,7 +51,7 @@ export class RpcClient {
     return within(answer, `the answer to ${method}`, timeout)
   }
 
-  /** Fails all pending requests: the server has ended. @param {string} why */
+  /** Fails all pending requests, because the server has ended. @param {string} why */
   disconnected(why) {
     for (const answer of this.#pending.values()) answer({ error: { code: 'GONE', message: why } })
     this.#pending.clear()
@@ -72,7 +72,7 @@ export class RpcClient {
     this.send({ id: request.id, result: await this.answer(request) })
   }
 
-  /** @param {string} [protocolVersion] @param {object} [capabilities] what this client can do */
+  /** @param {string} [protocolVersion] @param {object} [capabilities] of this client */
   async initialize(protocolVersion = '2025-06-18', capabilities = {}) {
     const params = {
       protocolVersion,
@@ -86,21 +86,18 @@ export class RpcClient {
   }
 
   /**
-   * Returns the result of a tool. `json` is its text as JSON (of a success or an error), `text` all
-   * its text parts, `meta` its `_meta`,
-   * `ms` how long it took.
-   * @param {string} tool
-   * @param {object} [args]
-   * @param {Parameters<RpcClient['request']>[2]} [options]
+   * Returns the result of a tool. `json` is its text as JSON (of a success or an error), `text` has
+   * all its text parts, `meta` is its `_meta`, and `ms` the duration of the call. @param {string}
+   * tool @param {object} [args] @param {Parameters<RpcClient['request']>[2]} [options]
    */
   async call(tool, args = {}, options) {
-    const begun = performance.now()
+    const started = performance.now()
     const { result, error } = await this.request(
       'tools/call',
       { name: tool, arguments: args },
       options
     )
-    const ms = performance.now() - begun
+    const ms = performance.now() - started
     const text = unmarked(
       (result?.content ?? []).map((part) => part.text ?? '').join('\n'),
       result?._meta?.refId

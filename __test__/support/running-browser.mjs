@@ -1,4 +1,4 @@
-// A browser that another program has started.
+// Starts a browser that the server does not own.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The command line of the checkout, and the scripts that it exports.
+// Runs the command line of the checkout, and the scripts that it exports.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync, symlinkSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { temporaryFolder } from './record.mjs'
 import { BIN } from './server.mjs'
 
 /**
- * Runs a program and returns its output. The test's site keeps serving in the meantime.
+ * Runs a program and returns its output. Does not block the test's site meanwhile.
  * @param {string} program
  * @param {string[]} args
  */

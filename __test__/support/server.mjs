@@ -21,19 +21,19 @@ export const BIN = fileURLToPath(new URL('../../bin/troupe.js', import.meta.url)
 const running = new Set()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
-let made = ''
+let createdFolder = ''
 
 /** Returns the output folder of all servers of this process. It is removed at exit. */
 function outputFolder() {
-  if (made === '') {
-    made = mkdtempSync(join(tmpdir(), 'troupe-test-output-'))
-    process.on('exit', () => rmSync(made, { recursive: true, force: true }))
+  if (createdFolder === '') {
+    createdFolder = mkdtempSync(join(tmpdir(), 'troupe-test-output-'))
+    process.on('exit', () => rmSync(createdFolder, { recursive: true, force: true }))
   }
-  return made
+  return createdFolder
 }
 
 /**
- * Starts a server with `args`, shakes hands with it, and ends it with the test.
+ * Starts a server with `args`, initializes it, and ends it with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
  * @param {string[]} [args]
  * @param {ServerOptions} [options]
@@ -69,11 +69,11 @@ export class Server extends RpcClient {
   /** @param {{ after: (end: () => unknown) => void }} t */
   async start(t) {
     const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
-    // Without a folder of the test, downloads must not go into the checkout.
-    const place = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
+    // Without a working directory of the test, downloads would be written into the checkout.
+    const outputVariables = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
     const child = spawn(program, [...first, ...this.args], {
       cwd,
-      env: cleanEnvironment({ ...place, ...env }),
+      env: cleanEnvironment({ ...outputVariables, ...env }),
       stdio: 'pipe'
     })
     this.child = child
@@ -104,10 +104,10 @@ export class Server extends RpcClient {
     super.receive(text)
   }
 
-  /** Notes its options for the coverage, when it has started. */
+  /** Records its options for the coverage when it has started. */
   noteOptions() {
     const { command = [BIN] } = this.options
-    // Some tests start servers of other projects.
+    // Skipped for servers of other projects, which some tests start.
     if (!command.some((part) => basename(part) === basename(BIN))) return
     noteOptions({ args: this.args, env: this.options.env, cwd: this.options.cwd })
   }
@@ -148,7 +148,7 @@ export class Server extends RpcClient {
     return { error: { code: 'GONE', message: `the server has ended: ${this.#stderr}` } }
   }
 
-  /** Returns when its browser runs, so that later measurements do not include its start. */
+  /** Waits until its browser runs, so that later measurements do not include the start. */
   async browserReady() {
     const ready = async () => {
       const { json, text } = await this.call('create_session')
@@ -156,7 +156,7 @@ export class Server extends RpcClient {
         sessionId,
         errorCode = (await this.call('close_session', { sessionId })).json.errorCode
       } = json
-      // The browser's start took longer than the session timeout. The place of that session is free
+      // The browser's start took longer than the session timeout. The slot of that session is free
       // when the browser has closed it.
       if (errorCode && !['SESSION_EXPIRED', 'MAX_SESSIONS_REACHED'].includes(errorCode))
         throw new Error(text)

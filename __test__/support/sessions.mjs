@@ -1,4 +1,4 @@
-// Sessions that cannot be used.
+// Session ids that cannot be used.
 import { startServer } from './server.mjs'
 import { until } from './wait.mjs'
 
@@ -11,7 +11,7 @@ export const UNKNOWN_SESSION = '00000000-0000-4000-8000-000000000000'
  */
 export async function startWithExpiredSession(t) {
   const server = await startServer(t, ['--session-timeout', '50'])
-  // Such a session may expire before its creation ends. The error contains its id, too.
+  // Such a session may expire before its creation ends. The error then contains its id.
   const { json } = await server.call('create_session')
   await until(
     async () => (await server.ok('list_sessions')).sessions.length === 0,

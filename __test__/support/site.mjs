@@ -76,10 +76,10 @@ const ROUTES = {
 }
 
 /**
- * Starts it; it ends with the test.
+ * Starts a site. It ends with the test.
  * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
- * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions; they win
- *   over the site's own
+ * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions. They take
+ *   precedence over the site's own
  */
 export async function startSite(t, routes) {
   const site = new Site(routes)
@@ -172,8 +172,7 @@ export class Site {
 }
 
 /**
- * Creates a page whose connection stays open until the page closes, when `closed` resolves. For one
- * visit.
+ * Creates a route for one visit, whose response never ends. `closed` resolves when the page closes.
  * @returns {{ route: Route, opened: Promise<void>, closed: Promise<void> }}
  */
 export function openEnded() {

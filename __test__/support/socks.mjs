@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 const PASSWORD_METHOD = 2
 
 /**
- * The next `count` bytes of a socket.
+ * Returns the next `count` bytes of a socket.
  * @param {import('node:net').Socket} socket
  * @param {number} count
  * @returns {Promise<Buffer>}

@@ -32,7 +32,7 @@ const MEMBERS = page(
 )
 
 /**
- * A site whose page `/members` requires the HttpOnly cookie that `/log-in` sets.
+ * Starts a site whose page `/members` requires the HttpOnly cookie that `/log-in` sets.
  * @param {{ after: (end: () => unknown) => void }} t @param {Record<string, any>} [routes]
  */
 export const memberSite = (t, routes = {}) =>
@@ -97,8 +97,8 @@ export async function kill(server) {
 }
 
 /**
- * Waits for the documented limit of loss. Tests then kill a process without checking that the state
- * has been saved.
+ * Waits until the current state must be saved by the documentation. Tests then kill a process
+ * without checking that it has been saved.
  */
 export const lossLimit = () => pause(1000, 'state that is older than a second survives a crash')
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * The value of `promise`, or an error that names `what` did not come.
+ * Returns the value of `promise`. Throws an error that contains `what` if it is not ready in time.
  * @template T @param {Promise<T>} promise @param {string} what @param {number} [timeout] ms
  * @returns {Promise<T>}
  */
@@ -46,7 +46,7 @@ export async function until(condition, what, timeout = 30_000, interval = 10) {
  */
 export const pause = (ms, _reason) => sleep(ms)
 
-/** Whether `promise` is still pending. @param {Promise<unknown>} promise */
+/** Returns whether `promise` is still pending. @param {Promise<unknown>} promise */
 export async function isPending(promise) {
   const open = Symbol('open')
   return (await Promise.race([promise, Promise.resolve(open)])) === open

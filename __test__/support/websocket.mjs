@@ -13,7 +13,7 @@ const CLOSE = 8
 const PING = 9
 
 /**
- * Opens one; refuses where the server does, with its `status`.
+ * Opens a WebSocket. If the server rejects it, throws an error with the `status` of the response.
  * @template {WebSocketClient} [T=WebSocketClient]
  * @param {string} url `ws://…` @param {Record<string, string>} [headers]
  * @param {new (...given: ConstructorParameters<typeof WebSocketClient>) => T} [Client]
@@ -131,7 +131,7 @@ export class WebSocketClient extends RpcClient {
     }
   }
 
-  /** Takes a binary message. @param {Buffer} _payload */
+  /** Handles a binary message. @param {Buffer} _payload */
   receiveBytes(_payload) {}
 
   /** @param {number} opcode @param {Buffer} payload */

@@ -18,11 +18,11 @@ use crate::{failure::Failure, http};
 /// [`SILENCE_TIMEOUT`].
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What has become of a command.
+/// The outcome of a command.
 pub enum Outcome {
-    /// It has run, or may have run, and its output is printed.
+    /// The command has run, or may have run, and its output was printed.
     Ran(u8),
-    /// It has not run. `stdin`: the bytes that are already read from stdin.
+    /// The command has not run. `stdin` contains the bytes that were already read from stdin.
     NotRun { stdin: Option<Vec<u8>> },
 }
 
@@ -40,7 +40,8 @@ pub fn run(arguments: &[OsString]) -> Outcome {
         return Outcome::NotRun { stdin: None };
     };
     let mut stream = BufReader::new(stream);
-    // A daemon that is stopping accepts no connections, but the system still completes them.
+    // The operating system still completes connections to a daemon that is stopping and accepts
+    // none.
     match http::check(&mut stream) {
         Ok(()) => {}
         Err(error) if is_timeout(&error) => return fail(error),
@@ -48,7 +49,7 @@ pub fn run(arguments: &[OsString]) -> Outcome {
     }
     if request.arguments.iter().any(|argument| is_stdin(argument)) {
         let mut text = Vec::new();
-        // An error ends the text: the Node program would get the same.
+        // After an error, the text that was read so far is sent, as the Node program does.
         let _ = std::io::stdin().read_to_end(&mut text);
         match String::from_utf8(text) {
             Ok(text) => request.stdin = Some(text),
@@ -87,10 +88,10 @@ fn is_stdin(argument: &str) -> bool {
 /// `--timeout`.
 fn silence_timeout(arguments: &[String]) -> Duration {
     let mut arguments = arguments.iter();
-    let given = arguments.find_map(|argument| argument.strip_prefix("--timeout"));
-    let value = match given {
+    let timeout_argument = arguments.find_map(|argument| argument.strip_prefix("--timeout"));
+    let value = match timeout_argument {
         Some("") => arguments.next().map(String::as_str),
-        given => given.and_then(|rest| rest.strip_prefix('=')),
+        timeout_argument => timeout_argument.and_then(|rest| rest.strip_prefix('=')),
     };
     let value = value.and_then(|value| value.parse().ok()).map(Duration::from_millis);
     value.map_or(SILENCE_TIMEOUT, |value| SILENCE_TIMEOUT.min(value.saturating_add(GRACE)))
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_daemon_may_be_silent_only_shortly_after_the_deadline_of_the_command() {
+    fn the_client_waits_for_the_daemon_only_shortly_longer_than_the_timeout_of_the_command() {
         for (line, seconds) in [
             ("click e1", 60),
             ("wait text --timeout 2000", 12),

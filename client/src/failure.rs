@@ -1,4 +1,4 @@
-//! The errors of commands that the daemon has not reported itself.
+//! The errors of a command that the client reports itself, because the daemon does not respond.
 
 use std::{io, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{command::is_timeout, output};
 /// The exit code of `TIMEOUT`.
 const TIMED_OUT: u8 = 24;
 
-/// An error in the shape in which the Node program prints it.
+/// An error. Its JSON is the same as that of the Node program.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {

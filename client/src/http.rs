@@ -1,4 +1,4 @@
-//! The requests to the daemon, on one connection.
+//! Sends requests to the daemon on one connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -20,7 +20,7 @@ struct Head {
 /// Waits until the daemon has responded to a request.
 ///
 /// # Errors
-/// If it does not serve this connection.
+/// Returns an error if the daemon does not serve this connection.
 pub fn check<S: Read + Write>(stream: &mut BufReader<S>) -> io::Result<()> {
     stream.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
     let length = head(stream)?.length;
@@ -69,7 +69,7 @@ fn head(reader: &mut impl BufRead) -> io::Result<Head> {
     }
 }
 
-/// Copies the events until the exit code.
+/// Prints the output of the command. Returns its exit code.
 fn events(reader: &mut impl BufRead) -> io::Result<u8> {
     for line in reader.lines() {
         let line = line?;

@@ -25,7 +25,7 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The exit code if the daemon ends during a command: that of `SERVER_UNAVAILABLE`.
 pub const UNAVAILABLE: u8 = 32;
 
-/// A command as the user has entered it, and what it takes from its caller's process.
+/// A command as the user has entered it, with the facts about the user's process that it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRequest {
@@ -41,7 +41,7 @@ pub struct CommandRequest {
     pub stdin: Option<String>,
 }
 
-/// Output of a command, or its exit code, which comes last.
+/// A part of the output of a command, or its exit code, which is the last event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CommandEvent {
@@ -112,7 +112,7 @@ impl Colors {
     }
 }
 
-/// Returns the version of this build. Tests of an upgrade run a build as another version.
+/// Returns the version of this build. Tests of upgrades can set another version.
 pub fn version() -> Cow<'static, str> {
     #[cfg(feature = "testing")]
     if let Ok(version) = std::env::var("TESTING_VERSION") {

@@ -1,6 +1,6 @@
-//! Runs a command in the daemon without starting Node: sends the arguments to the daemon's socket
-//! and copies the output. The daemon parses the arguments. Everything else is handed to the Node
-//! program, `troupe.js`, which takes the place of this process.
+//! Runs a command in the daemon without starting Node. Sends the arguments to the daemon's socket
+//! and prints the output. The daemon parses the arguments. If the daemon cannot run the command,
+//! this process is replaced by the Node program, `troupe.js`.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     if let [flag] = arguments.as_slice()
         && flag == "--client-version"
     {
-        // The install script checks with this that the client runs on this machine.
+        // The install script runs this to check that the client works on this machine.
         output::out(&format!("{}\n", troupe_client::version()));
         return ExitCode::SUCCESS;
     }
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Only `cargo build --workspace` builds it: the packages for Windows contain no client.
+/// Lets `cargo build --workspace` succeed. The packages for Windows contain no client.
 #[cfg(not(unix))]
 fn main() -> ExitCode {
     ExitCode::FAILURE

@@ -10,7 +10,7 @@ pub fn err(text: &str) {
     write(&mut io::stderr().lock(), text);
 }
 
-/// A reader that closes the pipe (`troupe text | head -1`) is not an error.
+/// Writes a text. Ignores errors, because a reader may close the pipe (`troupe text | head -1`).
 fn write(stream: &mut impl Write, text: &str) {
     let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
 }

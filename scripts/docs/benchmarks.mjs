@@ -1,4 +1,4 @@
-// The text of docs/benchmarks.md, from the results of the last complete run of `npm run bench`.
+// Creates docs/benchmarks.md from the results of the last complete run of `npm run bench`.
 
 /**
  * @typedef {{ id: string, title: string, unit: string, medians: Record<string, number>, intervals:

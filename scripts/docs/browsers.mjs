@@ -1,4 +1,4 @@
-// The text of docs/browsers.md: which tools each browser supports, from the table of the tests.
+// Creates docs/browsers.md from the table of the tests: the tools that each browser supports.
 import { BROWSERS } from '../../__test__/support/browsers.mjs'
 
 /** @type {Record<string, string>} */

@@ -1,4 +1,4 @@
-// The text of docs/clients.md: what `troupe config` prints for each client that it knows.
+// Creates docs/clients.md from the output of `troupe config` for each client that it supports.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from '../run.mjs'

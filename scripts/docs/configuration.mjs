@@ -1,4 +1,4 @@
-// The text of docs/configuration.md and schema.json, from the rows of the options.
+// Creates docs/configuration.md and schema.json from the rows of the options.
 
 /**
  * @typedef {{ group: string, flag: string, variable: string, key: string, nested: string | null,

@@ -1,4 +1,4 @@
-// The text of docs/errors.md, from the rows of src/error.rs. `npm run generate` writes it.
+// Creates docs/errors.md from the rows of src/error.rs, for `npm run generate`.
 
 /**
  * @typedef {{ code: string, when: string, retryable: boolean, status: { refused?: number, failed?:

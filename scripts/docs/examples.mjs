@@ -1,6 +1,6 @@
-// The examples of docs/tools.md: one call of each tool on a small shop, and what a real server and
-// a real browser return. `npm run docs:examples` writes them to `docs/examples.json`; a test makes
-// the same calls and compares.
+// The examples of docs/tools.md: one call of each tool on a small shop, with the result of a real
+// server and a real browser. `npm run docs:examples` writes them to `docs/examples.json`. A test
+// makes the same calls and compares the results.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -43,8 +43,8 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /**
- * The calls in order. A `hidden` one only prepares the next one. Before a `restart` one, another
- * server starts with the same record.
+ * The calls in order. A `hidden` call only prepares the next one. Before a call with `restart`,
+ * another server starts with the same record.
  * @typedef {{ tool: string, args: (ids: { session: string, shop: string, folder: string }) =>
  *   object, hidden?: boolean, restart?: boolean }} Step
  * @type {Step[]}

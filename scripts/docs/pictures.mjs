@@ -1,6 +1,6 @@
-// `npm run docs:pictures` makes the pictures of the documents: an annotated screenshot of the
+// `npm run docs:pictures` creates the pictures of the documents: an annotated screenshot of the
 // demo's app, a recording of the demo in a terminal as an animated SVG, and the views of the
-// dashboard. `npm run docs:pictures -- dashboard` makes only the latter.
+// dashboard. `npm run docs:pictures -- dashboard` creates only the views of the dashboard.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,10 +14,10 @@ import { ROOT } from '../run.mjs'
 import { connect } from './examples.mjs'
 
 const FOLDER = join(ROOT, 'docs/pictures')
-/** Of the recording, in characters and lines. */
+/** The size of the recording, in characters and lines. */
 const [COLUMNS, ROWS] = [100, 22]
 const [CHARACTER_WIDTH, LINE_HEIGHT, MARGIN] = [7.8, 18, 14]
-/** The pause after each call, in seconds: the demo is faster than a reader. */
+/** The pause after each call, in seconds, because the demo is faster than a reader. */
 const PAUSE = 1.2
 
 mkdirSync(FOLDER, { recursive: true })

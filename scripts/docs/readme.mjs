@@ -1,4 +1,4 @@
-// The example results in README.md, from docs/examples.json.
+// Inserts the example results from docs/examples.json into README.md.
 import { between } from '../between.mjs'
 import { fenced, readable } from './tools.mjs'
 

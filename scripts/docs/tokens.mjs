@@ -1,4 +1,4 @@
-// The text of docs/tokens.md, from the figures of `npm run bench:tokens`.
+// Creates docs/tokens.md from the figures of `npm run bench:tokens`.
 
 /**
  * A program with its figures, or with the reason why there are none.
@@ -9,7 +9,9 @@
 
 /** @param {number} value */
 const number = (value) => value.toLocaleString('en-US')
-/** A cell of a part that the program may not have. @param {number} value */
+/**
+ * Returns the cell of a part, which is empty if the program lacks the part. @param {number} value
+ */
 const part = (value) => (value ? number(value) : '')
 /** @param {unknown[]} cells */
 const line = (cells) => `| ${cells.join(' | ')} |`

@@ -1,4 +1,4 @@
-// The text of docs/tools.md: one section for each tool, from its schemas and its example in
+// Creates docs/tools.md: one section for each tool, from its schemas and its example in
 // docs/examples.json.
 
 /** @typedef {{ name: string, group: string, description: string, inputSchema: any }} Tool */
@@ -16,7 +16,7 @@ const TITLES = {
   batch: 'Batches'
 }
 
-/** Longer results are cut. */
+/** Maximum number of lines of a result. Longer results are truncated. */
 const RESULT_LINES = 24
 
 const INTRODUCTION = `# Tools
@@ -92,8 +92,7 @@ function typeOf(schema) {
 }
 
 /**
- * Returns a result for a reader: JSON is indented, and texts of several lines in it are shown as
- * lines.
+ * Formats a result for readers. Indents JSON, and shows a text of several lines in it as lines.
  * @param {string} result @param {number} [maxLines] @returns {{ language: string, text: string }}
  */
 export function readable(result, maxLines = RESULT_LINES) {
@@ -126,7 +125,7 @@ function parsed(text) {
 export const fenced = (language, text) => `\`\`\`${language}\n${text}\n\`\`\``
 
 /**
- * VitePress reads Markdown as a template: a tag in a text would be one of its components.
+ * Escapes tags, because VitePress would read a tag in Markdown as a component.
  * @param {string} text
  */
 const escaped = (text) => text.replaceAll('<', '\\<')

@@ -36,13 +36,13 @@ pub fn report_heading(session: &SessionRow, calls: usize) -> String {
     )
 }
 
-/// Returns the section of a report for a call. `pictures` are the URLs of its images, and `logged`
+/// Returns the section of a report for a call. `pictures` are the URLs of its images, and `console`
 /// are its console messages.
 pub fn report_chapter(
     number: usize,
     call: &Record,
     pictures: &[String],
-    logged: &[Message],
+    console: &[Message],
 ) -> String {
     let mut text = format!(
         "\n## {number}. {}\n\n{}\n\n{}",
@@ -75,8 +75,8 @@ pub fn report_chapter(
     {
         text.push_str(&format!("\nThe page afterwards:\n\n{}", fenced("yaml", page)));
     }
-    if !logged.is_empty() {
-        let lines: Vec<String> = logged.iter().map(Message::to_string).collect();
+    if !console.is_empty() {
+        let lines: Vec<String> = console.iter().map(Message::to_string).collect();
         text.push_str(&format!("\nThe console:\n\n{}", fenced("", &lines.join("\n"))));
     }
     text
@@ -90,7 +90,7 @@ fn fenced(language: &str, text: &str) -> String {
 }
 
 /// The here-document delimiter after the steps in the exported script.
-const END: &str = "END_OF_STEPS";
+const END_OF_STEPS: &str = "END_OF_STEPS";
 
 /// A script that repeats the calls of a session.
 pub struct SessionScript<'a> {
@@ -122,11 +122,11 @@ impl<'a> SessionScript<'a> {
             self.replay.add(&call.tool, parameters(call), &texts, &test_ids.unwrap_or_default());
         }
         let parameters = parameters(call);
-        // Its refs are not those of the native tools.
+        // The refs in snapshots of the Playwright set are not those of the native tools.
         let is_playwright = tool.is_some_and(Tool::is_playwright);
-        let is_part = tool.is_some_and(|tool| tool.properties.is_snapshot)
-            && parameters.as_object().is_some_and(|given| !given.is_empty());
-        match answer.page_snapshot.as_deref().filter(|_| !is_part) {
+        let is_partial = tool.is_some_and(|tool| tool.properties.is_snapshot)
+            && parameters.as_object().is_some_and(|parameters| !parameters.is_empty());
+        match answer.page_snapshot.as_deref().filter(|_| !is_partial) {
             Some(page) => self.replay.read_page(page),
             None if is_playwright => {}
             None => {
@@ -167,9 +167,9 @@ impl<'a> SessionScript<'a> {
              # Stops at the first step that fails, with exit code 1. Accepts options: ./run.sh --headless\n\
              {notes}\
              run() {{ if command -v troupe >/dev/null 2>&1; then troupe \"$@\"; else npx -y troupe \"$@\"; fi; }}\n\
-             run call batch -{options}{tools} \"$@\" <<'{END}'\n\
+             run call batch -{options}{tools} \"$@\" <<'{END_OF_STEPS}'\n\
              {{\"steps\": [\n  {}\n]}}\n\
-             {END}\n",
+             {END_OF_STEPS}\n",
             session.id,
             replay.steps.join(",\n  ")
         )
@@ -207,9 +207,9 @@ fn options(session: &SessionRow) -> impl Iterator<Item = (&'static str, String)>
         ("timezone", "--timezone"),
         ("viewport", "--viewport-size"),
     ];
-    let made_with = &session.metadata["options"];
+    let used = &session.metadata["options"];
     OPTIONS.iter().filter_map(move |(field, option)| {
-        let value = match &made_with[*field] {
+        let value = match &used[*field] {
             Value::String(text) => text.clone(),
             Value::Object(size) => format!("{}x{}", size.get("width")?, size.get("height")?),
             _ => return None,
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_record_stay_in_the_comments_of_a_script() {
+    fn recorded_names_cannot_end_the_comments_of_a_script() {
         let mut replay = Replay::default();
         replay.add(
             "odd\ntool",
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_those_inside() {
+    fn a_fence_is_longer_than_every_fence_inside_it() {
         assert_eq!(fenced("", "a ``` b"), "````\na ``` b\n````\n");
         assert_eq!(fenced("json", "{}"), "```json\n{}\n```\n");
     }

@@ -1,7 +1,8 @@
-//! Turns recorded calls into a script that repeats them. A ref identifies an element of one session
-//! only, so it is replaced by a target that matches no other element: by role and name, by the text
-//! of what contains it, or by its test id. Values that the record masks are read from the
-//! environment.
+//! Turns recorded calls into a script that repeats them.
+//!
+//! A ref identifies an element only in its session. So it is replaced by a target that matches no
+//! other element: by role and name, by the text of a container, or by test id. Values that the
+//! record masks are read from environment variables.
 
 use std::collections::HashMap;
 
@@ -13,23 +14,24 @@ use crate::{
     tools::{Registry, Tool},
 };
 
-/// The key of an object that is replaced by the value of an environment variable.
+/// The key of an object that the script replaces by the value of an environment variable.
 pub const ENVIRONMENT: &str = "$env";
 /// Parameters that name elements.
-const TARGETS: &[&str] = &["selector", "source", "target", "startTarget", "endTarget"];
+const TARGET_PARAMETERS: &[&str] = &["selector", "source", "target", "startTarget", "endTarget"];
 /// The role of a line whose children are in a separate document.
 const IFRAME: &str = "iframe";
 /// Roles of lines whose text is a value that users change.
-const FIELDS: &[&str] = &["combobox", "searchbox", "slider", "spinbutton", "textbox"];
+const VALUE_ROLES: &[&str] = &["combobox", "searchbox", "slider", "spinbutton", "textbox"];
 /// Roles that elements without a separate line can also have.
-const PLAIN: &[&str] = &["generic", "text"];
+const LINELESS_ROLES: &[&str] = &["generic", "text"];
 /// Roles whose name is not in their line.
-const MIXED: &[&str] = &["cell", "columnheader", "gridcell", "row", "rowheader", "term"];
-/// Roles that an answer describes by a text that is not their name.
+const UNNAMED_LINE_ROLES: &[&str] =
+    &["cell", "columnheader", "gridcell", "row", "rowheader", "term"];
+/// Roles whose elements an answer describes by a text that is not their name.
 const DESCRIBED_BY_TEXT: &[&str] = &["listitem", "paragraph"];
-/// Marks a name or a text that was cut off.
-const CUT: char = '…';
-/// Begins the placeholder of a secret that was typed by its name.
+/// The last character of a name or a text that was truncated.
+const TRUNCATION_MARK: char = '…';
+/// The beginning of the placeholder of a secret that was typed by its name.
 const SECRET: &str = "<secret>";
 
 /// The recorded description of an element that a call refers to by its ref.
@@ -48,10 +50,10 @@ pub(super) enum RecordedElement {
 pub(super) struct TestId {
     attribute: String,
     value: String,
-    /// The ref of a container in which it is the only element with this test id, if it is not
-    /// unique in the page.
+    /// If the test id is not unique in the page: the ref of a container in which no other element
+    /// has it.
     within: Option<String>,
-    /// The role of the innermost item of a list or table in which it is the only one, too.
+    /// The role of the innermost list item or table row in which no other element has it.
     item: Option<String>,
 }
 
@@ -59,20 +61,20 @@ pub(super) struct TestId {
 #[derive(Debug, Clone, Default)]
 struct ElementTargets {
     name: String,
-    /// By role and name, or by the text of the element or of what contains it.
+    /// The target by role and name, or by the text of the element or of a container.
     named: Option<String>,
-    /// By its role alone. No other element without a name has this role.
+    /// The target by role alone, if no other element without a name has this role.
     unnamed: Option<String>,
 }
 
 /// The steps of a script, created from the calls of a session in their order.
 #[derive(Default)]
 pub(super) struct Replay {
-    /// The elements that whole pages have shown, by their refs.
+    /// The elements in snapshots of whole pages, by their refs.
     shown: HashMap<String, ElementTargets>,
-    /// The other elements that answers have described, by their refs.
+    /// The other elements that results have described, by their refs.
     described: HashMap<String, Head>,
-    /// The lines of the last page that was shown whole.
+    /// The lines of the last snapshot of a whole page.
     page: Vec<SnapshotLine>,
     /// The targets of the frames that refs name.
     frames: HashMap<String, String>,
@@ -86,8 +88,8 @@ pub(super) struct Replay {
     pub has_secrets: bool,
 }
 
-/// What describes the element on which a call acted.
-struct ActedOn<'a> {
+/// The descriptions of the elements on which a call acted.
+struct CallElements<'a> {
     /// The result of the call.
     answer: &'a str,
     /// The recorded descriptions of elements by their refs.
@@ -97,9 +99,9 @@ struct ActedOn<'a> {
 }
 
 impl Replay {
-    /// Reads the refs of a whole page.
+    /// Reads the refs in the snapshot of a whole page.
     pub fn read_page(&mut self, page: &str) {
-        // A snapshot that leaves something out cannot show what is unique.
+        // A snapshot that omits lines cannot show what is unique.
         if page.lines().any(|line| line.trim_start().starts_with("- …")) {
             return self.read_part(page);
         }
@@ -115,11 +117,11 @@ impl Replay {
         self.page = lines;
     }
 
-    /// Reads the refs of a part of a page. A part cannot show whether a role and name are unique,
-    /// so refs from whole pages are kept.
+    /// Reads the refs in the snapshot of a part of a page. Does not replace what whole pages have
+    /// shown, because a part cannot show whether a role and name are unique.
     pub fn read_part(&mut self, answer: &str) {
         for text in texts_of(answer) {
-            // A description stands alone, or is marked as a change.
+            // The line of an element has no list marker, and may have the mark of a change.
             let lines = text.lines().map(|line| line.trim_start_matches(['~', '+', ' ']));
             let lines: Vec<SnapshotLine> = match text.contains("- ") {
                 true => text.lines().filter_map(SnapshotLine::parse).collect(),
@@ -149,31 +151,31 @@ impl Replay {
         if is_playwright && !self.playwright_tools.iter().any(|known| known == tool) {
             self.playwright_tools.push(tool.to_owned());
         }
-        let acted_on = ActedOn { answer: &answer, elements, is_playwright };
-        let unnamed = self.replace_refs(&mut arguments, &acted_on);
+        let call_elements = CallElements { answer: &answer, elements, is_playwright };
+        let unnamed = self.replace_refs(&mut arguments, &call_elements);
         if unnamed {
             self.unnamed.push(self.steps.len() + 1);
         }
-        let place = format!("step {}, {tool}", self.steps.len() + 1);
-        self.replace_masked(&mut arguments, &place, None);
+        let call_description = format!("step {}, {tool}", self.steps.len() + 1);
+        self.replace_masked(&mut arguments, &call_description, None);
         self.steps.push(json!({"tool": tool, "arguments": arguments}).to_string());
     }
 
     /// Replaces the refs in the parameters that name elements. Returns whether an element has no
     /// target.
-    fn replace_refs(&self, value: &mut Value, acted_on: &ActedOn<'_>) -> bool {
+    fn replace_refs(&self, value: &mut Value, call_elements: &CallElements<'_>) -> bool {
         match value {
             Value::Object(map) => map.iter_mut().fold(false, |unnamed, (key, value)| match value {
-                Value::String(target) if TARGETS.contains(&&**key) => {
-                    let (replaced, is_unnamed) = self.without_refs(target, acted_on);
+                Value::String(target) if TARGET_PARAMETERS.contains(&&**key) => {
+                    let (replaced, is_unnamed) = self.without_refs(target, call_elements);
                     *target = replaced;
                     unnamed || is_unnamed
                 }
-                value => self.replace_refs(value, acted_on) || unnamed,
+                value => self.replace_refs(value, call_elements) || unnamed,
             }),
             Value::Array(list) => {
                 list.iter_mut()
-                    .filter_map(|value| self.replace_refs(value, acted_on).then_some(()))
+                    .filter_map(|value| self.replace_refs(value, call_elements).then_some(()))
                     .count()
                     > 0
             }
@@ -182,11 +184,11 @@ impl Replay {
     }
 
     /// Returns `target` with a target in place of each ref, and whether a ref has no target.
-    fn without_refs(&self, target: &str, acted_on: &ActedOn<'_>) -> (String, bool) {
+    fn without_refs(&self, target: &str, call_elements: &CallElements<'_>) -> (String, bool) {
         let mut is_unnamed = false;
         let parts = target.split(" >> ").map(|part| {
             match part.trim() {
-            reference if is_ref(reference) => self.target(reference, acted_on).unwrap_or_else(|| {
+            reference if is_ref(reference) => self.target(reference, call_elements).unwrap_or_else(|| {
                 is_unnamed = true;
                 // Matches nothing, so that the script fails at this step with this text.
                 format!(
@@ -200,16 +202,16 @@ impl Replay {
         (replaced, is_unnamed)
     }
 
-    fn target(&self, reference: &str, acted_on: &ActedOn<'_>) -> Option<String> {
-        let recorded = acted_on.elements.get(reference);
+    fn target(&self, reference: &str, call_elements: &CallElements<'_>) -> Option<String> {
+        let recorded = call_elements.elements.get(reference);
         let test_id = match recorded {
             Some(RecordedElement::Locator { locator }) => return Some(locator.clone()),
-            _ if acted_on.is_playwright => return None,
+            _ if call_elements.is_playwright => return None,
             Some(RecordedElement::TestId(test_id)) => Some(test_id),
             None => None,
         };
         let shown = self.shown.get(reference);
-        let now = described(acted_on.answer, reference);
+        let now = described(call_elements.answer, reference);
         let now =
             now.or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()));
         let now =
@@ -280,34 +282,37 @@ impl Replay {
     }
 
     /// Replaces masked values by names of environment variables.
-    fn replace_masked(&mut self, value: &mut Value, place: &str, key: Option<&str>) {
+    fn replace_masked(&mut self, value: &mut Value, call_description: &str, key: Option<&str>) {
         match value {
             Value::String(text) if text.contains(MASK) => {
                 let typed = matches!(key, Some("text" | "value")) && text == MASK;
-                let name = self.variable(if typed { "PASSWORD" } else { "VALUE" }, place, key);
+                let name =
+                    self.variable(if typed { "PASSWORD" } else { "VALUE" }, call_description, key);
                 *value = json!({ ENVIRONMENT: name });
             }
             Value::String(text) => self.has_secrets |= text.contains(SECRET),
             Value::Array(list) => {
-                list.iter_mut().for_each(|value| self.replace_masked(value, place, key))
+                list.iter_mut().for_each(|value| self.replace_masked(value, call_description, key))
             }
             // The session passed this object as data. In the script, it would read an environment
             // variable.
             Value::Object(map) if map.len() == 1 && map.contains_key(ENVIRONMENT) => {
-                *value = json!({ ENVIRONMENT: self.variable("VALUE", place, key) });
+                *value = json!({ ENVIRONMENT: self.variable("VALUE", call_description, key) });
             }
             Value::Object(map) => {
-                map.iter_mut()
-                    .for_each(|(key, value)| self.replace_masked(value, place, Some(key)));
+                map.iter_mut().for_each(|(key, value)| {
+                    self.replace_masked(value, call_description, Some(key))
+                });
             }
             _ => {}
         }
     }
 
-    fn variable(&mut self, kind: &str, place: &str, key: Option<&str>) -> String {
+    fn variable(&mut self, kind: &str, call_description: &str, key: Option<&str>) -> String {
         let number = 1 + self.variables.iter().filter(|(name, _)| name.starts_with(kind)).count();
         let name = format!("{kind}_{number}");
-        self.variables.push((name.clone(), format!("`{}` of {place}", key.unwrap_or("a value"))));
+        self.variables
+            .push((name.clone(), format!("`{}` of {call_description}", key.unwrap_or("a value"))));
         name
     }
 }
@@ -396,7 +401,7 @@ impl Head {
 
     /// Whether `name` is the element's name. Either of them may be cut off.
     fn has_name(&self, name: &str) -> bool {
-        match (self.name.strip_suffix(CUT), name.strip_suffix(CUT)) {
+        match (self.name.strip_suffix(TRUNCATION_MARK), name.strip_suffix(TRUNCATION_MARK)) {
             (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),
             (Some(beginning), None) => name.starts_with(beginning),
             (None, Some(beginning)) => self.name.starts_with(beginning),
@@ -406,8 +411,8 @@ impl Head {
 
     fn by_role(&self) -> String {
         let (role, name) = (&self.role, &self.name);
-        match name.strip_suffix(CUT) {
-            _ if name.is_empty() && MIXED.contains(&&**role) => format!("role={role}"),
+        match name.strip_suffix(TRUNCATION_MARK) {
+            _ if name.is_empty() && UNNAMED_LINE_ROLES.contains(&&**role) => format!("role={role}"),
             Some(beginning) => format!("role={role}[name*={}]", escaped(beginning)),
             None => format!("role={role}[name={}]", escaped(name)),
         }
@@ -459,11 +464,12 @@ impl SnapshotLine {
     /// Returns the name or text, if it is complete and users cannot change it.
     fn label(&self) -> Option<&str> {
         let label = match self.name.is_empty() {
-            true if FIELDS.contains(&&*self.role) => return None,
+            true if VALUE_ROLES.contains(&&*self.role) => return None,
             true => &self.text,
             false => &self.name,
         };
-        (!label.is_empty() && !label.ends_with(CUT) && !label.contains(MASK)).then_some(label)
+        (!label.is_empty() && !label.ends_with(TRUNCATION_MARK) && !label.contains(MASK))
+            .then_some(label)
     }
 }
 
@@ -530,12 +536,14 @@ impl<'a> Tree<'a> {
         }
         let named = match line.label() {
             Some(_) if !self.is_only_text(at) => None,
-            Some(text) if PLAIN.contains(&&*line.role) => Some(format!("text={}", escaped(text))),
+            Some(text) if LINELESS_ROLES.contains(&&*line.role) => {
+                Some(format!("text={}", escaped(text)))
+            }
             Some(text) => Some(format!("role={} >> has-text={}", line.role, escaped(text))),
             None => self.scope(at, at),
         };
         let unnamed = match &*line.role {
-            role if PLAIN.contains(&role) || MIXED.contains(&role) => None,
+            role if LINELESS_ROLES.contains(&role) || UNNAMED_LINE_ROLES.contains(&role) => None,
             _ if self.is_unique(at) => Some(own),
             _ => self.scoped(at, &own),
         };
@@ -567,7 +575,7 @@ impl<'a> Tree<'a> {
         if !line.name.is_empty() {
             return self.is_unique(container).then(|| line.head().by_role());
         }
-        if PLAIN.contains(&&*line.role) {
+        if LINELESS_ROLES.contains(&&*line.role) {
             return None;
         }
         let is_other = |other: &usize| {
@@ -651,8 +659,10 @@ mod tests {
 - img [ref=e19]"#;
 
     fn target(replay: &Replay, reference: &str, answer: &str) -> Option<String> {
-        replay
-            .target(reference, &ActedOn { answer, elements: &HashMap::new(), is_playwright: false })
+        replay.target(
+            reference,
+            &CallElements { answer, elements: &HashMap::new(), is_playwright: false },
+        )
     }
 
     #[test]
@@ -707,7 +717,7 @@ mod tests {
             let test_ids = serde_json::from_value(json!({reference: test_id})).unwrap();
             replay.target(
                 reference,
-                &ActedOn { answer: "", elements: &test_ids, is_playwright: false },
+                &CallElements { answer: "", elements: &test_ids, is_playwright: false },
             )
         };
         let id = |value: &str| json!({"attribute": "data-testid", "value": value});
@@ -743,7 +753,7 @@ mod tests {
             replay
                 .target(
                     "e9",
-                    &ActedOn { answer: "", elements: &HashMap::new(), is_playwright: false }
+                    &CallElements { answer: "", elements: &HashMap::new(), is_playwright: false }
                 )
                 .as_deref(),
             Some(r#"role=textbox[name=""]"#)

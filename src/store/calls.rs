@@ -1,5 +1,5 @@
-//! The recorded calls in pages, for people: newest first, with a search. Also reports calls as they
-//! are recorded.
+//! Lists recorded calls for the dashboard: newest first, in pages, with a search. Also reports
+//! calls when they begin and end.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,17 +14,17 @@ use super::{
 use crate::error::Result;
 
 /// Maximum number of characters of a result in a list.
-const RESULT: usize = 64 * 1024;
+const MAX_RESULT: usize = 64 * 1024;
 /// The number of newest calls that a search reads, which limits how long it takes.
-const SEARCHED: u64 = 20_000;
+const SEARCH_LIMIT: u64 = 20_000;
 /// Maximum number of calls that are queued for a receiver. A slower one loses the oldest.
-const NEWS: usize = 256;
+const QUEUED_CALLS: usize = 256;
 
 /// A call in a page of the record.
 #[derive(Debug, Clone)]
 pub struct RecordedCall {
-    /// Its number in the order of the calls, for the next page. 0 for a call that is being
-    /// recorded.
+    /// Its number in the order of the calls, for the next page; 0 until the call is in the
+    /// record.
     pub number: u64,
     pub ref_id: String,
     pub session_id: Option<String>,
@@ -41,7 +41,7 @@ pub struct RecordedCall {
 #[derive(Debug, Clone)]
 pub struct CallEnd {
     pub success: bool,
-    /// The beginning of the result, JSON. `None` if the server of the call died.
+    /// The beginning of the result (JSON). `None` if the server died during the call.
     pub result: Option<String>,
     pub error_message: Option<String>,
     /// The number of the picture that shows the call best: the first image of its result, or else
@@ -56,7 +56,7 @@ pub struct CallEnd {
 pub struct CallFilter {
     /// Only the call with this id.
     pub id: Option<String>,
-    /// `None`: the calls of all sessions.
+    /// Only the calls of this session.
     pub session: Option<String>,
     /// Only calls that contain this text, in any case of ASCII letters.
     pub text: Option<String>,
@@ -73,7 +73,7 @@ pub(super) struct CallFeed {
 
 impl Default for CallFeed {
     fn default() -> Self {
-        Self { running: Mutex::default(), news: broadcast::Sender::new(NEWS) }
+        Self { running: Mutex::default(), news: broadcast::Sender::new(QUEUED_CALLS) }
     }
 }
 
@@ -88,7 +88,7 @@ impl CallFeed {
         self.report(request, || {
             Some(CallEnd {
                 success: answer.error_message.is_none(),
-                result: Some(answer.result.chars().take(RESULT).collect()),
+                result: Some(answer.result.chars().take(MAX_RESULT).collect()),
                 error_message: answer.error_message.clone(),
                 picture: match &*answer.pictures {
                     [] => answer.page_picture.as_ref().map(|_| PAGE_PICTURE),
@@ -104,7 +104,7 @@ impl CallFeed {
         if self.news.receiver_count() == 0 {
             return;
         }
-        // Fails if the last receiver has gone in the meantime.
+        // Fails if the last receiver has been dropped meanwhile.
         let _ = self.news.send(Arc::new(RecordedCall {
             number: 0,
             ref_id: request.ref_id.to_string(),
@@ -118,7 +118,8 @@ impl CallFeed {
 }
 
 impl Store {
-    /// Returns a receiver of all calls from now on: each when it begins, and again when it ends.
+    /// Returns a receiver of all later calls. It receives each call when it begins and when it
+    /// ends.
     pub fn call_news(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
         self.0.calls.news.subscribe()
     }
@@ -139,7 +140,7 @@ impl Store {
     /// Returns the calls that `filter` selects, newest first.
     pub async fn calls(&self, filter: CallFilter) -> Result<Vec<RecordedCall>> {
         let (mut conditions, mut values) = (vec!["TRUE".to_owned()], Vec::<Value>::new());
-        // A condition for all sessions would keep SQLite from using the index.
+        // A condition that also accepts all sessions would keep SQLite from using the index.
         if let Some(session) = filter.session {
             values.push(session.into());
             conditions.push(format!("session_id = ?{}", values.len()));
@@ -158,12 +159,13 @@ impl Store {
             let contains = |column: &str| format!("instr(lower({column}), ?{at}) > 0");
             let columns = ["tool_name", "params", "result", "error_message"].map(contains);
             conditions.push(format!("({})", columns.join(" OR ")));
-            conditions
-                .push(format!("requests.rowid > (SELECT max(rowid) FROM requests) - {SEARCHED}"));
+            conditions.push(format!(
+                "requests.rowid > (SELECT max(rowid) FROM requests) - {SEARCH_LIMIT}"
+            ));
         }
         let sql = format!(
             "SELECT requests.rowid, ref_id, session_id, tool_name, params, requests.timestamp, status,
-                    substr(result, 1, {RESULT}), error_message, responses.timestamp,
+                    substr(result, 1, {MAX_RESULT}), error_message, responses.timestamp,
                     (SELECT min(max(number), {FIRST_PICTURE}) FROM pictures
                      WHERE pictures.ref_id = requests.ref_id)
              FROM requests LEFT JOIN responses USING (ref_id)

@@ -1,4 +1,4 @@
-//! Cursors into records, so that the next read returns only what has changed.
+//! Stores cursors into records. With a cursor, the next read returns only what has changed.
 
 use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
@@ -30,9 +30,9 @@ struct Cursor {
 }
 
 impl Store {
-    /// Returns the changes in `record` since the last read, and moves the cursor to its end.
-    /// Returns the whole content if the changes would be longer, or if the content of the last read
-    /// is no longer known.
+    /// Returns the changes in `record` since the last read, and moves the cursor to the end of the
+    /// record. Returns the whole content if the changes are longer, or if the content of the last
+    /// read is not stored any more.
     pub async fn read_on(
         &self,
         record: &Record,
@@ -48,15 +48,18 @@ impl Store {
             let hash = hash(&content);
             (content, hash)
         });
-        let before = if reset { None } else { self.cursor(&key).await? };
+        let cursor = if reset { None } else { self.cursor(&key).await? };
         let position = content.len();
-        let reading = match before {
+        let reading = match cursor {
             None => Reading::Whole(content),
             Some(cursor) if cursor.hash == hash => Reading::Changes(String::new()),
             Some(cursor) => match self.record(&cursor.last_ref_id).await? {
                 None => Reading::Whole(content),
                 Some(last) => offload::in_place(last.bytes() + content.len(), || {
-                    let changes = delta(&ended(last.content()), &ended(content.clone()));
+                    let changes = delta(
+                        &with_final_line_break(last.content()),
+                        &with_final_line_break(content.clone()),
+                    );
                     if changes.len() < content.len() {
                         Reading::Changes(changes)
                     } else {
@@ -84,7 +87,7 @@ impl Store {
 
     async fn move_cursor(&self, key: String, ref_id: &str, hash: String, position: usize) {
         let ref_id = ref_id.to_owned();
-        let written = self.0.writer.write(0, move |connection| {
+        let write = self.0.writer.write(0, move |connection| {
             connection
                 .prepare_cached(
                     "INSERT OR REPLACE INTO diff_cursors
@@ -94,12 +97,12 @@ impl Store {
                 .execute(params![key, position, hash, now(), ref_id])?;
             Ok(())
         });
-        written.await;
+        write.await;
     }
 }
 
-/// Ends the last line with a line break. Without one, the line would differ when another follows.
-fn ended(mut text: String) -> String {
+/// Appends a line break to the last line. Without it, the line would change when another follows.
+fn with_final_line_break(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

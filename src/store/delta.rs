@@ -26,15 +26,15 @@ mod tests {
         let lines: Vec<&str> = delta.lines().collect();
         for (index, line) in lines.iter().enumerate() {
             if let Some(hunk) = line.strip_prefix("@@ -") {
-                let place: Vec<usize> = hunk
+                let range: Vec<usize> = hunk
                     .split(' ')
                     .next()
                     .unwrap()
                     .split(',')
                     .map(|part| part.parse().unwrap())
                     .collect();
-                let count = place.get(1).copied().unwrap_or(1);
-                let from = if count == 0 { place[0] } else { place[0] - 1 };
+                let count = range.get(1).copied().unwrap_or(1);
+                let from = if count == 0 { range[0] } else { range[0] - 1 };
                 new.extend(old[at..from].iter().copied());
                 at = from + count;
             } else if let Some(line) = line.strip_prefix('+') {

@@ -1,5 +1,5 @@
-//! Changes of this server's sessions that are not in the record yet. A write can fail, for example
-//! on a full disk. Its data stays here and is written again with a later call.
+//! Keeps the changes of this server's sessions until they are in the record. A write can fail, for
+//! example on a full disk. Its data then stays here and is written again with a later call.
 
 use std::{
     collections::HashMap,
@@ -16,10 +16,10 @@ use super::{
     time::now,
 };
 
-/// Time between two attempts to write what could not be written.
-const RETRY: Duration = Duration::from_secs(1);
+/// Time between two attempts to write an entry.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of sessions that have ended and whose end could not be written.
-const MOST_ENDED: usize = 64;
+const MAX_ENDED: usize = 64;
 
 /// The sessions that are open or have unwritten changes. Clones share it.
 #[derive(Clone, Default)]
@@ -28,19 +28,19 @@ pub(super) struct Ledger(Arc<Mutex<Entries>>);
 #[derive(Default)]
 struct Entries {
     by_id: HashMap<Arc<str>, LedgerEntry>,
-    /// Whether the write of an entry has failed. Otherwise entries need not be searched.
+    /// Whether the write of an entry has failed. If not, `due` need not search the entries.
     any_failed: bool,
 }
 
 #[derive(Default)]
 struct LedgerEntry {
     unwritten: Unwritten,
-    /// A write of this entry is queued and has not read it yet.
+    /// Whether a write of this entry is queued and has not read it yet.
     queued: bool,
     failed_at: Option<Instant>,
 }
 
-/// The data of a session that a write puts into the record.
+/// The data of a session that is not in the record yet.
 #[derive(Clone, Default)]
 pub(super) struct Unwritten {
     /// The session's row; `None` for a session that this server has not opened.
@@ -110,7 +110,7 @@ impl Ledger {
         }
         let mut due = Vec::new();
         for (id, entry) in &mut entries.by_id {
-            if !entry.queued && entry.failed_at.is_some_and(|at| at.elapsed() >= RETRY) {
+            if !entry.queued && entry.failed_at.is_some_and(|at| at.elapsed() >= RETRY_INTERVAL) {
                 (entry.queued, entry.failed_at) = (true, None);
                 due.push(id.clone());
             }
@@ -138,7 +138,7 @@ impl Ledger {
             entries.any_failed = true;
             let ended =
                 entries.by_id.values().filter(|entry| entry.unwritten.end.is_some()).count();
-            if has_ended && ended > MOST_ENDED {
+            if has_ended && ended > MAX_ENDED {
                 entries.by_id.remove(id);
                 tracing::warn!(session = &**id, "the end of a session could not be recorded");
             }
@@ -183,8 +183,8 @@ impl Unwritten {
             }
         }
         let Some(end) = self.end else { return Ok(()) };
-        // A recoverable session belongs to no server. Another server may have resumed it in the
-        // meantime.
+        // A recoverable session belongs to no server. Another server may have resumed it
+        // meanwhile.
         let ended = connection.execute(
             "UPDATE sessions SET state = ?2, last_activity = ?3, server_id = iif(?4, '', server_id)
              WHERE session_id = ?1 AND server_id IN (?5, '')",
@@ -197,8 +197,8 @@ impl Unwritten {
     }
 }
 
-/// Inserts the row of an open session, unless it exists. The write that should have inserted it may
-/// have failed.
+/// Inserts the row of an open session, unless it exists. The earlier write of the row may have
+/// failed.
 pub(super) fn ensure_row(
     connection: &Connection,
     row: &NewSession,
@@ -243,11 +243,11 @@ mod tests {
     #[test]
     fn sessions_whose_end_cannot_be_written_are_bounded() {
         let ledger = Ledger::default();
-        for number in 0..2 * MOST_ENDED {
+        for number in 0..2 * MAX_ENDED {
             let id = Arc::from(number.to_string());
             ledger.end(&id, SessionState::Expired);
             ledger.settle(&id, None);
         }
-        assert_eq!(ledger.lock().by_id.len(), MOST_ENDED);
+        assert_eq!(ledger.lock().by_id.len(), MAX_ENDED);
     }
 }

@@ -1,6 +1,5 @@
-//! Checkpoints SQLite's write-ahead log into the database file, on a separate thread. A checkpoint
-//! waits for the disk, which takes milliseconds. Otherwise the call whose write fills the log would
-//! wait for it.
+//! Runs the checkpoints of SQLite's write-ahead log on a separate thread. A checkpoint waits for
+//! the disk. Without the thread, the call whose write fills the log would wait for it.
 
 use std::{
     path::Path,
@@ -13,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, hooks::Wal};
 /// Number of pages in the log that trigger a checkpoint, the default of SQLite.
 const PAGES: i32 = 1_000;
 /// At this many pages, the writer runs the checkpoint itself, and its callers wait.
-const MOST_PAGES: i32 = 16 * PAGES;
+const MAX_PAGES: i32 = 16 * PAGES;
 
 /// Starts a thread that checkpoints the log of `writer`, until that is closed.
 pub(super) fn start_checkpoints(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
@@ -26,7 +25,7 @@ pub(super) fn start_checkpoints(writer: &mut Connection, path: &Path) -> rusqlit
         .spawn(move || run_checkpoints(&connection, &requests));
     match started {
         Ok(_) => request_checkpoints(writer, request),
-        // SQLite then runs the checkpoints as a part of writes.
+        // Without the thread, SQLite runs the checkpoints as part of writes.
         Err(error) => {
             tracing::debug!(%error, "the thread for checkpoints of the record could not be started");
             Ok(())
@@ -42,7 +41,7 @@ fn request_checkpoints(writer: &mut Connection, request: SyncSender<()>) -> rusq
         if pages < next - PAGES {
             next = PAGES;
         }
-        if pages >= MOST_PAGES {
+        if pages >= MAX_PAGES {
             // The commit itself has succeeded.
             let _ = log.checkpoint();
         } else if pages >= next {
@@ -57,8 +56,7 @@ fn request_checkpoints(writer: &mut Connection, request: SyncSender<()>) -> rusq
 /// Runs the checkpoints. Ends when the connection of the writer is closed, which drops the sender.
 fn run_checkpoints(connection: &Connection, requests: &Receiver<()>) {
     while requests.recv().is_ok() {
-        // A passive checkpoint does not block and is not blocked: pages in use stay for the next
-        // one.
+        // A passive checkpoint neither blocks nor is blocked. Pages in use wait for the next one.
         let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = result {
             tracing::debug!(%error, "a checkpoint of the record has failed");

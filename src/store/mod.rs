@@ -1,5 +1,5 @@
-//! The record: every call and its answer, and the saved state of sessions, in an SQLite file. Uses
-//! `config` and `error`.
+//! The record: an SQLite file with every call and its result, and with the saved state of sessions.
+//! Uses only `config` and `error`.
 //!
 //! One thread (`writer`) runs the writes, and batches concurrent ones. Readers have their own
 //! connection, so that no call waits for another's. `log` checkpoints in the background. `schema`
@@ -12,8 +12,8 @@ mod calls;
 mod cursors;
 mod delta;
 mod ledger;
+mod location;
 mod log;
-mod place;
 mod purge;
 mod records;
 mod retention;
@@ -39,7 +39,7 @@ pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
     cursors::{CursorOf, Reading},
     delta::delta,
-    place::RecordLocation,
+    location::RecordLocation,
     purge::Purged,
     records::{
         Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
@@ -57,11 +57,11 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
 };
 
-/// How long the end of a server waits for queued writes.
+/// Timeout for queued writes when the server ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum size of a record in memory, in bytes, whatever `--retention` allows.
-const MOST_IN_MEMORY: u64 = 64 * 1024 * 1024;
-/// How long `flush` waits.
+const MAX_MEMORY: u64 = 64 * 1024 * 1024;
+/// Timeout of `flush`.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The record of a server. Clones share it.
@@ -102,12 +102,12 @@ impl Store {
 
     fn in_memory(place: RecordLocation, config: &Config) -> Result<Self> {
         let connection = schema::open_in_memory()?;
-        let server = ServerRegistration::alone();
-        let bytes = config.retention.bytes.min(MOST_IN_MEMORY);
+        let server = ServerRegistration::without_file();
+        let bytes = config.retention.bytes.min(MAX_MEMORY);
         let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
         let (ledger, calls) = Default::default();
         let inner = Inner { place, writer, reader: None, server, ledger, calls };
-        Ok(Self(Arc::new(inner)).entered())
+        Ok(Self(Arc::new(inner)).with_server_row())
     }
 
     fn in_file(path: &Path, config: &Config) -> Result<Self, Fault> {
@@ -121,7 +121,7 @@ impl Store {
         }
         log::start_checkpoints(&mut opened.connection, path)
             .map_err(|error| Fault::unavailable(path, error))?;
-        let server = ServerRegistration::enter(path)?;
+        let server = ServerRegistration::register(path)?;
         let reader = schema::open_for_reading(path)?;
         let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))
             .map_err(|error| Fault::unavailable(path, error.message))?;
@@ -133,11 +133,11 @@ impl Store {
             ledger: Ledger::default(),
             calls: CallFeed::default(),
         }));
-        Ok(store.entered())
+        Ok(store.with_server_row())
     }
 
     /// Adds this server to the table of running servers.
-    fn entered(self) -> Self {
+    fn with_server_row(self) -> Self {
         let (id, folder) = (self.0.server.id.clone(), self.0.server.folder.clone());
         self.0
             .writer
@@ -176,44 +176,44 @@ impl Store {
         let id = self.0.server.id.clone();
         let done = self.0.writer.write(0, move |connection| servers::end(connection, &id));
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, done).await;
-        self.0.server.leave();
+        self.0.server.unregister();
     }
 
     /// Runs a query.
     async fn read<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let answer = match self.0.reader.clone() {
-            Some(reader) => tokio::task::spawn_blocking(move || question(&reader.lock()))
+            Some(reader) => tokio::task::spawn_blocking(move || query(&reader.lock()))
                 .await
                 .map_err(|error| unreadable(&error))?,
-            None => self.ask_writer(question).await.map_err(|why| unreadable(&why))?,
+            None => self.ask_writer(query).await.map_err(|why| unreadable(&why))?,
         };
         answer.map_err(|error| unreadable(&error))
     }
 
-    /// Runs `question` in a transaction of the writer, and returns the answer after the commit. The
-    /// outer error is the reason why no transaction with the question was committed.
+    /// Runs `query` in a transaction of the writer, and returns its result after the commit. The
+    /// outer error is the reason why no transaction with the query was committed.
     async fn ask_writer<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, &'static str> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let once = Mutex::new(Some(question));
-        let answered: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
-        let settled = answered.clone();
+        let once = Mutex::new(Some(query));
+        let result: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
+        let result_slot = result.clone();
         let work = move |connection: &Connection| {
-            let question = once.lock().take();
-            // A repeated transaction does not run the question again: the earlier answer must not
-            // be returned.
-            let answer = question.map(|question| question(connection));
-            *answered.lock() = answer;
+            let query = once.lock().take();
+            // A repeated transaction does not run the query again, so the result of the first
+            // attempt must not be returned.
+            let answer = query.map(|query| query(connection));
+            *result.lock() = answer;
             Ok(())
         };
         self.0.writer.queue_and_settle(0, work, move |is_committed| {
-            let answer = settled.lock().take();
-            // Without an answer, `sender` is dropped. An error needs no commit.
+            let answer = result_slot.lock().take();
+            // Without a result, `sender` is dropped. An error needs no commit.
             if let Some(answer) = answer.filter(|answer| is_committed || answer.is_err()) {
                 let _ = sender.send(answer);
             }

@@ -7,11 +7,10 @@ use rusqlite::{Connection, params};
 use super::{Store, not_changed, retention::free_slice, unreadable};
 use crate::error::Result;
 
-/// Maximum number of calls that one transaction deletes, which limits how long servers wait to
-/// write.
+/// Maximum number of calls that one transaction deletes. It limits how long servers wait to write.
 const SLICE: usize = 100;
 
-/// Selects the sessions that a running server uses.
+/// The condition for sessions that a running server uses.
 const IN_USE: &str =
     "sessions.state = 'active' AND sessions.server_id IN (SELECT server_id FROM servers)";
 
@@ -25,9 +24,9 @@ pub struct Purged {
 }
 
 impl Store {
-    /// Deletes the session `session` and its calls, or without it every session and call. Sessions
-    /// that a running server uses are kept. Fails if a deletion cannot be committed, for example on
-    /// a full disk.
+    /// Deletes `session` and its calls, or all sessions and calls if it is `None`. Keeps sessions
+    /// that a running server uses. Fails if a deletion cannot be committed, for example on a full
+    /// disk.
     pub async fn purge(&self, session: Option<&str>) -> Result<Purged> {
         let session = session.map(str::to_owned);
         let mut purged = Purged::default();
@@ -87,7 +86,7 @@ fn free_pages(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))
 }
 
-/// Deletes a slice of the calls and returns their number.
+/// Deletes up to `SLICE` calls and returns their number.
 fn delete_calls(connection: &Connection, session: Option<&str>) -> rusqlite::Result<usize> {
     // The deleted text must not stay in unused parts of the file.
     connection.pragma_update(None, "secure_delete", true)?;

@@ -181,8 +181,8 @@ pub struct Summary {
     pub console_errors: u64,
 }
 
-/// The filter of a list: the calls of any of these sessions, and the calls of the connection
-/// without a session.
+/// The filter of a list. It selects the calls of these sessions, and the calls of the connection
+/// that have no session.
 #[derive(Debug, Clone, Default)]
 pub struct RecordFilter {
     pub sessions: Vec<String>,
@@ -191,8 +191,8 @@ pub struct RecordFilter {
 }
 
 /// Selects the last answered request of some sessions, or with `?2` the last one that has a page
-/// snapshot. Reads each session's requests backward through the index: sorting all of them would
-/// take longer the longer the record is.
+/// snapshot. Reads each session's requests backward through the index, because the time for sorting
+/// all of them would grow with the record.
 const NEWEST: &str = "SELECT max(newest) FROM (
     SELECT (SELECT asked.rowid FROM requests AS asked WHERE asked.session_id = value
                 AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id
@@ -200,7 +200,7 @@ const NEWEST: &str = "SELECT max(newest) FROM (
             ORDER BY asked.rowid DESC LIMIT 1) AS newest FROM json_each(?1))";
 
 impl Store {
-    /// Writes a call. The future is ready when it is on disk.
+    /// Queues a write of a call. The returned future resolves when the call is on disk.
     pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
         self.retry_sessions();
         self.0.calls.begun(&request);
@@ -215,8 +215,8 @@ impl Store {
         self.0.ledger.row(request.session_id.as_deref()?)
     }
 
-    /// Writes the result of a call, and the data of the call by then. The future is ready when it
-    /// is on disk.
+    /// Queues a write of the result of a call and of the call's current data. The returned future
+    /// resolves when they are on disk.
     pub fn answer(
         &self,
         request: Arc<NewRequest>,
@@ -261,8 +261,8 @@ impl Store {
         .await
     }
 
-    /// Returns the `refId`s of the calls of a session, oldest first. `record` reads each call: all
-    /// calls together may be too large for memory.
+    /// Returns the `refId`s of the calls of a session, oldest first. `record` reads one call at a
+    /// time, because all calls together may be too large for memory.
     pub async fn history(&self, session: &str) -> Result<Vec<String>> {
         let session = session.to_owned();
         self.read(move |connection| {
@@ -333,8 +333,8 @@ impl Store {
         .await
     }
 
-    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters,
-    /// independent of the cursor.
+    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters.
+    /// Does not use the cursor.
     pub async fn console_of_record(
         &self,
         ref_id: &str,
@@ -475,7 +475,7 @@ fn write_answer(
             .execute(params![ref_id, number, picture.mime_type, picture.data])?;
     }
     if let Some(session) = &request.session_id {
-        // At most once a second, because the update writes a further page of the file.
+        // At most once a second, because the update writes one more page of the file.
         connection
             .prepare_cached(
                 "UPDATE sessions SET last_activity = ?2 WHERE session_id = ?1 AND last_activity < ?2 - 1000",

@@ -7,23 +7,22 @@ use rusqlite::{Connection, params};
 use super::{servers::store_states_left_behind, time::now};
 use crate::config::Retention;
 
-/// The pause between two checks if the last one deleted nothing, as a time or as a number of
-/// transactions.
-const PAUSE: Duration = Duration::from_secs(60);
-const TRANSACTIONS: u32 = 64;
+/// If a check deleted nothing, the next one follows after this time or this number of transactions.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+const CHECK_TRANSACTIONS: u32 = 64;
 /// Time between two updates of the stored states of sessions whose server has ended.
-const AGING: Duration = Duration::from_secs(600);
-/// A check is due after this part of the limit was written.
-const PART: u64 = 16;
-/// Saved states of ended sessions can use this part of the limit before they are deleted instead of
-/// calls.
-const SNAPSHOTS: u64 = 4;
-/// Maximum number of calls that are deleted at once, which limits how long a write waits.
+const STATE_UPDATE_INTERVAL: Duration = Duration::from_secs(600);
+/// A check is due after the limit divided by this number was written.
+const CHECK_DIVISOR: u64 = 16;
+/// Saved states of ended sessions may use the limit divided by this number. If they use more, they
+/// are deleted before calls.
+const SNAPSHOT_DIVISOR: u64 = 4;
+/// Maximum number of calls that are deleted at once. It limits how long a write waits.
 const SLICE: usize = 10;
 /// Maximum number of file pages that are freed at once.
 const VACUUM_SLICE: usize = 500;
 
-/// Deletes a small part after each write, as long as there is something to delete.
+/// Enforces the retention limits. Deletes a small part of the excess after each write.
 pub(super) struct Trimmer {
     retention: Retention,
     next: Instant,
@@ -38,33 +37,33 @@ impl Trimmer {
         Self {
             retention,
             next: Instant::now(),
-            next_aging: Instant::now() + AGING,
+            next_aging: Instant::now() + STATE_UPDATE_INTERVAL,
             transactions: 0,
             bytes: 0,
         }
     }
 
     /// Counts a transaction of `bytes` bytes. Returns whether a check is due.
-    fn counts_as_due(&mut self, bytes: usize) -> bool {
+    fn count_transaction(&mut self, bytes: usize) -> bool {
         self.transactions += 1;
         self.bytes = self.bytes.saturating_add(bytes as u64);
-        self.transactions >= TRANSACTIONS
-            || self.bytes >= self.retention.bytes / PART
+        self.transactions >= CHECK_TRANSACTIONS
+            || self.bytes >= self.retention.bytes / CHECK_DIVISOR
             || Instant::now() >= self.next
     }
 
-    /// Deletes a part of what exceeds the limits, if a check is due after a transaction of `bytes`
-    /// bytes.
+    /// Counts a transaction of `bytes` bytes. If a check is due, deletes a part of what exceeds the
+    /// limits.
     pub fn trim(&mut self, connection: &Connection, bytes: usize) -> rusqlite::Result<()> {
-        if !self.counts_as_due(bytes) {
+        if !self.count_transaction(bytes) {
             return Ok(());
         }
         if Instant::now() >= self.next_aging {
-            self.next_aging = Instant::now() + AGING;
+            self.next_aging = Instant::now() + STATE_UPDATE_INTERVAL;
             store_states_left_behind(connection)?;
         }
         if !forget(connection, self.retention)? {
-            self.next = Instant::now() + PAUSE;
+            self.next = Instant::now() + CHECK_INTERVAL;
             (self.transactions, self.bytes) = (0, 0);
         }
         Ok(())
@@ -72,7 +71,7 @@ impl Trimmer {
 }
 
 /// The condition for sessions that have ended, whose server has ended, or that were released.
-const OVER: &str =
+const HAS_ENDED: &str =
     "(sessions.state <> 'active' OR sessions.server_id NOT IN (SELECT server_id FROM servers))";
 
 /// Deletes a slice. Returns whether there was something to delete.
@@ -80,38 +79,38 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     let oldest = now().saturating_sub(retention.age);
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
-    let too_much = pages.saturating_mul(number("PRAGMA page_size")?) > retention.bytes;
-    // A reader sees all of it deleted, or nothing.
+    let is_too_large = pages.saturating_mul(number("PRAGMA page_size")?) > retention.bytes;
+    // In a transaction, so that readers see all deletions or none.
     let transaction = connection.unchecked_transaction()?;
-    let mut gone = 0;
-    if too_much {
-        gone = forget_snapshot(&transaction, retention)?;
+    let mut deleted = 0;
+    if is_too_large {
+        deleted = forget_snapshot(&transaction, retention)?;
     }
-    if gone == 0 {
-        // Calls are stored in the order of time, so no other row is read.
+    if deleted == 0 {
+        // Calls are stored in order of time, so the query reads no other rows.
         let slice = format!(
             "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests ORDER BY rowid LIMIT {SLICE})
                  AND (?1 OR timestamp < ?2)"
         );
-        gone = transaction.execute(&slice, params![too_much, oldest])?;
+        deleted = transaction.execute(&slice, params![is_too_large, oldest])?;
     }
     // A session is deleted after its last call.
-    gone += transaction.execute(
+    deleted += transaction.execute(
         &format!(
-            "DELETE FROM sessions WHERE last_activity < ?1 AND {OVER}
+            "DELETE FROM sessions WHERE last_activity < ?1 AND {HAS_ENDED}
                  AND NOT EXISTS (SELECT 1 FROM requests WHERE requests.session_id = sessions.session_id)"
         ),
         params![oldest],
     )?;
-    if gone == 0 && too_much {
+    if deleted == 0 && is_too_large {
         // No calls are left.
         let oldest = format!(
             "DELETE FROM sessions WHERE rowid IN
-                 (SELECT rowid FROM sessions WHERE {OVER} ORDER BY last_activity LIMIT {SLICE})"
+                 (SELECT rowid FROM sessions WHERE {HAS_ENDED} ORDER BY last_activity LIMIT {SLICE})"
         );
-        gone = transaction.execute(&oldest, [])?;
+        deleted = transaction.execute(&oldest, [])?;
     }
-    if gone == 0 {
+    if deleted == 0 {
         return Ok(false);
     }
     transaction.execute(
@@ -124,23 +123,23 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     Ok(true)
 }
 
-/// Deletes the oldest saved state of a session that is over, where such states take more than their
-/// part of the limit and would displace calls. Returns the number of deleted states.
+/// Deletes the oldest saved state of an ended session, if such states use more than their part of
+/// the limit. Returns the number of deleted states.
 fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::Result<usize> {
     let sizes = format!(
         "SELECT coalesce(sum(octet_length(session_snapshots.state) + (
                     SELECT coalesce(sum(octet_length(storage)), 0) FROM session_origins
                     WHERE session_origins.session_id = session_snapshots.session_id)), 0) > ?1
                 AND EXISTS (SELECT 1 FROM requests)
-         FROM session_snapshots JOIN sessions USING (session_id) WHERE {OVER}"
+         FROM session_snapshots JOIN sessions USING (session_id) WHERE {HAS_ENDED}"
     );
-    let part = i64::try_from(retention.bytes / SNAPSHOTS).unwrap_or(i64::MAX);
+    let part = i64::try_from(retention.bytes / SNAPSHOT_DIVISOR).unwrap_or(i64::MAX);
     if !connection.query_row(&sizes, [part], |row| row.get::<_, bool>(0))? {
         return Ok(0);
     }
     let oldest = format!(
         "DELETE FROM session_snapshots WHERE session_id =
-             (SELECT session_id FROM session_snapshots JOIN sessions USING (session_id) WHERE {OVER}
+             (SELECT session_id FROM session_snapshots JOIN sessions USING (session_id) WHERE {HAS_ENDED}
               ORDER BY saved_at LIMIT 1)"
     );
     connection.execute(&oldest, [])

@@ -1,4 +1,4 @@
-//! The tables, their migrations, and opening the database file.
+//! Opens the database file. Creates its tables and migrates them.
 
 use std::{
     fs::{File, OpenOptions},
@@ -14,11 +14,10 @@ use crate::{
     private,
 };
 
-/// How long one attempt to write waits for the write of another server. The writer then tries
-/// again.
-const BUSY: Duration = Duration::from_millis(250);
+/// How long one attempt to write waits for another server's write. The writer repeats the attempt.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long the start waits for another server that creates the tables.
-const BUSY_AT_START: Duration = Duration::from_secs(2);
+const START_BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between two attempts to change the journal mode.
 const JOURNAL_RETRY: Duration = Duration::from_millis(5);
 
@@ -126,7 +125,7 @@ ALTER TABLE responses ADD COLUMN test_ids JSON;
 ",
 ];
 
-/// Why a file cannot be used as the record.
+/// The reason why a file cannot be used as the record.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Fault {
     #[error("the record {path} was made by a newer version of Troupe (its tables are version {found}, this one knows {known})", path = .path.display())]
@@ -182,23 +181,23 @@ pub(super) struct OpenedFile {
 /// migrations.
 pub(super) fn open(path: &Path) -> Result<OpenedFile, Fault> {
     let is_new = !path.exists();
-    make_private(path).map_err(|error| Fault::unavailable(path, error))?;
+    create_private(path).map_err(|error| Fault::unavailable(path, error))?;
     let fault = |error: &rusqlite::Error| Fault::of(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| fault(&error))?;
-    connection.busy_timeout(BUSY_AT_START).map_err(|error| fault(&error))?;
+    connection.busy_timeout(START_BUSY_TIMEOUT).map_err(|error| fault(&error))?;
     let version = version(path, &connection)?;
     if connection.is_readonly("main").unwrap_or(true) {
         return Err(Fault::unavailable(path, "it is read-only"));
     }
     prepare(&connection, version).map_err(|error| fault(&error))?;
-    connection.busy_timeout(BUSY).map_err(|error| fault(&error))?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| fault(&error))?;
     Ok(OpenedFile { connection, is_new })
 }
 
 /// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for
 /// the WAL files.
-fn make_private(path: &Path) -> std::io::Result<()> {
+fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if let Some(folder) = path.parent() {
@@ -215,7 +214,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 
 /// Returns the version of the tables, 0 for a file without tables. Rejects files of other programs.
 fn version(path: &Path, connection: &Connection) -> Result<usize, Fault> {
-    // One transaction: another server may be creating the tables.
+    // In one transaction, because another server may be creating the tables.
     let read = || {
         let snapshot = connection.unchecked_transaction()?;
         let number = |sql: &str| snapshot.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -242,8 +241,7 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     use_wal(connection)?;
-    // With a WAL, NORMAL loses nothing when the process is killed; only when the machine loses
-    // power.
+    // With a WAL, NORMAL can lose the last writes only when the machine loses power.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
     if version < MIGRATIONS.len() {
@@ -254,15 +252,15 @@ fn prepare(connection: &Connection, version: usize) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Sets the journal mode of the file. SQLite does not wait for the locks of other connections here
-/// (its busy timeout does not apply), so a server that starts at the same time needs retries.
+/// Sets the journal mode of the file. SQLite's busy timeout does not apply here, so the change is
+/// retried while a server that starts at the same time locks the file.
 fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(error)
                 if error.sqlite_error_code() == Some(Sqlite::DatabaseBusy)
-                    && begun.elapsed() < BUSY_AT_START =>
+                    && begun.elapsed() < START_BUSY_TIMEOUT =>
             {
                 thread::sleep(JOURNAL_RETRY);
             }
@@ -304,7 +302,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Fault> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY_AT_START)?;
+        connection.busy_timeout(START_BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     };

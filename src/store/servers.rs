@@ -1,5 +1,5 @@
-//! The servers that share a file. Each holds a lock while it runs, so that only the data of ended
-//! servers is changed.
+//! Tracks the servers that share a file. Each server holds a lock while it runs. Other servers
+//! change its data only when the lock is free.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,8 +12,9 @@ use rusqlite::{Connection, params};
 
 use super::{schema::Fault, time::now};
 
-/// A saved state older than this is stale. It can be resumed, but web sites may have changed.
-pub(super) const FRESH: u64 = 24 * 3_600_000;
+/// The age in milliseconds from which a saved state is stale. It can still be resumed, but web
+/// sites may have changed.
+pub(super) const STALE_AGE: u64 = 24 * 3_600_000;
 
 /// The registration of this server in the file.
 pub(super) struct ServerRegistration {
@@ -25,14 +26,14 @@ pub(super) struct ServerRegistration {
 }
 
 impl ServerRegistration {
-    pub fn alone() -> Self {
+    pub fn without_file() -> Self {
         Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
     }
 
     /// Takes a lock for this server. Must be called before the server is added to the file.
-    pub fn enter(record: &Path) -> Result<Self, Fault> {
+    pub fn register(record: &Path) -> Result<Self, Fault> {
         let folder = PathBuf::from(format!("{}-servers", record.display()));
-        let mut server = Self::alone();
+        let mut server = Self::without_file();
         server.folder = Some(folder.clone());
         let lock = || {
             fs::create_dir_all(&folder)?;
@@ -40,7 +41,7 @@ impl ServerRegistration {
             file.lock()?;
             Ok(file)
         };
-        // Repeated if the last server removed the folder in between.
+        // Repeats the attempt, because the last server may have removed the folder meanwhile.
         let file = lock().or_else(|_| lock());
         let file = file.map_err(|error: std::io::Error| Fault::unavailable(record, error))?;
         *server.lock.lock() = Some(file);
@@ -48,7 +49,7 @@ impl ServerRegistration {
     }
 
     /// Releases the lock.
-    pub fn leave(&self) {
+    pub fn unregister(&self) {
         let lock = self.lock.lock().take();
         if lock.is_some() {
             forget(self.folder.as_deref(), &self.id);
@@ -56,19 +57,19 @@ impl ServerRegistration {
     }
 
     /// Returns whether the server `id` is running.
-    pub fn lives(&self, id: &str) -> bool {
-        *self.id == *id || lives(self.folder.as_deref(), id)
+    pub fn is_running(&self, id: &str) -> bool {
+        *self.id == *id || is_running(self.folder.as_deref(), id)
     }
 }
 
 impl Drop for ServerRegistration {
     fn drop(&mut self) {
-        self.leave();
+        self.unregister();
     }
 }
 
 /// Returns whether the server `id` is running. An empty id marks a released session.
-fn lives(folder: Option<&Path>, id: &str) -> bool {
+fn is_running(folder: Option<&Path>, id: &str) -> bool {
     let Some(folder) = folder.filter(|_| !id.is_empty()) else { return false };
     let Ok(file) = File::open(folder.join(id)) else { return false };
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
@@ -82,9 +83,9 @@ fn forget(folder: Option<&Path>, id: &str) {
     }
 }
 
-/// Inserts the row of this server, unless it is there. Each transaction that writes the server's id
-/// elsewhere does this first: the write at the start may have failed, and data of servers without a
-/// row counts as left behind.
+/// Inserts the row of this server, unless it exists. Each transaction that writes the server's id
+/// calls this first. The write at the start may have failed, and the data of a server without a row
+/// counts as that of an ended server.
 pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
@@ -94,7 +95,7 @@ pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<
     Ok(())
 }
 
-/// Adds a server to the file, and closes what ended servers left open.
+/// Adds a server to the file. Closes the calls that ended servers left without a result.
 pub(super) fn begin(
     connection: &Connection,
     id: &str,
@@ -105,7 +106,7 @@ pub(super) fn begin(
         .prepare("SELECT server_id FROM servers WHERE server_id <> ?1")?
         .query_map([id], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    for other in others.iter().filter(|other| !lives(folder, other)) {
+    for other in others.iter().filter(|other| !is_running(folder, other)) {
         close(connection, other, "the server died during the call")?;
         forget(folder, other);
     }
@@ -138,7 +139,7 @@ pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Res
              SELECT iif(max(saved_at) IS NULL, 'closed', iif(max(saved_at) >= ?1, 'recoverable', 'stale'))
              FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id)
          WHERE state IN ('active', 'recoverable') AND server_id NOT IN (SELECT server_id FROM servers)",
-        [now().saturating_sub(FRESH)],
+        [now().saturating_sub(STALE_AGE)],
     )?;
     Ok(())
 }

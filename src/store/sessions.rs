@@ -76,7 +76,7 @@ pub struct SessionRow {
     pub used_by: Option<u32>,
 }
 
-/// The data that a session can be resumed from, to be written.
+/// The data for resuming a session, as it is written.
 #[derive(Clone)]
 pub struct NewState {
     pub state: String,
@@ -90,7 +90,7 @@ impl NewState {
     }
 }
 
-/// The storage of one origin. It is written if the origin has another `hash` in the record.
+/// The storage of one origin. It is written only if the origin's `hash` in the record differs.
 #[derive(Clone)]
 pub struct NewOrigin {
     pub origin: String,
@@ -100,10 +100,10 @@ pub struct NewOrigin {
     pub text: OriginText,
 }
 
-/// A text that is created when it is first read.
+/// A text that is created at its first use.
 pub type OriginText = Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>;
 
-/// The data that a session can be resumed from.
+/// The data for resuming a session, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedState {
     pub state: String,
@@ -124,8 +124,8 @@ pub struct SessionFilter {
     pub without_blank: bool,
 }
 
-/// The condition that the saved state in `session_snapshots.state` is empty. A state that cannot be
-/// read is not empty.
+/// The condition that the saved state in `session_snapshots.state` is empty. An invalid state
+/// counts as not empty.
 const IS_BLANK: &str = "json_valid(session_snapshots.state)
      AND coalesce(json_array_length(session_snapshots.state, '$.cookies'), 0) = 0
      AND NOT EXISTS (SELECT 1 FROM json_each(session_snapshots.state, '$.pages')
@@ -190,7 +190,7 @@ impl Store {
         });
     }
 
-    /// Writes again the changes of sessions that could not be written.
+    /// Repeats the failed writes of sessions.
     pub(super) fn retry_sessions(&self) {
         for id in self.0.ledger.due() {
             let bytes = self.0.ledger.snapshot(&id).map_or(0, |snapshot| snapshot.state.bytes());
@@ -198,8 +198,8 @@ impl Store {
         }
     }
 
-    /// Claims a session that no running server uses. Returns false if another server was faster, or
-    /// the session is closed.
+    /// Claims a session that no running server uses. Returns false if another server has claimed
+    /// it, or if the session is closed.
     pub async fn claim_session(&self, id: &str) -> Result<bool> {
         let store = self.clone();
         let id = id.to_owned();
@@ -212,27 +212,27 @@ impl Store {
                 )
                 .optional()?;
             let Some((state, server)) = found else { return Ok(false) };
-            let ours = *store.0.server.id == *server;
-            let free = match state.as_str() {
+            let is_own = *store.0.server.id == *server;
+            let is_free = match state.as_str() {
                 "closed" => false,
                 "expired" | "error" => true,
-                _ => ours || !store.0.server.lives(&server),
+                _ => is_own || !store.0.server.is_running(&server),
             };
-            if free {
+            if is_free {
                 servers::ensure_row(connection, &store.0.server.id)?;
                 connection.execute(
                     "UPDATE sessions SET state = 'active', server_id = ?2 WHERE session_id = ?1",
                     params![id, &*store.0.server.id],
                 )?;
             }
-            Ok(free)
+            Ok(is_free)
         });
         let claimed = claimed.await.map_err(|why| super::not_changed(&why))?;
         claimed.map_err(|error| super::not_changed(&error))
     }
 
-    /// Stores the state of the session `id`, and replaces the previous one. No call waits for it.
-    /// If several are queued, only the newest is written.
+    /// Queues a write of the state of the session `id`, which replaces the previous one. If several
+    /// states are queued, only the newest is written.
     pub fn save_state(&self, id: &str, state: NewState) {
         let id: Arc<str> = id.into();
         let bytes = state.bytes();
@@ -296,21 +296,20 @@ impl Store {
                  WHERE (?1 IS NULL OR session_id = ?1) AND NOT (?2 AND coalesce({IS_BLANK}, FALSE))
                  ORDER BY created_at DESC, sessions.rowid DESC",
             ))?;
-            let mut lives = HashMap::new();
+            let mut is_running = HashMap::new();
             let rows = question.query_map(params![filter.id, filter.without_blank], |row| {
                 let (state, server): (String, String) = (row.get(3)?, row.get(5)?);
                 let saved_at: Option<u64> = row.get(6)?;
                 let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);
-                let server_lives = |id: &String| store.0.server.lives(id);
-                let is_left_behind = match state {
-                    SessionState::Active => !*lives.entry(server.clone()).or_insert_with_key(server_lives),
+                let is_server_running = |id: &String| store.0.server.is_running(id);
+                let is_without_server = match state {
+                    SessionState::Active => !*is_running.entry(server.clone()).or_insert_with_key(is_server_running),
                     SessionState::Recoverable | SessionState::Stale => true,
                     SessionState::Closed | SessionState::Expired | SessionState::Error => false,
                 };
-                if is_left_behind {
-                    // The stored state can be older than the time after which a saved state is
-                    // stale.
-                    state = left_behind(saved_at);
+                if is_without_server {
+                    // The stored state is updated rarely, so it may have become stale meanwhile.
+                    state = state_without_server(saved_at);
                 }
                 let is_elsewhere = state == SessionState::Active && *server != *store.0.server.id;
                 Ok(SessionRow {
@@ -357,10 +356,10 @@ pub(super) fn write_origins(
 }
 
 /// Returns the state of a session whose server has ended.
-fn left_behind(saved_at: Option<u64>) -> SessionState {
+fn state_without_server(saved_at: Option<u64>) -> SessionState {
     match saved_at {
         None => SessionState::Closed,
-        Some(at) if now().saturating_sub(at) <= servers::FRESH => SessionState::Recoverable,
+        Some(at) if now().saturating_sub(at) <= servers::STALE_AGE => SessionState::Recoverable,
         Some(_) => SessionState::Stale,
     }
 }

@@ -79,7 +79,7 @@ async fn state(store: &Store, id: &str) -> Option<SessionState> {
 /// Simulates SIGKILL: the record has no end of the server, and the lock is free.
 fn kill(store: &Store) {
     let lock = store.0.server.folder.as_ref().unwrap().join(&*store.0.server.id);
-    store.0.server.leave();
+    store.0.server.unregister();
     std::fs::write(lock, "").unwrap();
 }
 
@@ -161,11 +161,11 @@ async fn a_locked_file_delays_no_call_and_is_written_when_it_is_unlocked() {
     store.flush().await;
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     for number in 0..20 {
         record(&store, &number.to_string(), None, page("a")).await;
     }
-    assert!(begun.elapsed().as_millis() < 1500, "{:?}", begun.elapsed());
+    assert!(started.elapsed().as_millis() < 1500, "{:?}", started.elapsed());
     other.execute_batch("ROLLBACK").unwrap();
     store.flush().await;
     assert_eq!(store.record("19").await.unwrap().unwrap().content(), "a");
@@ -498,11 +498,11 @@ async fn a_session_that_begins_while_the_disk_is_full_is_recorded_when_there_is_
     store.flush().await;
     assert_eq!(store.record("r").await.unwrap().unwrap().session_id.as_deref(), Some("s"));
     // It is written with the first call after the back-off.
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let saved = async || store.sessions(SessionFilter::default()).await.unwrap()[0].saved_at;
     while saved().await.is_none() {
         store.request(request("r", Some("s"))).await;
-        assert!(begun.elapsed().as_secs() < 20, "the state is not saved again");
+        assert!(started.elapsed().as_secs() < 20, "the state is not saved again");
     }
     assert_eq!(store.saved_state("s").await.unwrap().unwrap().state.len(), 50_000);
 }
@@ -599,12 +599,12 @@ async fn a_record_in_memory_is_small() {
 async fn a_thousand_concurrent_writes_become_few_transactions() {
     let folder = Folder::new();
     let store = folder.open();
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let writes = (0..1000).map(|number| record_later(&store, number));
     futures_util::future::join_all(writes).await;
     assert!(store.record("999").await.unwrap().is_some());
     // A transaction each would take longer, and a wait for the disk each much longer.
-    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
 fn record_later(store: &Store, number: u32) -> impl Future<Output = ()> + use<> {

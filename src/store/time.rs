@@ -1,17 +1,17 @@
-//! The time of day in the record.
+//! Reads and formats times.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 86_400_000;
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Milliseconds since 1970 as `2026-11-21T12:31:07.250Z`.
+/// Formats milliseconds since 1970 as `2026-11-21T12:31:07.250Z`.
 pub fn iso8601(millis: u64) -> String {
     let (days, rest) = (millis / DAY, millis % DAY);
     let (year, month, day) = civil(days);

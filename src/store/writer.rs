@@ -1,6 +1,6 @@
-//! Writes to the record, on a separate thread. Concurrent writes become one transaction. Callers
-//! wait only if they must, and for a limited time: if a file is locked, the disk full or slow, data
-//! is missing in the record, but the call succeeds.
+//! Writes to the record on a separate thread. Concurrent writes become one transaction. Callers
+//! wait for their writes only for a limited time. If the file is locked or the disk is full or
+//! slow, the call succeeds, but its data may be missing in the record.
 
 use std::{
     path::PathBuf,
@@ -23,15 +23,15 @@ use crate::{
 };
 
 /// Maximum number of queued writes. Further ones are lost, and a warning is logged.
-const QUEUE: usize = 10_000;
+const MAX_QUEUED: usize = 10_000;
 /// Maximum size of the queued writes in bytes.
-const QUEUED_BYTES: usize = 128 * 1024 * 1024;
+const MAX_QUEUED_BYTES: usize = 128 * 1024 * 1024;
 /// Maximum number of writes in a transaction.
-const BATCH: usize = 512;
+const MAX_BATCH: usize = 512;
 /// How long a call waits for its write.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause between two attempts if another process has locked the file.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A write. It is repeated if its transaction fails.
 type WriteOperation = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
@@ -40,7 +40,7 @@ struct QueuedWrite {
     work: WriteOperation,
     bytes: usize,
     done: Option<oneshot::Sender<()>>,
-    /// Called with whether the write was committed.
+    /// Called once, with whether the write was committed.
     settle: Option<Box<dyn FnOnce(bool) + Send>>,
 }
 
@@ -64,7 +64,7 @@ struct WriterState {
     /// The number of writes that are queued or running.
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
-    /// Whether the file cannot be written at the moment. Then callers do not wait.
+    /// Whether the last write failed. Callers do not wait then.
     behind: AtomicBool,
     /// The number of lost writes.
     lost: AtomicUsize,
@@ -83,7 +83,7 @@ impl Writer {
         retention: Retention,
         path: Option<PathBuf>,
     ) -> Result<Self> {
-        let (jobs, queue) = sync_channel(QUEUE);
+        let (jobs, queue) = sync_channel(MAX_QUEUED);
         let state = Arc::<WriterState>::default();
         let loop_state = Arc::downgrade(&state);
         let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
@@ -145,7 +145,7 @@ impl Writer {
 
     /// Waits until all earlier writes are on disk or lost.
     pub fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
-        // Usually nothing is queued, and the thread need not be woken.
+        // If nothing is queued, as usual, the thread is not woken.
         let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
             let (done, written) = oneshot::channel();
             self.send(QueuedWrite { done: Some(done), ..QueuedWrite::new(0, |_| Ok(())) });
@@ -162,14 +162,14 @@ impl Writer {
         let bytes = job.bytes;
         let queued = self.state.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         self.state.queued.fetch_add(1, Ordering::AcqRel);
-        let refused = if queued.saturating_add(bytes) > QUEUED_BYTES {
+        let rejected = if queued.saturating_add(bytes) > MAX_QUEUED_BYTES {
             Some(job)
         } else {
-            self.jobs.try_send(job).err().map(|refused| match refused {
+            self.jobs.try_send(job).err().map(|rejected| match rejected {
                 TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
             })
         };
-        if let Some(job) = refused {
+        if let Some(job) = rejected {
             self.state.release(bytes);
             self.state.lost.fetch_add(1, Ordering::AcqRel);
             if let Some(settle) = job.settle {
@@ -196,7 +196,7 @@ struct WriterThread {
 fn run(mut thread: WriterThread, queue: &Receiver<QueuedWrite>) {
     while let Ok(first) = queue.recv() {
         let mut batch = vec![first];
-        batch.extend(queue.try_iter().take(BATCH - 1));
+        batch.extend(queue.try_iter().take(MAX_BATCH - 1));
         let bytes = batch.iter().map(|job| job.bytes).sum();
         let is_committed = thread.commit(&mut batch);
         for job in batch {
@@ -208,7 +208,7 @@ fn run(mut thread: WriterThread, queue: &Receiver<QueuedWrite>) {
                 let _ = done.send(());
             }
         }
-        thread.tell_lost();
+        thread.log_lost();
         thread.trim(bytes);
     }
 }
@@ -243,7 +243,7 @@ impl WriterThread {
                 }
                 Err(error) => {
                     let code = error.sqlite_error_code();
-                    self.tell(&error);
+                    self.log_failure(&error);
                     self.set_failing(true);
                     // Callers continue without waiting for the write.
                     batch.iter_mut().for_each(|job| drop(job.done.take()));
@@ -251,7 +251,7 @@ impl WriterThread {
                         Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked)
                             if self.state.upgrade().is_some() =>
                         {
-                            thread::park_timeout(RETRY);
+                            thread::park_timeout(RETRY_PAUSE);
                         }
                         Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => self.broken = true,
                         _ => return false,
@@ -287,7 +287,7 @@ impl WriterThread {
         }
     }
 
-    fn tell(&self, error: &rusqlite::Error) {
+    fn log_failure(&self, error: &rusqlite::Error) {
         if !self.failing {
             tracing::warn!(
                 "the record {} cannot be written ({error}); calls go on without it",
@@ -296,7 +296,7 @@ impl WriterThread {
         }
     }
 
-    fn tell_lost(&self) {
+    fn log_lost(&self) {
         let lost = self.state.upgrade().map_or(0, |state| state.lost.swap(0, Ordering::AcqRel));
         if lost > 0 {
             tracing::warn!("{lost} entries of the record are lost: the queue of writes was full");

@@ -24,9 +24,9 @@ use crate::{
     engine::connection::AttachFailure,
 };
 
-/// Maximum bytes of stdout and of stderr.
+/// Maximum size of stdout and of stderr, in bytes.
 const MAX_OUTPUT: u64 = 64 * 1024;
-/// Maximum characters of stderr in an error.
+/// Maximum number of characters of stderr that an error quotes.
 const MAX_QUOTE: usize = 400;
 
 /// The command's output.
@@ -38,7 +38,7 @@ struct PrintedAddress {
     headers: BTreeMap<String, String>,
     /// RFC 3339, or milliseconds since 1970.
     expires_at: Option<PrintedTime>,
-    /// A page that shows the browser to a person.
+    /// The URL of a page on which a person can watch the browser.
     live_view: Option<String>,
 }
 
@@ -50,7 +50,7 @@ enum PrintedTime {
 }
 
 impl PrintedTime {
-    fn read(&self) -> Option<SystemTime> {
+    fn parse(&self) -> Option<SystemTime> {
         match self {
             Self::Text(text) => DateTime::parse_from_rfc3339(text).ok().map(SystemTime::from),
             Self::Millis(at) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(*at)),
@@ -59,27 +59,29 @@ impl PrintedTime {
 }
 
 /// Runs `command` and returns the address that it prints.
-pub(super) async fn obtain(
+pub(super) async fn run_for_address(
     command: &str,
     timeout: Duration,
 ) -> Result<RemoteAddress, AttachFailure> {
     let failed = |reason: String| AttachFailure::new(format!("--browser-command {reason}"));
-    let not_run = |error: io::Error| failed(format!("could not be run: {error}"));
-    let mut child = shell(command).spawn().map_err(not_run)?;
+    let cannot_run = |error: io::Error| failed(format!("could not be run: {error}"));
+    let mut child = shell(command).spawn().map_err(cannot_run)?;
     let group = CommandGroup(child.id());
-    let output = tokio::time::timeout(timeout, run(&mut child)).await;
+    let output = tokio::time::timeout(timeout, wait_for_output(&mut child)).await;
     drop(group);
     let Ok(output) = output else {
         return Err(failed(format!("did not end within {} ms", timeout.as_millis())));
     };
-    let (status, stdout, stderr) = output.map_err(not_run)?;
-    let quoted = quote(&stderr);
-    let quoted = if quoted.is_empty() { quoted } else { format!(": {quoted}") };
+    let (status, stdout, stderr) = output.map_err(cannot_run)?;
+    let stderr_suffix = last_lines(&stderr);
+    let stderr_suffix =
+        if stderr_suffix.is_empty() { stderr_suffix } else { format!(": {stderr_suffix}") };
     if !status.success() {
-        return Err(failed(format!("failed ({status}){quoted}")));
+        return Err(failed(format!("failed ({status}){stderr_suffix}")));
     }
-    let printed = read(&stdout)
-        .map_err(|problem| failed(format!("printed no address of a browser: {problem}{quoted}")))?;
+    let printed = parse(&stdout).map_err(|problem| {
+        failed(format!("printed no address of a browser: {problem}{stderr_suffix}"))
+    })?;
     if let Some(view) = &printed.live_view {
         tracing::info!(url = redacted_endpoint(view), "the remote browser has a live view");
     }
@@ -87,13 +89,13 @@ pub(super) async fn obtain(
     let remaining = printed
         .expires_at
         .as_ref()
-        .and_then(PrintedTime::read)
+        .and_then(PrintedTime::parse)
         .map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
     Ok(RemoteAddress { url: printed.url, headers: headers.collect(), remaining })
 }
 
-/// Returns the command of the system's shell. It inherits the environment except the variables of
-/// this server.
+/// Returns the command that runs `command` in the system's shell. It inherits the environment
+/// without the variables of this server.
 fn shell(command: &str) -> Command {
     let mut shell = if cfg!(windows) {
         let mut shell = Command::new("cmd.exe");
@@ -117,7 +119,7 @@ fn shell(command: &str) -> Command {
     shell
 }
 
-/// The processes of a command. Ends them when it is dropped.
+/// The process group of a command. Its processes are killed when it is dropped.
 struct CommandGroup(Option<u32>);
 
 impl Drop for CommandGroup {
@@ -131,7 +133,7 @@ impl Drop for CommandGroup {
 }
 
 /// Waits for the end of the command. Fails if it prints too much.
-async fn run(child: &mut Child) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+async fn wait_for_output(child: &mut Child) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = tokio::try_join!(output(stdout), output(stderr))?;
     Ok((child.wait().await?, stdout, stderr))
@@ -149,7 +151,7 @@ async fn output(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
 
 /// Parses stdout, or its last line, as a JSON object. The error does not quote it, because it may
 /// contain a token.
-fn read(stdout: &[u8]) -> Result<PrintedAddress, String> {
+fn parse(stdout: &[u8]) -> Result<PrintedAddress, String> {
     let text = String::from_utf8_lossy(stdout);
     let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let object = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
@@ -163,12 +165,12 @@ fn read(stdout: &[u8]) -> Result<PrintedAddress, String> {
         return Err("`url` must begin with ws:, wss:, http: or https:".to_owned());
     }
     let is_header = |(name, value): (&String, &String)| {
-        config::header(&format!("{name}={value}")).is_some_and(|(read, _)| read == name.as_str())
+        config::header(&format!("{name}={value}")).is_some_and(|(parse, _)| parse == name.as_str())
     };
     if let Some((name, _)) = printed.headers.iter().find(|header| !is_header(*header)) {
         return Err(format!("`headers` has an invalid header `{name}`"));
     }
-    if printed.expires_at.as_ref().is_some_and(|at| at.read().is_none()) {
+    if printed.expires_at.as_ref().is_some_and(|at| at.parse().is_none()) {
         return Err(
             "`expiresAt` is neither an RFC 3339 time nor a number of milliseconds".to_owned()
         );
@@ -176,8 +178,8 @@ fn read(stdout: &[u8]) -> Result<PrintedAddress, String> {
     Ok(printed)
 }
 
-/// Returns the end of stderr without secrets.
-fn quote(stderr: &[u8]) -> String {
+/// Returns the last lines of stderr without secrets.
+fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = mask(text.trim(), &environment_secrets());
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -194,21 +196,21 @@ mod tests {
 
     #[test]
     fn a_quote_has_the_last_lines_of_stderr() {
-        assert_eq!(quote(b"one\ntwo\n\nthree\nfour\n"), "two; three; four");
+        assert_eq!(last_lines(b"one\ntwo\n\nthree\nfour\n"), "two; three; four");
         let long = "x ".repeat(1000);
-        assert_eq!(quote(long.as_bytes()).chars().count(), MAX_QUOTE + 1);
+        assert_eq!(last_lines(long.as_bytes()).chars().count(), MAX_QUOTE + 1);
     }
 
     #[test]
     fn the_address_is_the_output_or_its_last_line() {
-        let read = |text: &str| read(text.as_bytes());
+        let parse = |text: &str| parse(text.as_bytes());
         let expires = r#""expiresAt": "2026-11-26T12:00:00Z""#;
         for text in [
             r#"{"url": "wss://a.test"}"#.to_owned(),
             "creating a session\n{\"url\": \"https://a.test\"}\n\n".to_owned(),
             format!("{{\n\"url\": \"ws://a.test\",\n{expires}, \"liveView\": null, \"id\": 7\n}}"),
         ] {
-            assert!(read(&text).is_ok(), "{text}");
+            assert!(parse(&text).is_ok(), "{text}");
         }
         for (text, problem) in [
             ("", "not a JSON object"),
@@ -219,7 +221,7 @@ mod tests {
             (r#"{"url": "ws://a.test", "headers": {"a b": "secret"}}"#, "invalid header `a b`"),
             (r#"{"url": "ws://a.test", "expiresAt": "secret"}"#, "RFC 3339"),
         ] {
-            let error = read(text).err().unwrap();
+            let error = parse(text).err().unwrap();
             assert!(error.contains(problem) && !error.contains("secret"), "{error}");
         }
     }

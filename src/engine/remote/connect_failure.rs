@@ -1,4 +1,4 @@
-//! Why there is no connection to a remote browser.
+//! The failure of a connection to a remote browser.
 
 use crate::engine::{EngineError, connection::AttachFailure};
 
@@ -23,8 +23,8 @@ impl RemoteConnectFailure {
         }
     }
 
-    /// Whether another attempt fails too. A Grid has its own queue: it refuses a session only
-    /// after a wait.
+    /// Returns whether another attempt would fail too. A Grid with no free slot counts as such,
+    /// because it has already waited in its own queue.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Unreachable(failure) => failure.is_permanent,
@@ -32,7 +32,7 @@ impl RemoteConnectFailure {
         }
     }
 
-    /// Converts it for the layers above. `advice` returns the default suggestion.
+    /// Converts it into an [`EngineError`]. `advice` returns the default suggestion.
     pub fn into_engine_error(self, advice: impl FnOnce() -> String) -> EngineError {
         match self {
             Self::Unreachable(AttachFailure { reason, suggestion, .. }) => {

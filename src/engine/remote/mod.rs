@@ -28,15 +28,15 @@ use super::{
 };
 use crate::config::{Config, redacted_endpoint};
 
-/// The number of further attempts to connect, if a connection succeeded before.
+/// Maximum number of further attempts to connect, if a connection has succeeded before.
 const RETRIES: u32 = 4;
-/// The pause before the first of them. Each further pause is twice as long.
+/// The pause before the first further attempt. Each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// A connection is closed this long before its browser expires, so that its sessions resume in the
 /// next browser before the service ends this one.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
-/// How long a session waits for a new browser of the Grid if it can share a running one.
-const GRID_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a session waits for a new browser of the Grid before it shares a running one.
+const GRID_WAIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The protocol of a remote browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct RemoteBrowsers {
     config: Arc<Config>,
     /// The Selenium Grid, if the browsers are its sessions.
     grid: Option<Arc<GridSessions>>,
-    /// Whether a connection has succeeded: then a failure may be temporary.
+    /// Whether a connection has succeeded. A later failure may be temporary.
     has_connected: AtomicBool,
     stopped: CancellationToken,
 }
@@ -59,7 +59,7 @@ pub(super) struct RemoteBrowsers {
 pub(super) struct RemoteBrowser {
     pub connection: BrowserConnection,
     pub ending: BrowserShutdown,
-    /// The capabilities of the WebDriver session, if the connection belongs to one already.
+    /// The capabilities of the WebDriver session, if the connection already belongs to one.
     pub capabilities: Option<Map<String, Value>>,
 }
 
@@ -84,7 +84,7 @@ impl RemoteBrowsers {
         })
     }
 
-    /// Prevents further attempts, and ends the current one.
+    /// Prevents further attempts to connect, and ends the current one.
     pub fn stop(&self) {
         self.stopped.cancel();
         if let Some(grid) = &self.grid {
@@ -106,9 +106,9 @@ impl RemoteBrowsers {
         }
     }
 
-    /// Returns how long a session that can share a running browser waits for another one.
+    /// Returns how long a session waits for a new browser before it shares a running one.
     pub fn patience(&self) -> Option<Duration> {
-        self.grid.as_ref().map(|_| GRID_PATIENCE)
+        self.grid.as_ref().map(|_| GRID_WAIT_LIMIT)
     }
 
     /// Returns what a connection waits for, for progress messages.
@@ -117,8 +117,8 @@ impl RemoteBrowsers {
         Some("waiting for a browser of the Selenium Grid")
     }
 
-    /// Connects to the next browser. If a connection succeeded before, repeats failed attempts
-    /// after growing pauses.
+    /// Connects to the next browser. If a connection has succeeded before, repeats failed attempts
+    /// with exponential back-off.
     pub async fn connect(&self, protocol: RemoteProtocol) -> EngineResult<RemoteBrowser> {
         tokio::select! {
             connected = self.connect_repeatedly(protocol) => connected
@@ -182,7 +182,8 @@ impl RemoteBrowsers {
             let url = self.config.browser_endpoint.clone().unwrap_or_default();
             return Ok(RemoteAddress { url, headers: own.clone(), remaining: None });
         };
-        let mut address = command::obtain(command, self.config.browser_command_timeout).await?;
+        let mut address =
+            command::run_for_address(command, self.config.browser_command_timeout).await?;
         // A printed header replaces one of the configuration.
         address.headers.splice(0..0, own.iter().cloned());
         Ok(address)
@@ -232,8 +233,8 @@ async fn connect_to_slot(session: GridSession) -> Result<RemoteBrowser, AttachFa
     Ok(RemoteBrowser { connection, ending, capabilities: Some(capabilities) })
 }
 
-/// Keeps the slot as long as the connection, and closes the connection when the slot is lost or
-/// `unused`. The task ends with the connection.
+/// Keeps the slot until the connection ends. Closes the connection when the slot is lost, or when
+/// `unused` is canceled. The task ends with the connection.
 fn hold_slot(connection: BrowserConnection, lease: SlotLease, unused: CancellationToken) {
     tokio::spawn(async move {
         tokio::select! {
@@ -247,10 +248,10 @@ fn hold_slot(connection: BrowserConnection, lease: SlotLease, unused: Cancellati
 
 /// Closes the connection shortly before its browser expires. The task ends with the connection.
 fn close_before_expiry(connection: BrowserConnection, remaining: Duration) {
-    let left = remaining.saturating_sub(EXPIRY_MARGIN);
+    let time_to_close = remaining.saturating_sub(EXPIRY_MARGIN);
     tokio::spawn(async move {
         tokio::select! {
-            () = tokio::time::sleep(left) => {
+            () = tokio::time::sleep(time_to_close) => {
                 tracing::info!("a remote browser expires; its sessions resume in the next one");
                 connection.close();
             }

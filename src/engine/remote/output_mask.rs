@@ -1,16 +1,16 @@
-//! Removes secrets from the stderr of `--browser-command`, which errors quote.
+//! Masks secrets in the stderr of `--browser-command`, which error messages quote.
 
 use crate::config::redacted_endpoint;
 
 const MASK: &str = "***";
 /// Parts of the names of variables and headers whose values are secrets.
 const SECRET_NAMES: &[&str] = &["key", "token", "secret", "password", "credential", "auth"];
-/// A shorter value of the environment would mask common words.
+/// Minimum length of a secret variable's value. Masking a shorter one would mask common words.
 const MIN_SECRET: usize = 6;
 /// The length from which a word of letters and digits counts as a token.
 const MIN_TOKEN: usize = 20;
 
-fn names_secret(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
@@ -19,10 +19,10 @@ fn names_secret(name: &str) -> bool {
 pub(super) fn environment_secrets() -> Vec<String> {
     let mut secrets: Vec<String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| names_secret(name) && value.len() >= MIN_SECRET)
+        .filter(|(name, value)| is_secret_name(name) && value.len() >= MIN_SECRET)
         .map(|(_, value)| value)
         .collect();
-    // A secret may contain a shorter one.
+    // Masks long secrets first, because a secret may contain a shorter one.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets
 }
@@ -53,14 +53,14 @@ pub(super) fn mask(text: &str, secrets: &[String]) -> String {
             expects_value = false;
         } else {
             match word.split_once(['=', ':']) {
-                Some((name, value)) if names_secret(name) && !value.is_empty() => {
+                Some((name, value)) if is_secret_name(name) && !value.is_empty() => {
                     masked.push_str(&word[..=name.len()]);
                     masked.push_str(MASK);
                 }
                 _ => masked.push_str(word),
             }
             let is_name = word.ends_with([':', '=']) || rest.starts_with(['"', '\'']);
-            expects_value = is_scheme || is_name && names_secret(word);
+            expects_value = is_scheme || is_name && is_secret_name(word);
         }
         masked.push_str(rest);
     }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(super) struct WebkitContext {
-    shared: Arc<SessionWindows>,
+    windows: Arc<SessionWindows>,
     pid: Option<u32>,
     ending: BrowserShutdown,
     closed: AtomicBool,
@@ -42,18 +42,19 @@ impl WebkitContext {
         let DriverProcess { driver, pid, ending, downloads } = process;
         let exited = ending.exited().clone();
         tracing::info!(version = driver.version, pid, "started the browser");
-        let shared = SessionWindows::new(driver, DownloadFolder::of(downloads), viewport, observer);
+        let windows =
+            SessionWindows::new(driver, DownloadFolder::of(downloads), viewport, observer);
         let context = Arc::new(Self {
-            shared: shared.clone(),
+            windows: windows.clone(),
             pid,
             ending,
             closed: AtomicBool::new(false),
             lost: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
-        shared.find_initial_window().await?;
+        windows.find_initial_window().await?;
         tokio::spawn(watch(
-            Arc::downgrade(&shared),
+            Arc::downgrade(&windows),
             exited,
             context.lost.clone(),
             context.stop.clone(),
@@ -65,7 +66,7 @@ impl WebkitContext {
 #[async_trait]
 impl Context for WebkitContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
-        Ok(self.shared.open_page().await?)
+        Ok(self.windows.open_page().await?)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -73,22 +74,22 @@ impl Context for WebkitContext {
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
-        self.shared.set_viewport(size).await
+        self.windows.set_viewport(size).await
     }
 
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
         if rules == NetworkRules::default() {
             return Ok(());
         }
-        Err(unsupported("blocking, mocking, slowing down or cutting off the network"))
+        Err(unsupported("blocking or mocking requests, throttling, and offline mode"))
     }
 
     async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
-        self.shared.cookies().await
+        self.windows.cookies().await
     }
 
     async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
-        self.shared.set_cookies(cookies).await
+        self.windows.set_cookies(cookies).await
     }
 
     fn gone(&self) -> Option<CancellationToken> {
@@ -100,10 +101,10 @@ impl Context for WebkitContext {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let pages = self.shared.take_pages();
-        self.shared.driver.quit().await;
+        let pages = self.windows.take_pages();
+        self.windows.driver.quit().await;
         for page in pages {
-            page.gone();
+            page.report_closed();
         }
         self.ending.terminate(self.pid).await;
         Ok(())

@@ -13,14 +13,14 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
         value: stored.value,
         domain: stored.domain.unwrap_or_default(),
         path: stored.path.unwrap_or_else(|| "/".to_owned()),
-        expires: stored.expiry.map_or(-1.0, unwrapped),
+        expires: stored.expiry.map_or(-1.0, without_overflow),
         http_only: stored.http_only.unwrap_or_default(),
         secure: stored.secure.unwrap_or_default(),
         same_site: match stored.same_site {
             Some(StoredSameSite::Strict) => Some(SameSite::Strict),
             Some(StoredSameSite::Lax) => Some(SameSite::Lax),
             Some(StoredSameSite::None) if stored.secure == Some(true) => Some(SameSite::None),
-            // The driver also reports cookies that were set without this attribute in this way.
+            // The driver reports the same value for cookies that were set without the attribute.
             Some(StoredSameSite::None | StoredSameSite::Default) | None => None,
         },
         partition_key: None,
@@ -31,7 +31,7 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
 
 /// Converts the driver's expiry into seconds since 1970. The driver reports times after January
 /// 2038 as negative 32-bit numbers.
-fn unwrapped(expiry: i64) -> f64 {
+fn without_overflow(expiry: i64) -> f64 {
     let correction = if expiry < 0 { 1_i64 << 32 } else { 0 };
     (expiry + correction) as f64
 }

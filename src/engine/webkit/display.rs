@@ -16,7 +16,7 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// Larger than any requested window, because nothing outside of it is painted.
+/// Larger than any requested window, because the parts of a window outside of it are not painted.
 const SCREEN: &str = "4096x4096x24";
 
 pub(super) struct Display {
@@ -74,14 +74,14 @@ impl Display {
         Ok(Self { name: Some(format!(":{number}")), pid, ending: Some(ending), gone })
     }
 
-    /// Sets the environment of `command` so that its windows open on this display.
+    /// Sets the environment variables of `command` so that its windows open on this display.
     pub fn show(&self, command: &mut Command) {
         if let Some(name) = &self.name {
             command.env("DISPLAY", name).env("GDK_BACKEND", "x11").env_remove("WAYLAND_DISPLAY");
         }
     }
 
-    /// Returns whether Troupe started this display, which nobody sees.
+    /// Returns whether Troupe started this display. Its windows are not visible to the user.
     pub fn is_virtual(&self) -> bool {
         self.ending.is_some()
     }

@@ -1,5 +1,5 @@
-//! Sends commands to the driver, one after the other. The driver has a current window and frame for
-//! commands. The holder of the lock switches them as needed.
+//! Sends commands to the driver, one after the other. Each command applies to the driver's current
+//! window and frame. The holder of the lock switches them as needed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,12 +28,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::{EngineError, EngineResult};
 
-/// Timeout of a command. A command gets no answer while a script of the page blocks the main
-/// thread.
+/// Timeout of a command. The driver does not answer while a script blocks the page's main thread.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Interval of the checks whether the window of a pending command still exists: the driver never
-/// responds if it has closed.
+/// Interval for checking that the window of a pending command still exists. The driver never
+/// responds if the window has closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A session of the driver.
@@ -49,7 +48,8 @@ pub(super) struct Driver {
 /// The window and frame that commands apply to.
 struct CommandTarget {
     window: Arc<str>,
-    /// The iframes on the path to the frame. `None` if unknown: a command was dropped or failed.
+    /// The iframe elements on the path to the frame. `None` if the frame is unknown, because a
+    /// command was dropped or has failed.
     frames: Option<Vec<Arc<str>>>,
 }
 
@@ -104,8 +104,8 @@ impl Driver {
     /// Waits for exclusive access to the driver.
     pub async fn commands(self: &Arc<Self>) -> CommandGuard<'_> {
         let target = self.target.lock().await;
-        // Finishes even if the caller was dropped: otherwise it would change the window or frame of
-        // the next caller.
+        // A switch finishes even if its caller was dropped. Without this wait, it would change the
+        // window or frame of the next caller.
         drop(self.switching.lock().await);
         CommandGuard { driver: self, target }
     }
@@ -130,7 +130,7 @@ impl Driver {
         let Err(error) = answer else { return answer.map_err(convert_error) };
         // When the browser dies, the driver has no specific error for pending commands.
         let unknown = matches!(&*error, WebDriverErrorInner::UnknownError(_));
-        let error = if unknown && !self.answers().await {
+        let error = if unknown && !self.is_responsive().await {
             EngineError::BrowserGone.into()
         } else {
             convert_error(error)
@@ -158,14 +158,14 @@ impl Driver {
     }
 
     /// Returns whether the browser responds to a command that never blocks.
-    async fn answers(&self) -> bool {
+    async fn is_responsive(&self) -> bool {
         self.windows().await.is_some()
     }
 
     /// Returns the handles of the windows; `None` if the driver does not respond in time.
     async fn windows(&self) -> Option<Vec<String>> {
-        let asked = self.session.handle().cmd(Command::GetWindowHandles);
-        tokio::time::timeout(CLOSE_TIMEOUT, asked).await.ok()?.ok()?.value().ok()
+        let reply = self.session.handle().cmd(Command::GetWindowHandles);
+        tokio::time::timeout(CLOSE_TIMEOUT, reply).await.ok()?.ok()?.value().ok()
     }
 
     /// Converts an error that the driver returns both for a closed window and for a detached frame.
@@ -178,8 +178,8 @@ impl Driver {
         if !matches!(answer, Err(DriverError::Failed(EngineError::PageGone))) {
             return answer;
         }
-        let is_there = |windows: Vec<String>| windows.iter().any(|other| **other == **window);
-        match self.windows().await.is_some_and(is_there) {
+        let is_open = |windows: Vec<String>| windows.iter().any(|other| **other == **window);
+        match self.windows().await.is_some_and(is_open) {
             true => Err(EngineError::DocumentGone.into()),
             false => answer,
         }
@@ -208,14 +208,14 @@ impl Drop for Driver {
     }
 }
 
-/// Exclusive access to the driver's commands.
+/// A guard for exclusive access to the driver.
 pub(super) struct CommandGuard<'a> {
     driver: &'a Arc<Driver>,
     target: tokio::sync::MutexGuard<'a, Option<CommandTarget>>,
 }
 
 impl CommandGuard<'_> {
-    /// Switches to the frame at the path `frames` in `window`.
+    /// Switches to `window`, and in it to the frame at the end of the path `frames`.
     pub async fn select_frame(
         &mut self,
         window: &Arc<str>,
@@ -238,8 +238,8 @@ impl CommandGuard<'_> {
         Ok(())
     }
 
-    /// Focuses a frame. Switching into a frame moves the focus, switching back to the main frame
-    /// does not.
+    /// Focuses a frame. Switching to a child frame moves the focus. Switching back to the main
+    /// frame does not, so the window is selected again.
     pub async fn focus(&mut self, window: &Arc<str>, frames: &[Arc<str>]) -> DriverResult<()> {
         if frames.is_empty() {
             *self.target = None;
@@ -289,7 +289,7 @@ impl CommandGuard<'_> {
     }
 }
 
-/// Converts an error for the layers above.
+/// Converts a WebDriver error into a [`DriverError`].
 fn convert_error(error: WebDriverError) -> DriverError {
     use WebDriverErrorInner as Inner;
     let failed = match error.into_inner() {

@@ -1,5 +1,5 @@
-//! The emulation settings of a session. The language and the time zone are set in the environment
-//! of the session's process. Settings that the driver does not support are rejected.
+//! The emulation settings of a session. The language and the time zone are environment variables of
+//! the session's browser process. Settings that the driver does not support are rejected.
 
 use serde_json::Value;
 
@@ -20,13 +20,13 @@ pub(super) struct LaunchOptions {
     timezone: Option<String>,
     user_agent: Option<String>,
     proxy: Option<Value>,
-    trusts_all: bool,
+    ignores_https_errors: bool,
 }
 
 /// Returns the requested settings, or an error for the first one that is not supported.
 pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
     let ContextOptions { config, init_scripts, .. } = options;
-    let refused: [(bool, &'static str); 6] = [
+    let unsupported_settings: [(bool, &'static str); 6] = [
         (!init_scripts.is_empty(), "init scripts (--init-script)"),
         (config.is_mobile, "mobile emulation (--device)"),
         (config.has_touch, "touch emulation (--device)"),
@@ -37,7 +37,7 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
         (config.locale.is_some(), "another language (--locale)"),
         (!config.permissions.is_empty(), "granting permissions (--grant-permissions)"),
     ];
-    if let Some((_, what)) = refused.into_iter().find(|(asked, _)| *asked) {
+    if let Some((_, what)) = unsupported_settings.into_iter().find(|(requested, _)| *requested) {
         return Err(unsupported(what));
     }
     if let Some(zone) = &config.timezone {
@@ -51,15 +51,15 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
         timezone: config.timezone.clone(),
         user_agent: config.user_agent.clone(),
         proxy: proxy::capability(config)?,
-        trusts_all: config.ignore_https_errors,
+        ignores_https_errors: config.ignore_https_errors,
     })
 }
 
 impl LaunchOptions {
     /// Returns whether a browser that was started with `other` can be used for these options.
     pub fn can_replace(&self, other: &Self) -> bool {
-        (&self.timezone, &self.user_agent, &self.proxy, self.trusts_all)
-            == (&other.timezone, &other.user_agent, &other.proxy, other.trusts_all)
+        (&self.timezone, &self.user_agent, &self.proxy, self.ignores_https_errors)
+            == (&other.timezone, &other.user_agent, &other.proxy, other.ignores_https_errors)
     }
 
     /// Returns the environment variables of the browser's process.
@@ -75,14 +75,15 @@ impl LaunchOptions {
         self.user_agent.iter().map(|agent| format!("--user-agent={agent}")).collect()
     }
 
-    /// Returns the capabilities for the driver: no waits, and no automatic handling of dialogs.
+    /// Returns the capabilities for the driver. With them, the driver does not wait for documents
+    /// to load, and leaves dialogs open.
     pub fn capabilities(&self, browser: Value) -> serde_json::Map<String, Value> {
-        let mut asked = serde_json::Map::new();
-        asked.insert("pageLoadStrategy".into(), "none".into());
-        asked.insert("unhandledPromptBehavior".into(), "ignore".into());
-        asked.insert("acceptInsecureCerts".into(), self.trusts_all.into());
-        asked.extend(self.proxy.clone().map(|proxy| ("proxy".to_owned(), proxy)));
-        asked.insert("webkitgtk:browserOptions".into(), browser);
-        asked
+        let mut requested = serde_json::Map::new();
+        requested.insert("pageLoadStrategy".into(), "none".into());
+        requested.insert("unhandledPromptBehavior".into(), "ignore".into());
+        requested.insert("acceptInsecureCerts".into(), self.ignores_https_errors.into());
+        requested.extend(self.proxy.clone().map(|proxy| ("proxy".to_owned(), proxy)));
+        requested.insert("webkitgtk:browserOptions".into(), browser);
+        requested
     }
 }

@@ -8,7 +8,7 @@ use url::Url;
 use super::now;
 use crate::engine::network::Cookie;
 
-/// A path that is requested to reach a host; its response does not matter.
+/// The path that the separate window requests to visit a host. Its response does not matter.
 const PROBE_PATH: &str = "/.well-known/troupe-nowhere";
 
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct CookieJar(Mutex<KnownCookies>);
 #[derive(Default)]
 struct KnownCookies {
     cookies: Vec<Cookie>,
-    /// By host name, a URL at which its cookies can be set.
+    /// Maps a host name to a URL at which cookies of the host can be set.
     origins: HashMap<String, Url>,
 }
 

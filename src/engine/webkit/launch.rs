@@ -1,4 +1,4 @@
-//! A driver and its browser, which start and end with one session.
+//! Starts a driver and its browser for one session.
 //!
 //! The browser is a child of the driver. `setpriv` makes the kernel end the browser with the
 //! driver, and the driver ends with this process in the same way. `ProcessWatchdog` ends the
@@ -24,13 +24,13 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(45);
-/// When a second start begins. The driver reserves a port for its browser, closes it, and waits
-/// without a timeout if another process takes the port before the browser does.
-const SECOND_START: Duration = Duration::from_secs(15);
-/// Interval of the checks whether the driver listens. The driver does not report it.
+/// Time after which a second driver is started. The driver reserves a port for its browser and
+/// closes it again. If another process then takes the port, the driver waits without a timeout.
+const SECOND_START_DELAY: Duration = Duration::from_secs(15);
+/// Interval for checking whether the driver listens, which it does not report.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Where distributions install the browser of the driver.
+/// The paths at which Linux distributions install the driver's browser.
 const BROWSERS: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
     "/usr/lib/aarch64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
@@ -65,9 +65,9 @@ pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
             reason: error.to_string(),
             suggestion: error.suggestion().map(str::to_owned),
         })?;
-    let can_be_bound = Path::new(SETPRIV).is_file();
+    let has_setpriv = Path::new(SETPRIV).is_file();
     let browser =
-        BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| can_be_bound);
+        BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| has_setpriv);
     if browser.is_none() {
         tracing::warn!(
             "WebKit's browser keeps running if the server is killed: `{SETPRIV}` or MiniBrowser was not found"
@@ -87,11 +87,11 @@ pub(super) async fn launch(
     let mut first = Box::pin(start(config, programs, display, options));
     tokio::select! {
         started = &mut first => return started,
-        () = tokio::time::sleep(SECOND_START) => {}
+        () = tokio::time::sleep(SECOND_START_DELAY) => {}
     }
     tracing::warn!(
         "WebKit has not started within {} s: starting a second one",
-        SECOND_START.as_secs()
+        SECOND_START_DELAY.as_secs()
     );
     let second = Box::pin(start(config, programs, display, options));
     Ok(futures_util::future::select_ok([first, second]).await?.0)
@@ -114,8 +114,8 @@ async fn start(
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     display.show(&mut command);
-    // The caches of the system's libraries are shared, because creating them takes a second at each
-    // start.
+    // The browsers share the caches of the system's libraries, because creating them takes a
+    // second.
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));
     write_settings(&settings, &folder)
         .map_err(|error| failed(format!("cannot write the browser's settings: {error}")))?;
@@ -129,10 +129,11 @@ async fn start(
         failed(format!("the watchdog of the browser's processes could not be started: {error}"))
     };
     let watchdog = Arc::new(ProcessWatchdog::new().map_err(no_watchdog)?);
-    let held = watchdog.clone();
-    let running = process::start(command, folder, move || drop(held)).map_err(|error| {
-        failed(format!("`{}` could not be started: {error}", programs.driver.display()))
-    })?;
+    let watchdog_guard = watchdog.clone();
+    let running =
+        process::start(command, folder, move || drop(watchdog_guard)).map_err(|error| {
+            failed(format!("`{}` could not be started: {error}", programs.driver.display()))
+        })?;
     let RunningBrowser { pid, stderr, ending } = running;
     if let Some(pid) = pid {
         watchdog.watch(pid).map_err(no_watchdog)?;
@@ -161,7 +162,8 @@ async fn start(
     }
 }
 
-/// Returns the options of the browser's start. Where possible, the browser ends with the driver.
+/// Returns the options with which the driver starts the browser. If `setpriv` exists, the kernel
+/// ends the browser with the driver.
 fn browser_options(
     config: &Config,
     programs: &Programs,
@@ -177,9 +179,8 @@ fn browser_options(
     serde_json::json!({"binary": SETPRIV, "args": arguments})
 }
 
-/// Writes the browser's settings. It downloads without a prompt into its own folder, which is
-/// removed with it. It combines presses into a double click only if they are at the same pixel
-/// (`press_history`).
+/// Writes the browser's settings. With them, the browser downloads without a prompt into its own
+/// folder, and combines presses into a double click only at the same pixel (see `press_history`).
 fn write_settings(settings: &Path, folder: &BrowserFolder) -> std::io::Result<()> {
     let downloads = folder.downloads();
     let toolkit = settings.join("gtk-3.0");

@@ -1,17 +1,24 @@
-//! WebKit over WebKitWebDriver and its MiniBrowser, with the classic protocol and thirtyfour.
+//! The WebKit engine. It controls WebKitGTK's MiniBrowser through WebKitWebDriver, with the classic
+//! WebDriver protocol and the `thirtyfour` crate.
 //!
-//! The driver does not support several sessions in one browser, so each session has its own driver
-//! and browser. The [`Browser`](super::Browser) here is the display of their windows. The protocol
-//! has no events, so changes are found by polling: every script also returns the document that it
-//! ran in, and the page is polled while an operation is pending or the session is in use. Troupe's
-//! script runs in the page's own world, because WebDriver has no isolated worlds.
+//! The driver supports one session per browser, so each session has its own driver and browser. The
+//! [`Browser`](super::Browser) of this engine is only the display of their windows. The protocol
+//! has no events, so changes are found by polling. Every script also returns the state of the
+//! document in which it ran. The page is polled while an operation is pending or the session is in
+//! use. Troupe's script runs in the page's own world, because WebDriver has no isolated worlds.
 //!
-//! `display`, `launch` and `pool` start and end processes. `driver` sends commands one after the
-//! other. `windows` has a session's windows and polls them. `context` and `page` implement the
-//! traits. `frames` converts the results of polls into [`PageEvent`](super::PageEvent)s. `jar` and
-//! `downloads` find out what the driver does not report. `press_history` keeps separate clicks from
-//! becoming a double click. `cookies`, `emulation` and `reasons` translate data. Features that
-//! classic WebDriver lacks fail with [`EngineError::Unsupported`].
+//! | Module | Task |
+//! |---|---|
+//! | `display`, `launch`, `pool` | start and end processes |
+//! | `driver` | sends commands, one after the other |
+//! | `windows` | keeps the list of a session's windows and polls them |
+//! | `context`, `page` | implement the engine's traits |
+//! | `frames` | converts the results of polls into [`PageEvent`](super::PageEvent)s |
+//! | `jar`, `session_cookies`, `downloads` | track the cookies and downloads of a session |
+//! | `press_history` | keeps separate clicks from becoming a double click |
+//! | `cookies`, `emulation`, `reasons` | translate data |
+//!
+//! Features that classic WebDriver does not have fail with [`EngineError::Unsupported`].
 
 mod context;
 mod cookies;
@@ -52,7 +59,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// The suggestion for features that WebKit's driver does not support.
-const ELSEWHERE: &str = "use --browser chromium or firefox";
+const OTHER_ENGINES: &str = "use --browser chromium or firefox";
 
 /// Seconds since 1970.
 fn now() -> f64 {
@@ -87,7 +94,7 @@ impl Engine for Webkit {
 }
 
 fn unsupported(what: &'static str) -> EngineError {
-    EngineError::Unsupported { what, instead: ELSEWHERE }
+    EngineError::Unsupported { what, instead: OTHER_ENGINES }
 }
 
 /// The display of the sessions' browsers, and the programs that start them.

@@ -1,4 +1,4 @@
-//! Browsers that are started in advance, because a start takes a second or more.
+//! Starts browsers in advance, because a start takes a second or more.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
 /// Pause after a start that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
-/// Starts browsers, some of them in advance.
+/// A pool of browsers, some of which are started in advance.
 pub(super) struct Pool {
     config: Arc<Config>,
     programs: Programs,
@@ -73,7 +73,10 @@ impl Pool {
     /// Returns a browser with these options: one that was started in advance, or a new one.
     pub async fn browser(&self, options: &LaunchOptions) -> EngineResult<DriverProcess> {
         let mut ready = None;
-        if self.usual().is_some_and(|usual| usual.can_replace(options)) {
+        if self
+            .default_options()
+            .is_some_and(|default_options| default_options.can_replace(options))
+        {
             ready = self.take();
             if ready.is_none() {
                 // A start that is in progress finishes earlier than a new one.
@@ -89,9 +92,9 @@ impl Pool {
         Ok(process)
     }
 
-    /// Returns the options of a session without own options; `None` if such a session cannot be
-    /// started in advance.
-    fn usual(&self) -> Option<LaunchOptions> {
+    /// Returns the options of a session that sets none itself; `None` if the driver does not
+    /// support them.
+    fn default_options(&self) -> Option<LaunchOptions> {
         let config = self.config.context.clone();
         emulation::read(&ContextOptions { config, ..ContextOptions::default() }).ok()
     }
@@ -108,13 +111,14 @@ impl Pool {
 
     /// Starts browsers one after the other until the requested number is ready.
     async fn fill(&self) {
-        let Some(usual) = self.usual() else { return };
+        let Some(default_options) = self.default_options() else { return };
         loop {
             self.needed.notified().await;
             while self.ready().len() < self.size {
                 let starting = self.starting.lock().await;
                 let started =
-                    launch::launch(&self.config, &self.programs, &self.display, &usual).await;
+                    launch::launch(&self.config, &self.programs, &self.display, &default_options)
+                        .await;
                 match started {
                     Ok(process) => self.ready().push_back(process),
                     Err(error) => {
@@ -132,8 +136,8 @@ impl Pool {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let left: Vec<DriverProcess> = self.ready().drain(..).collect();
-        let ends = left.iter().map(|process| process.ending.terminate(process.pid));
+        let unused: Vec<DriverProcess> = self.ready().drain(..).collect();
+        let ends = unused.iter().map(|process| process.ending.terminate(process.pid));
         futures_util::future::join_all(ends).await;
         self.display.close().await;
     }

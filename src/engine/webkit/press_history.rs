@@ -1,5 +1,5 @@
-//! Prevents unintended double clicks. The driver counts clicks itself: a press at the same pixel as
-//! the last one, within GTK's double-click time (0.4 s), becomes a double click.
+//! Prevents unintended double clicks. The driver turns a press into a double click if it is at the
+//! same pixel as the last one and within GTK's double-click time (0.4 s).
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ const REASONS: &[(&str, &str)] = &[
     ("No such file", "net::ERR_FILE_NOT_FOUND"),
 ];
 
-/// The name for a request that the browser itself refuses. It shows an empty page then.
+/// The name for a request that the browser itself rejects. The browser then shows an empty page.
 pub(super) const REFUSED: &str = "net::ERR_BLOCKED_BY_CLIENT";
 
 /// Returns the network error that the text of an error page describes, if it has a name.

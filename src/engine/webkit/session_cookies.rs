@@ -1,6 +1,6 @@
 //! Reads and sets the cookies of a session through its windows. WebDriver reads and writes only the
-//! cookies of the current document. So the cookies of a page are stored when the page navigates,
-//! and to change a host-only cookie, a separate window visits its host.
+//! cookies of the current document. So the cookies of a page are stored before the page navigates.
+//! To change a host-only cookie, a separate window visits its host.
 
 use std::time::Duration;
 
@@ -16,23 +16,23 @@ use super::{
 };
 use crate::engine::{EngineResult, network::Cookie};
 
-/// A window begins to navigate within this time.
+/// Time within which a window begins to navigate.
 const NAVIGATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Polling interval while the window starts to navigate.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl SessionWindows {
-    /// Returns the cookies of all pages at their last read.
+    /// Reads the cookies of all pages. Returns all cookies of the session that are known.
     pub async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
         let mut commands = self.commands_without_dialog().await;
         for page in self.pages() {
-            self.note_cookies(&mut commands, &page).await;
+            self.store_cookies(&mut commands, &page).await;
         }
         Ok(self.jar.all())
     }
 
     /// Reads and stores the cookies of the document that `page` shows.
-    pub async fn note_cookies(&self, commands: &mut CommandGuard<'_>, page: &WebkitPage) {
+    pub async fn store_cookies(&self, commands: &mut CommandGuard<'_>, page: &WebkitPage) {
         let Some(url) = page.url().filter(|url| matches!(url.scheme(), "http" | "https")) else {
             return;
         };

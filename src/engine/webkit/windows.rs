@@ -1,5 +1,5 @@
-//! The windows of a session, and how they are polled. The driver has no events, so the current page
-//! is polled while an operation is pending, and at intervals while a caller may wait for it.
+//! Tracks and polls the windows of a session, because the driver has no events. A page is polled
+//! often while an operation is pending, and at longer intervals while the session is in use.
 
 use std::{
     sync::{Arc, Weak},
@@ -34,7 +34,7 @@ const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
 /// A page that was not used for this long is polled at `IDLE_INTERVAL`.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
-/// A window gets its new size shortly after the request.
+/// Time within which a window gets its requested size.
 const SIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State that the windows of a session share.
@@ -48,8 +48,8 @@ pub(super) struct SessionWindows {
     viewport: Mutex<Viewport>,
     windows: Mutex<WindowTable>,
     wake: Notify,
-    /// The page that an open dialog blocks. It blocks all other pages too, because the driver
-    /// cannot switch windows then.
+    /// The page with an open dialog. The dialog blocks all other pages too, because the driver
+    /// cannot switch windows while it is open.
     dialog: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -58,7 +58,7 @@ struct WindowTable {
     pages: Vec<Arc<WebkitPage>>,
     /// A window without a page. It keeps the browser running, which ends with its last window.
     spare: Option<Arc<str>>,
-    /// A separate window that visits hosts of cookies that no page shows.
+    /// A separate window for setting cookies. It visits the hosts of the cookies.
     probe: Option<Arc<str>>,
     /// The page that was last used, and the time.
     used: Option<(Arc<WebkitPage>, Instant)>,
@@ -66,25 +66,25 @@ struct WindowTable {
 
 /// Polls the session's windows until the session ends. Cancels `lost` when the browser is gone.
 pub(super) async fn watch(
-    shared: Weak<SessionWindows>,
+    session: Weak<SessionWindows>,
     exited: CancellationToken,
     lost: CancellationToken,
     stop: CancellationToken,
 ) {
-    let Some(gone) = shared.upgrade().map(|shared| shared.driver.gone()) else { return };
+    let Some(gone) = session.upgrade().map(|session| session.driver.gone()) else { return };
     loop {
-        let Some(here) = shared.upgrade() else { return };
-        let pause = here.pause();
+        let Some(session_windows) = session.upgrade() else { return };
+        let pause = session_windows.pause();
         tokio::select! {
             () = stop.cancelled() => return,
             () = exited.cancelled() => break,
             () = gone.cancelled() => break,
-            () = here.wake.notified() => {}
+            () = session_windows.wake.notified() => {}
             () = tokio::time::sleep(pause) => {}
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = here.poll() => {}
+            () = session_windows.poll() => {}
         }
     }
     gone.cancel();
@@ -176,7 +176,7 @@ impl SessionWindows {
         }
     }
 
-    /// Polls at once, because a caller started an operation.
+    /// Polls immediately. Called when an operation starts.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
@@ -225,10 +225,10 @@ impl SessionWindows {
                 .map(|(page, _)| page.clone())
                 .or_else(|| windows.pages.last().cloned())
         };
-        // Without a page, the files are reported later.
+        // Without a page, a later call reports the files.
         if let Some(page) = page {
-            for file in self.downloads.fresh() {
-                page.downloaded(file);
+            for file in self.downloads.take_new() {
+                page.report_download(file);
             }
         }
         self.downloads.count()
@@ -286,11 +286,11 @@ impl SessionWindows {
             .collect();
         let (gone, new, opener) = {
             let mut windows = self.windows();
-            let (here, gone): (Vec<_>, Vec<_>) = windows
+            let (session_windows, gone): (Vec<_>, Vec<_>) = windows
                 .pages
                 .drain(..)
                 .partition(|page| handles.iter().any(|handle| **handle == *page.id()));
-            windows.pages = here;
+            windows.pages = session_windows;
             let is_known = |handle: &&Arc<str>| {
                 windows.spare.as_ref() == Some(*handle)
                     || windows.probe.as_ref() == Some(*handle)
@@ -301,9 +301,9 @@ impl SessionWindows {
             (gone, new, windows.used.as_ref().map(|(page, _)| page.clone()))
         };
         for page in gone {
-            page.gone();
+            page.report_closed();
         }
-        for handle in in_order(commands, new).await {
+        for handle in sort_by_creation(commands, new).await {
             let page = self.attach(handle, opener.as_ref().map(|opener| opener.id()));
             page.poll(commands).await;
             if let Some(opener) = &opener {
@@ -323,8 +323,8 @@ impl SessionWindows {
     /// one.
     pub async fn close_window(&self, handle: &Arc<str>) -> EngineResult<()> {
         let mut commands = self.driver.commands().await;
-        let holds_up = self.dialog.borrow().as_ref() == Some(handle);
-        if holds_up {
+        let has_dialog = self.dialog.borrow().as_ref() == Some(handle);
+        if has_dialog {
             let _ = commands.send(Command::DismissAlert).await;
             self.dialog_closed();
         }
@@ -353,7 +353,7 @@ impl SessionWindows {
             at.map(|at| windows.pages.remove(at))
         };
         if let Some(page) = gone {
-            page.gone();
+            page.report_closed();
         }
         Ok(())
     }
@@ -366,9 +366,9 @@ impl SessionWindows {
         size: (i64, i64),
     ) -> EngineResult<()> {
         let deadline = Instant::now() + SIZE_TIMEOUT;
-        let mut asked = size;
+        let mut requested = size;
         loop {
-            let rect = OptionRect::new().with_size(asked.0, asked.1);
+            let rect = OptionRect::new().with_size(requested.0, requested.1);
             into_engine_result(commands.send(Command::SetWindowRect(rect)).await)?;
             let body = "return new Promise((resolve) => { const measure = () => resolve([innerWidth, innerHeight]); \
                         requestAnimationFrame(measure); setTimeout(measure, 50); });";
@@ -388,7 +388,7 @@ impl SessionWindows {
             if let (Some(outer_width), Some(outer_height)) =
                 (rect["width"].as_i64(), rect["height"].as_i64())
             {
-                asked = (
+                requested = (
                     size.0 + (outer_width - width).max(0),
                     size.1 + (outer_height - height).max(0),
                 );
@@ -415,25 +415,28 @@ impl SessionWindows {
     }
 }
 
-/// Sorts the windows by the time at which they were opened. The driver lists them in any order.
-async fn in_order(commands: &mut CommandGuard<'_>, handles: Vec<Arc<str>>) -> Vec<Arc<str>> {
+/// Sorts the windows by the time at which they were opened. The driver's list is not sorted.
+async fn sort_by_creation(
+    commands: &mut CommandGuard<'_>,
+    handles: Vec<Arc<str>>,
+) -> Vec<Arc<str>> {
     if handles.len() < 2 {
         return handles;
     }
-    let mut begun = Vec::with_capacity(handles.len());
+    let mut creation_times = Vec::with_capacity(handles.len());
     for handle in handles {
         let since = match commands.select_frame(&handle, &[]).await {
             Ok(()) => commands.script("return performance.timeOrigin;".to_owned()).await.ok(),
             Err(_) => None,
         };
-        begun.push((since.and_then(|since| since.as_f64()).unwrap_or(f64::MAX), handle));
+        creation_times.push((since.and_then(|since| since.as_f64()).unwrap_or(f64::MAX), handle));
     }
-    begun.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    begun.into_iter().map(|(_, handle)| handle).collect()
+    creation_times.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    creation_times.into_iter().map(|(_, handle)| handle).collect()
 }
 
 async fn new_window(commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
-    // A tab in the background would not be painted.
+    // Opens a window, because a background tab would not be painted.
     let opened = into_engine_result(commands.send(Command::NewWindow).await)?;
     opened["handle"]
         .as_str()

@@ -80,7 +80,7 @@ export interface SnapshotArgument extends RefContext {
   overview?: boolean
   /** Maximum depth. Deeper lines are replaced by `…`. */
   depth?: number
-  /** Maximum number of characters. The text is cut at a line boundary. */
+  /** Maximum number of characters. The text is truncated at a line boundary. */
   budget?: number
   /**
    * Longer runs of siblings with the same role are folded. 0: never. Default: 20 for a document,
@@ -99,7 +99,9 @@ export interface SnapshotResult {
   frames: { ref: string; line: number; indent: number }[]
   /** Whether anything was folded. */
   folded: boolean
-  /** Whether the budget or the limit of a walk has cut the text. The last line then says so. */
+  /**
+   * Whether the budget or the limit of a walk has truncated the text. The last line then says so.
+   */
   cut: boolean
   lines: number
   /** The change count when the snapshot was taken. */
@@ -186,7 +188,10 @@ export interface TestId {
    * If it is not unique in the document: the ref of the outermost element in which it is unique.
    */
   within?: string
-  /** The same: the role of the innermost item of a list or table, if it is unique in the item. */
+  /**
+   * Also if it is not unique in the document: the role of the innermost list item or table row, if
+   * it is unique in that.
+   */
   item?: 'listitem' | 'row'
 }
 
@@ -249,7 +254,7 @@ export interface RefArgument {
 }
 
 export interface FileInputArgument extends RefArgument {
-  /** Removes the files, which the browser protocols don't support. */
+  /** Whether to remove the files. The browser protocols have no command for this. */
   empty: boolean
 }
 
@@ -370,7 +375,7 @@ export interface ValueResult {
   next: number
 }
 
-/** The result for a missing element too, which is not an error. */
+/** The states of an element. For a missing element, `exists` is false. */
 export interface StateResult {
   exists: boolean
   visible: boolean
@@ -729,7 +734,7 @@ export interface WriteStorageArgument {
   replace?: boolean
 }
 
-// ---- bookkeeping
+// ---- change counts, ticks and loading
 
 /** The change counts of the documents in same-origin frames, by the document's name. */
 export type DocumentCounts = Record<string, number>
@@ -772,7 +777,7 @@ export interface Done {
 export interface TickArgument extends RefContext {
   /** Waits for this number of button releases of the guarded click first. */
   releases?: number
-  /** The number of tasks to wait for, before the last. Default 1. */
+  /** The number of tasks to wait for before the last one. Default 1. */
   tasks?: number
   /** The snapshot to take if the change count or the document differs. */
   snapshot?: Omit<SnapshotArgument, keyof RefContext> & { known: number; document?: string }
@@ -853,8 +858,8 @@ export interface PlaywrightSnapshotResult {
   next: number
   /**
    * The `iframe` lines, by the native ref of their element. If the frame's snapshot is not empty,
-   * Rust appends `:` and its lines, indented by `indent + 2`. `depth` is the argument for that
-   * snapshot.
+   * Rust appends `:` and its lines, indented by `indent + 2`. `depth` is the `depth` argument of
+   * that snapshot.
    */
   frames: { ref: string; line: number; indent: number; depth?: number }[]
 }

@@ -1,5 +1,5 @@
-//! Several messages in one body, which clients with protocol version 2025-03-26 can send. Later
-//! versions do not have batches, and each of their requests has a version header.
+//! Batches: several messages in one body. Only clients of the revisions up to 2025-03-26 can send
+//! them. Clients of later revisions send a version header with each request.
 
 use axum::{
     body::{Body, Bytes},
@@ -13,48 +13,48 @@ use crate::{session::Connection, transport::messages};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// The revisions with batches. A client without a version header uses one of these.
-const WITH_BATCHES: [&str; 2] = ["2024-11-05", "2025-03-26"];
+const REVISIONS_WITH_BATCHES: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
 /// Returns the messages in `body` if it is a batch and the client's revision has batches.
 pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Box<RawValue>>> {
     let has_batches = headers
         .get(VERSION)
-        .is_none_or(|version| WITH_BATCHES.iter().any(|known| version == known));
+        .is_none_or(|version| REVISIONS_WITH_BATCHES.iter().any(|known| version == known));
     let batch: Vec<Box<RawValue>> = serde_json::from_slice(body).ok().filter(|_| has_batches)?;
     (!batch.is_empty()).then_some(batch)
 }
 
-/// Returns the error response to a message that cannot be part of a batch; `None` if it can.
-fn refused(message: &RawValue) -> Option<Value> {
+/// Returns the error response if the message cannot be part of a batch.
+fn rejection(message: &RawValue) -> Option<Value> {
     let text = message.get().as_bytes();
     if let Some(Err(refusal)) = messages::read(text, &Connection::default()).into_iter().next() {
         return Some(refusal);
     }
     let shape: Value = serde_json::from_slice(text).unwrap_or_default();
-    let begins = shape["method"] == "initialize";
-    begins.then(|| {
+    let is_initialize = shape["method"] == "initialize";
+    is_initialize.then(|| {
         messages::refusal(shape["id"].clone(), -32600, "`initialize` cannot be part of a batch")
     })
 }
 
-/// Handles each message with `one`, in order, and merges the responses into one stream.
+/// Handles each message with `handle`, in order, and merges the responses into one stream.
 pub(super) async fn answer<F: Future<Output = Response>>(
     batch: Vec<Box<RawValue>>,
-    one: impl Fn(Bytes) -> F,
+    handle: impl Fn(Bytes) -> F,
 ) -> Response {
     let (mut streams, mut refusals) = (Vec::new(), Vec::new());
     let mut headers = HeaderMap::new();
-    let mut taken = false;
+    let mut accepted_any = false;
     for message in batch {
-        if let Some(refusal) = refused(&message) {
+        if let Some(refusal) = rejection(&message) {
             refusals.push(refusal);
             continue;
         }
-        let response = one(Bytes::from(message.get().to_owned())).await;
+        let response = handle(Bytes::from(message.get().to_owned())).await;
         if !response.status().is_success() {
             return response;
         }
-        taken = true;
+        accepted_any = true;
         if response.status() == StatusCode::OK {
             let (parts, body) = response.into_parts();
             headers = parts.headers;
@@ -64,7 +64,7 @@ pub(super) async fn answer<F: Future<Output = Response>>(
     if streams.is_empty() && refusals.is_empty() {
         return StatusCode::ACCEPTED.into_response();
     }
-    if !taken {
+    if !accepted_any {
         let json = [(header::CONTENT_TYPE, "application/json")];
         return (StatusCode::BAD_REQUEST, json, Value::from(refusals).to_string()).into_response();
     }

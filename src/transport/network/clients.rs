@@ -1,9 +1,10 @@
-//! The attached clients, by the id that the client sends with each request: an `Mcp-Session-Id`, or
-//! the id of a WebSocket that can reconnect.
+//! The attached clients. A client is identified by its `Mcp-Session-Id`, which it sends with each
+//! HTTP request, or when its WebSocket reconnects.
 //!
-//! The browser session of a client that is idle for `--idle-timeout` with no running call is
-//! suspended. The client keeps its id, and its next call resumes the session. Clients are forgotten
-//! only when there are too many, those that are idle longest first.
+//! If a client is idle for `--idle-timeout` and no call is running, its browser session is
+//! suspended. The client keeps its id, and its next call resumes the session. A client is detached
+//! after a day, or when a new client exceeds the limit. The client that is idle longest is detached
+//! first.
 
 use std::{
     collections::HashMap,
@@ -20,24 +21,24 @@ use crate::{
     session::{Connection, SessionManager},
 };
 
-/// How long an absent client is kept.
+/// How long an absent client stays attached.
 const CLIENT_RETENTION: Duration = Duration::from_secs(24 * 3600);
-/// How long the responses of canceled calls may take.
+/// Timeout for the responses to canceled calls.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
-/// Timeout until a replaced WebSocket is no longer read.
+/// Timeout for the end of reading from a replaced WebSocket.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A client and its connections.
 pub(super) struct AttachedClient {
     pub connection: Arc<Connection>,
-    /// Canceled when the client is detached: its calls stop.
-    pub over: CancellationToken,
-    /// Canceled when these calls have been answered: the client's streams end.
+    /// Canceled when the client is detached. Its calls then stop.
+    pub ended: CancellationToken,
+    /// Canceled when these calls have been answered. The client's streams then end.
     pub closed: CancellationToken,
     /// Responses that are being sent.
-    pub answers: TaskTracker,
+    pub pending_answers: TaskTracker,
     /// Number of messages that were read from its WebSockets. It is sent to a reconnecting client.
-    pub read: AtomicU64,
+    pub messages_read: AtomicU64,
     socket: Mutex<Option<ClientSocket>>,
 }
 
@@ -45,9 +46,9 @@ pub(super) struct AttachedClient {
 #[derive(Clone)]
 pub(super) struct ClientSocket {
     /// Canceled when another WebSocket replaces this one, or the client is detached.
-    pub over: CancellationToken,
-    /// Canceled when it is no longer read.
-    pub unread: CancellationToken,
+    pub ended: CancellationToken,
+    /// Canceled when the server has stopped reading from it.
+    pub read_stopped: CancellationToken,
 }
 
 impl AttachedClient {
@@ -59,35 +60,38 @@ impl AttachedClient {
     ) -> Arc<Self> {
         Arc::new(Self {
             connection: Arc::new(connection),
-            over: stop.child_token(),
+            ended: stop.child_token(),
             closed: end.child_token(),
-            answers: TaskTracker::new(),
-            read: AtomicU64::new(0),
+            pending_answers: TaskTracker::new(),
+            messages_read: AtomicU64::new(0),
             socket: Mutex::default(),
         })
     }
 
     /// Cancels the calls of the client, and waits until they have been answered.
     async fn cancel_calls(&self) {
-        self.over.cancel();
-        self.answers.close();
-        let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.answers.wait()).await;
+        self.ended.cancel();
+        self.pending_answers.close();
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.pending_answers.wait()).await;
     }
 
     /// Replaces the client's WebSocket. Returns when the former one is no longer read; `None` if
     /// that takes too long.
     pub async fn new_socket(&self) -> Option<ClientSocket> {
-        let new = ClientSocket { over: self.over.child_token(), unread: CancellationToken::new() };
-        let before = self.socket.lock().replace(new.clone());
-        if let Some(before) = before {
-            before.over.cancel();
-            tokio::time::timeout(READ_TIMEOUT, before.unread.cancelled()).await.ok()?;
+        let new = ClientSocket {
+            ended: self.ended.child_token(),
+            read_stopped: CancellationToken::new(),
+        };
+        let replaced = self.socket.lock().replace(new.clone());
+        if let Some(replaced) = replaced {
+            replaced.ended.cancel();
+            tokio::time::timeout(READ_TIMEOUT, replaced.read_stopped.cancelled()).await.ok()?;
         }
         Some(new)
     }
 }
 
-/// No more clients can be attached: the limit is reached and all are present.
+/// The error when no client can be attached: the limit is reached and all clients are present.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the limit of {0} clients is reached; --max-connections sets it")]
 pub(super) struct TooManyClients(usize);
@@ -134,14 +138,14 @@ impl Clients {
     ) -> Result<(), TooManyClients> {
         let mut attached = self.attached();
         if attached.len() >= self.limit {
-            let away = attached
+            let absent = attached
                 .iter()
                 .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
-            let longest = away.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
-            let gone =
+            let longest = absent.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
+            let evicted =
                 longest.and_then(|id| attached.remove(&id)).ok_or(TooManyClients(self.limit))?;
             let clients = self.clone();
-            self.tasks.spawn(async move { clients.end(&gone).await });
+            self.tasks.spawn(async move { clients.end(&evicted).await });
         }
         client.connection.attach();
         attached.insert(id.clone(), client.clone());
@@ -150,7 +154,7 @@ impl Clients {
         self.tasks.spawn(async move {
             tokio::select! {
                 () = clients.watch(&id, &client) => {}
-                () = client.over.cancelled() => {}
+                () = client.ended.cancelled() => {}
             }
         });
         Ok(())
@@ -253,7 +257,7 @@ mod tests {
     }
 
     /// Lets other ready tasks run.
-    async fn turn() {
+    async fn run_ready_tasks() {
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
@@ -267,16 +271,16 @@ mod tests {
             test.call(&client).await;
             assert_eq!(test.sessions(), 1);
             tokio::time::sleep(Duration::from_secs(59)).await;
-            turn().await;
+            run_ready_tasks().await;
             assert_eq!(test.sessions(), 1, "the retention time has not passed");
             test.call(&client).await;
             tokio::time::sleep(Duration::from_secs(61)).await;
-            turn().await;
+            run_ready_tasks().await;
             assert_eq!(test.sessions(), 0);
             assert!(test.clients.get("one").is_some());
         }
         tokio::time::sleep(CLIENT_RETENTION * 2).await;
-        turn().await;
+        run_ready_tasks().await;
         assert!(test.clients.get("one").is_none());
         assert!(client.closed.is_cancelled());
     }
@@ -288,11 +292,11 @@ mod tests {
         test.call(&client).await;
         let call = client.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(3600)).await;
-        turn().await;
+        run_ready_tasks().await;
         assert_eq!(test.sessions(), 1);
         drop(call);
         tokio::time::sleep(Duration::from_secs(61)).await;
-        turn().await;
+        run_ready_tasks().await;
         assert_eq!(test.sessions(), 0);
     }
 
@@ -302,15 +306,15 @@ mod tests {
         let first = test.attach("first").unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let second = test.attach("second").unwrap();
-        let there = first.connection.mark_present();
+        let presence = first.connection.mark_present();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let third = test.attach("third").unwrap();
         assert!(test.clients.get("first").is_some() && test.clients.get("second").is_none());
-        turn().await;
-        assert!(second.over.is_cancelled());
-        let _held = third.connection.mark_present();
+        run_ready_tasks().await;
+        assert!(second.ended.is_cancelled());
+        let _presence = third.connection.mark_present();
         assert!(test.attach("fourth").is_err());
-        drop(there);
+        drop(presence);
         assert!(test.attach("fourth").is_ok());
     }
 
@@ -321,7 +325,7 @@ mod tests {
         test.call(&client).await;
         assert!(test.clients.detach("one").await);
         assert_eq!(test.sessions(), 0);
-        assert!(client.over.is_cancelled() && client.closed.is_cancelled());
+        assert!(client.ended.is_cancelled() && client.closed.is_cancelled());
         assert!(!test.clients.detach("one").await);
         // A late call of the client creates no other session.
         let late = Invocation::new(

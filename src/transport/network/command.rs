@@ -1,7 +1,7 @@
-//! Runs commands of the command line for its native client, on the socket of the daemon.
+//! Runs commands that the native client of the command line sends to the daemon's socket.
 //!
-//! `troupe_client` defines the protocol. The command belongs to the body of the response: it is
-//! dropped if the client disconnects.
+//! `troupe_client` defines the protocol. The body of the response owns the command, so the command
+//! is dropped if the client disconnects.
 
 use std::{io, mem, pin::Pin, sync::Arc};
 
@@ -30,7 +30,8 @@ pub trait CommandRunner: Send + Sync {
     fn start(&self, request: CommandRequest, output: CommandOutput) -> Option<CommandFuture>;
 }
 
-/// The output that is not sent yet. The command is not polled while it is sent, so it stays small.
+/// The output that has not been sent yet. It stays small, because the command is not polled while
+/// output is sent.
 #[derive(Clone, Default)]
 pub struct CommandOutput(Arc<OutputQueue>);
 

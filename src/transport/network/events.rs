@@ -1,9 +1,9 @@
-//! The events of recent SSE streams. A client whose connection broke requests the missing events
-//! with `Last-Event-ID`, also after the call has been answered. rmcp's own cache drops a stream
-//! when its call is answered, so the answer could not be requested again.
+//! Stores the events of recent SSE streams. A client whose connection broke requests the missing
+//! events with `Last-Event-ID`, also after its call has been answered. rmcp's own cache is not
+//! used, because it drops a stream when its call is answered.
 //!
-//! Each client has its own buffer, so that none evicts the events of another. There is also a total
-//! limit: beyond it, the client with the largest buffer loses events first.
+//! Each client has its own buffer, so that no client evicts the events of another. If the total
+//! limit is exceeded, events of the client with the largest buffer are evicted first.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -30,9 +30,9 @@ use crate::transport::messages;
 
 /// How long a stream is kept after the answer of its call.
 const RETENTION: Duration = Duration::from_secs(60);
-/// Maximum number of events of a stream and of streams of a client. The newest are kept.
-const MOST_EVENTS: usize = 256;
-const MOST_STREAMS: usize = 256;
+/// Maximum number of events of a stream, and of streams of a client. The newest ones are kept.
+const MAX_EVENTS: usize = 256;
+const MAX_STREAMS: usize = 256;
 
 /// Maximum numbers of bytes.
 struct ByteLimits {
@@ -40,10 +40,10 @@ struct ByteLimits {
     all: usize,
 }
 
-/// The limit of a client has space for an answer with a large screenshot.
+/// The limit of a client is large enough for an answer with a large screenshot.
 const LIMITS: ByteLimits = ByteLimits { client: 16 << 20, all: 128 << 20 };
 
-/// The end of rmcp's name for the standalone stream.
+/// The suffix of rmcp's name for the standalone stream.
 const STANDALONE_SUFFIX: &str = ":common";
 
 /// The events of all clients.
@@ -59,13 +59,13 @@ struct Buffers {
     /// By protocol session.
     clients: HashMap<Arc<str>, ClientStreams>,
     /// Streams whose calls have been answered, in order: time, client and stream.
-    over: VecDeque<(Instant, Arc<str>, Arc<str>)>,
+    answered: VecDeque<(Instant, Arc<str>, Arc<str>)>,
     bytes: usize,
 }
 
 impl Default for Buffers {
     fn default() -> Self {
-        Self { limits: LIMITS, clients: HashMap::new(), over: VecDeque::new(), bytes: 0 }
+        Self { limits: LIMITS, clients: HashMap::new(), answered: VecDeque::new(), bytes: 0 }
     }
 }
 
@@ -81,9 +81,9 @@ struct StoredStream {
     events: Vec<StoredEvent>,
     at: Instant,
     /// The call has been answered, so no further events follow.
-    over: bool,
-    news: Arc<Notify>,
-    /// Counts the requests for the rest of the stream: only the latest one gets the events.
+    answered: bool,
+    changed: Arc<Notify>,
+    /// Counts the requests for the rest of the stream. Only the latest one receives the events.
     followers: u64,
 }
 
@@ -98,8 +98,8 @@ impl Default for StoredStream {
         Self {
             events: Vec::new(),
             at: Instant::now(),
-            over: false,
-            news: Arc::default(),
+            answered: false,
+            changed: Arc::default(),
             followers: 0,
         }
     }
@@ -116,19 +116,20 @@ impl Buffers {
             let bytes = stored.events.iter().map(|event| event.bytes).sum::<usize>();
             client.bytes -= bytes;
             self.bytes -= bytes;
-            stored.news.notify_waiters();
+            stored.changed.notify_waiters();
         }
         if client.by_id.is_empty() {
             self.clients.remove(session);
         }
     }
 
-    /// Removes the oldest stream of a client, and answered ones before others. Returns false if the
-    /// client has none.
+    /// Removes one stream of a client: the oldest answered one, or else the oldest one. Returns
+    /// false if the client has no stream.
     fn remove_one(&mut self, session: &str) -> bool {
         let streams = self.clients.get(session).into_iter().flat_map(|client| &client.by_id);
-        let oldest =
-            streams.min_by_key(|(_, stored)| (!stored.over, stored.at)).map(|(id, _)| id.clone());
+        let oldest = streams
+            .min_by_key(|(_, stored)| (!stored.answered, stored.at))
+            .map(|(id, _)| id.clone());
         match oldest {
             Some(id) => {
                 self.remove(session, &id);
@@ -138,17 +139,17 @@ impl Buffers {
         }
     }
 
-    /// Evicts streams until all limits hold, after an event for `session`.
+    /// Evicts streams until no limit is exceeded. Called after an event for `session` was stored.
     fn make_room(&mut self, session: &str, now: Instant) {
-        while let Some((at, session, id)) = self.over.front().cloned()
+        while let Some((at, session, id)) = self.answered.front().cloned()
             && at + RETENTION < now
         {
-            self.over.pop_front();
+            self.answered.pop_front();
             self.remove(&session, &id);
         }
-        let most = self.limits.client;
+        let max_bytes = self.limits.client;
         let is_full =
-            |client: &ClientStreams| client.by_id.len() > MOST_STREAMS || client.bytes > most;
+            |client: &ClientStreams| client.by_id.len() > MAX_STREAMS || client.bytes > max_bytes;
         while self.clients.get(session).is_some_and(is_full) && self.remove_one(session) {}
         while self.bytes > self.limits.all {
             let largest = self.clients.iter().max_by_key(|(_, client)| client.bytes);
@@ -160,13 +161,12 @@ impl Buffers {
         self.forget_removed();
     }
 
-    /// Limits the length of the list of answered streams, which still contains streams that were
-    /// evicted.
+    /// Removes evicted streams from the list of answered streams, if the list has become long.
     fn forget_removed(&mut self) {
         let streams: usize = self.clients.values().map(|client| client.by_id.len()).sum();
-        if self.over.len() > 2 * streams + MOST_STREAMS {
+        if self.answered.len() > 2 * streams + MAX_STREAMS {
             let clients = &self.clients;
-            self.over.retain(|(_, session, id)| {
+            self.answered.retain(|(_, session, id)| {
                 clients.get(session).is_some_and(|client| client.by_id.contains_key(id))
             });
         }
@@ -179,11 +179,11 @@ enum NextItem {
     Wait(Arc<Notify>),
     /// A newer request follows the stream. This one stays open without events, because a client
     /// whose stream ends would request it again.
-    Quiet,
-    Over,
+    Replaced,
+    End,
 }
 
-/// Returns rmcp's name for the standalone stream, which has the messages outside of calls.
+/// Returns rmcp's name for the standalone stream, which has the messages that belong to no call.
 fn standalone(session: &str) -> String {
     format!("{session}{STANDALONE_SUFFIX}")
 }
@@ -211,8 +211,8 @@ impl EventBuffers {
         self.follow(session, id, 0)
     }
 
-    /// Returns the stream of the event `last` of this client from that event on. `None` if its
-    /// stream is not stored.
+    /// Returns the events that follow the event `last` in its stream; `None` if the stream of this
+    /// client is not stored.
     pub fn resume_after(
         self: &Arc<Self>,
         session: &str,
@@ -224,8 +224,8 @@ impl EventBuffers {
             None => (last, standalone(session)),
         };
         let number = number.parse().ok()?;
-        let is_kept = self.buffers().stream(session, &id).is_some();
-        is_kept.then(|| self.follow(session, id, number))
+        let is_stored = self.buffers().stream(session, &id).is_some();
+        is_stored.then(|| self.follow(session, id, number))
     }
 
     /// Removes the events of a client that has ended.
@@ -246,7 +246,7 @@ impl EventBuffers {
             let client = buffers.clients.get_mut(&session);
             client.and_then(|client| client.by_id.get_mut(id.as_str())).map_or(0, |stored| {
                 stored.followers += 1;
-                stored.news.notify_waiters();
+                stored.changed.notify_waiters();
                 stored.followers
             })
         };
@@ -254,17 +254,17 @@ impl EventBuffers {
             (self.clone(), session, id, last),
             move |(events, session, id, last)| async move {
                 loop {
-                    let news = match events.next(&session, &id, last, follower) {
+                    let changed = match events.next(&session, &id, last, follower) {
                         NextItem::Event(number, message) => {
                             return Some((message, (events, session, id, number)));
                         }
-                        NextItem::Wait(news) => news,
-                        NextItem::Quiet => std::future::pending().await,
-                        NextItem::Over => return None,
+                        NextItem::Wait(changed) => changed,
+                        NextItem::Replaced => std::future::pending().await,
+                        NextItem::End => return None,
                     };
-                    let mut stored = pin!(news.notified());
+                    let mut stored = pin!(changed.notified());
                     stored.as_mut().enable();
-                    // Checks again for an event that was stored before it listened.
+                    // Checks again, because an event may have been stored before `enable`.
                     if matches!(events.next(&session, &id, last, follower), NextItem::Wait(_)) {
                         stored.await;
                     }
@@ -275,14 +275,14 @@ impl EventBuffers {
 
     fn next(&self, session: &str, id: &str, last: u64, follower: u64) -> NextItem {
         let buffers = self.buffers();
-        let Some(stored) = buffers.stream(session, id) else { return NextItem::Over };
+        let Some(stored) = buffers.stream(session, id) else { return NextItem::End };
         if stored.followers != follower {
-            return NextItem::Quiet;
+            return NextItem::Replaced;
         }
         match stored.events.iter().find(|event| event.number > last) {
             Some(event) => NextItem::Event(event.number, event.message.clone()),
-            None if stored.over => NextItem::Over,
-            None => NextItem::Wait(stored.news.clone()),
+            None if stored.answered => NextItem::End,
+            None => NextItem::Wait(stored.changed.clone()),
         }
     }
 
@@ -299,21 +299,21 @@ impl EventBuffers {
             event.message.as_deref(),
             Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
         );
-        let over = answers && !stream.ends_with(STANDALONE_SUFFIX);
+        let answered = answers && !stream.ends_with(STANDALONE_SUFFIX);
         let now = Instant::now();
         let mut buffers = self.buffers();
         let client = buffers.clients.entry(session.clone()).or_default();
         let stored = client.by_id.entry(stream.into()).or_default();
         stored.events.push(StoredEvent { number, bytes, message });
         stored.at = now;
-        stored.over = over;
-        let surplus = stored.events.len().saturating_sub(MOST_EVENTS);
-        let gone: usize = stored.events.drain(..surplus).map(|event| event.bytes).sum();
-        stored.news.notify_waiters();
-        client.bytes = client.bytes + bytes - gone;
-        buffers.bytes = buffers.bytes + bytes - gone;
-        if over {
-            buffers.over.push_back((now, session.clone(), stream.into()));
+        stored.answered = answered;
+        let surplus = stored.events.len().saturating_sub(MAX_EVENTS);
+        let removed_bytes: usize = stored.events.drain(..surplus).map(|event| event.bytes).sum();
+        stored.changed.notify_waiters();
+        client.bytes = client.bytes + bytes - removed_bytes;
+        buffers.bytes = buffers.bytes + bytes - removed_bytes;
+        if answered {
+            buffers.answered.push_back((now, session.clone(), stream.into()));
         }
         buffers.make_room(session, now);
         event_id
@@ -333,7 +333,7 @@ impl ClientEvents {
     }
 
     /// Sets the protocol session of the client.
-    pub fn belong_to(&self, session: Arc<str>) {
+    pub fn set_session(&self, session: Arc<str>) {
         let _ = self.session.set(session);
     }
 }
@@ -349,7 +349,7 @@ impl EventStore for ClientEvents {
         Ok(self.events.store(session, stream, event))
     }
 
-    /// Not used. [`EventBuffers::resume_after`] takes its place, because it gets the client.
+    /// Not used. [`EventBuffers::resume_after`] is used instead, because it knows the client.
     async fn replay_events_after(&self, _last: &str) -> Result<EventStream, EventStoreError> {
         Ok(Box::pin(stream::empty()))
     }
@@ -379,7 +379,7 @@ mod tests {
     const SMALL: ByteLimits = ByteLimits { client: 160_000, all: 1_280_000 };
 
     /// Creates a store with small limits.
-    fn small() -> Arc<EventBuffers> {
+    fn with_small_limits() -> Arc<EventBuffers> {
         let buffers = Buffers { limits: SMALL, ..Buffers::default() };
         Arc::new(EventBuffers { buffers: Mutex::new(buffers), ..EventBuffers::default() })
     }
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_client_with_many_events_evicts_none_of_another() {
-        let events = small();
+        let events = with_small_limits();
         let (quiet, busy) = (session("quiet"), session("busy"));
         let first = events.store(&quiet, "call", &priming());
         events.store(&quiet, "call", &answer("kept"));
@@ -447,38 +447,38 @@ mod tests {
         for number in 0..8 {
             events.store(&busy, &format!("large-{number}"), &answer(&large));
         }
-        for number in 0..MOST_STREAMS * 2 {
-            events.store(&busy, &format!("small-{number}"), &priming());
+        for number in 0..MAX_STREAMS * 2 {
+            events.store(&busy, &format!("with_small_limits-{number}"), &priming());
         }
-        for _ in 0..MOST_EVENTS * 2 {
+        for _ in 0..MAX_EVENTS * 2 {
             events.store(&busy, "one", &priming());
         }
         assert!(events.resume_after("quiet", &first).is_some());
         let buffers = events.buffers();
         let client = &buffers.clients["busy"];
-        assert!(client.bytes <= SMALL.client && client.by_id.len() <= MOST_STREAMS);
-        assert_eq!(client.by_id["one"].events.len(), MOST_EVENTS);
+        assert!(client.bytes <= SMALL.client && client.by_id.len() <= MAX_STREAMS);
+        assert_eq!(client.by_id["one"].events.len(), MAX_EVENTS);
     }
 
     #[test]
     fn the_list_of_answered_streams_is_bounded() {
-        let events = small();
-        for number in 0..MOST_STREAMS * 8 {
+        let events = with_small_limits();
+        for number in 0..MAX_STREAMS * 8 {
             events.store(&session("busy"), &number.to_string(), &answer("short"));
         }
         let ended = session("ended");
-        for number in 0..MOST_STREAMS * 8 {
+        for number in 0..MAX_STREAMS * 8 {
             events.store(&ended, &number.to_string(), &answer("short"));
             events.forget("ended");
         }
         let buffers = events.buffers();
-        assert!(buffers.over.len() <= 3 * MOST_STREAMS + 1, "{}", buffers.over.len());
-        assert_eq!(buffers.clients["busy"].by_id.len(), MOST_STREAMS);
+        assert!(buffers.answered.len() <= 3 * MAX_STREAMS + 1, "{}", buffers.answered.len());
+        assert_eq!(buffers.clients["busy"].by_id.len(), MAX_STREAMS);
     }
 
     #[test]
     fn beyond_the_total_limit_the_largest_client_loses_events() {
-        let events = small();
+        let events = with_small_limits();
         let quiet = events.store(&session("quiet"), "call", &answer("kept"));
         let large = "x".repeat(SMALL.client / 4);
         for client in 0..2 * SMALL.all / SMALL.client {

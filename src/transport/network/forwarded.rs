@@ -1,4 +1,4 @@
-//! The address of a client behind reverse proxies, by `X-Forwarded-For`.
+//! Reads the address of a client behind reverse proxies from `X-Forwarded-For`.
 //!
 //! Each proxy appends the address of its peer. A client can send the header too, so only the
 //! entries of trusted proxies are used.
@@ -16,7 +16,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientAddress(pub IpAddr);
 
-/// The proxies whose header is trusted.
+/// The proxies whose `X-Forwarded-For` header is trusted.
 pub(super) struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
@@ -30,8 +30,8 @@ impl TrustedProxies {
     }
 
     /// Returns the rightmost address that is not a trusted proxy. If all addresses are trusted
-    /// proxies, returns the leftmost one. At an entry that is not an address, returns the host that
-    /// appended the entry.
+    /// proxies, returns the leftmost one. If an entry is not an address, returns the address of the
+    /// host that appended it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let entries =
@@ -47,7 +47,7 @@ impl TrustedProxies {
     }
 }
 
-/// Reads an address, which some proxies write with a port or in brackets.
+/// Parses an address. Some proxies write it with a port or in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let address = text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
     let address = address.or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));

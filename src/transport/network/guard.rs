@@ -1,8 +1,8 @@
 //! Checks each request: `Host`, `Origin`, rate limit, token. Rejected requests are logged with the
 //! address of the client and the path.
 //!
-//! A page in the user's own browser can reach 127.0.0.1. It cannot forge `Origin`, and with DNS
-//! rebinding, `Host` has the page's own name.
+//! A web page in the user's browser can send requests to 127.0.0.1, but it cannot forge `Origin`.
+//! After DNS rebinding, `Host` still contains the page's own host name.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -36,7 +36,7 @@ const SECURITY_HEADERS: &[(HeaderName, &str)] = &[
     (header::CACHE_CONTROL, "no-store"),
 ];
 /// The headers that pages of allowed origins can send and read in addition to the safelisted ones.
-const HEADERS: &[&str] = &[
+const CORS_HEADERS: &[&str] = &[
     "authorization",
     "content-type",
     "last-event-id",
@@ -75,7 +75,7 @@ impl Guard {
             (None, _) => None,
         };
         Ok(Self {
-            origins: config.allowed_origins.iter().map(|origin| normal_origin(origin)).collect(),
+            origins: config.allowed_origins.iter().map(|origin| normalize_origin(origin)).collect(),
             token,
             api_token,
             is_private: config.socket.is_some(),
@@ -85,7 +85,8 @@ impl Guard {
         })
     }
 
-    /// Returns the rules of a server that serves only the dashboard, which has its own access.
+    /// Returns the rules of a server that serves only the dashboard. The dashboard authenticates
+    /// its users itself.
     pub fn without_token(config: &Config) -> Self {
         Self {
             hosts: Hosts::new(config),
@@ -128,17 +129,20 @@ impl Guard {
     pub fn cors(&self) -> CorsLayer {
         let origins = self.origins.clone();
         let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| {
-            origin.to_str().is_ok_and(|origin| origins.contains(&normal_origin(origin)))
+            origin.to_str().is_ok_and(|origin| origins.contains(&normalize_origin(origin)))
         });
         CorsLayer::new()
             .allow_origin(allowed)
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
-            .allow_headers(HEADERS.iter().copied().map(HeaderName::from_static).collect::<Vec<_>>())
+            .allow_headers(
+                CORS_HEADERS.iter().copied().map(HeaderName::from_static).collect::<Vec<_>>(),
+            )
             .expose_headers([HeaderName::from_static("mcp-session-id")])
             .max_age(std::time::Duration::from_secs(600))
     }
 
-    /// Returns whether a request has the token that MCP and the metrics require, if they do.
+    /// Returns whether a request has the token for MCP and the metrics. Always true with
+    /// `--no-auth`.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         self.token.as_ref().is_none_or(|token| token.is_in(headers))
     }
@@ -150,9 +154,9 @@ impl Guard {
         caller: Option<IpAddr>,
     ) -> Result<(), Rejection> {
         let host = host(uri, headers);
-        // Load balancers request the health by IP address or without `Host`. They and Prometheus
-        // are exempt from the rate limit, but a request for the metrics with a wrong token is not:
-        // it may be a guess.
+        // Load balancers request the health by IP address or without `Host`. Requests for the
+        // health and the metrics are exempt from the rate limit. A request for the metrics with a
+        // wrong token is not exempt, because it may be a guess.
         let is_health = uri.path() == self.health;
         if !is_health {
             match &host {
@@ -164,11 +168,11 @@ impl Guard {
             }
         }
         for origin in headers.get_all(header::ORIGIN) {
-            let origin = normal_origin(origin.to_str().unwrap_or("null"));
+            let origin = normalize_origin(origin.to_str().unwrap_or("null"));
             let own = host.as_ref().is_some_and(|host| {
                 ["http", "https"]
                     .iter()
-                    .any(|scheme| origin == normal_origin(&format!("{scheme}://{host}")))
+                    .any(|scheme| origin == normalize_origin(&format!("{scheme}://{host}")))
             });
             if !own && !self.origins.contains(&origin) {
                 return Err(Rejection::ForeignOrigin(origin));
@@ -176,7 +180,7 @@ impl Guard {
         }
         let is_exempt = is_health || uri.path() == self.metrics && self.has_token(headers);
         if !is_exempt && !self.rate.admits(caller) {
-            return Err(Rejection::TooOften);
+            return Err(Rejection::TooManyRequests);
         }
         Ok(())
     }
@@ -196,7 +200,7 @@ enum Rejection {
     #[error("the origin `{}` is not allowed; --allowed-origins adds origins", one_line(.0))]
     ForeignOrigin(String),
     #[error("too many requests; --rate-limit sets the number per second")]
-    TooOften,
+    TooManyRequests,
 }
 
 impl IntoResponse for Rejection {
@@ -205,7 +209,7 @@ impl IntoResponse for Rejection {
             Self::NoHost => (StatusCode::BAD_REQUEST, "NO_HOST"),
             Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "FOREIGN_HOST"),
             Self::ForeignOrigin(_) => (StatusCode::FORBIDDEN, "FOREIGN_ORIGIN"),
-            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
+            Self::TooManyRequests => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
         };
         let response = problem(status, error, self.to_string());
         if status == StatusCode::TOO_MANY_REQUESTS {
@@ -215,7 +219,7 @@ impl IntoResponse for Rejection {
     }
 }
 
-/// Passes on requests that the guard allows.
+/// Passes requests on that the guard allows, and rejects others.
 pub(super) async fn admit(
     State(guard): State<Arc<Guard>>,
     mut request: Request,
@@ -257,7 +261,7 @@ pub(super) async fn authenticate(
 /// Logs a rejected request without its query, which may contain a secret.
 fn log_refusal(guard: &Guard, request: &Request, reason: &dyn std::fmt::Display) {
     let address = request.extensions().get::<ClientAddress>().map(|client| client.0);
-    // Below `--base-path`, the routes get only the rest of the path.
+    // With `--base-path`, `request.uri()` has only the rest of the path.
     let uri =
         request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
     guard.refusals.write(address, request.method().as_str(), uri.path(), reason);
@@ -265,16 +269,16 @@ fn log_refusal(guard: &Guard, request: &Request, reason: &dyn std::fmt::Display)
 
 fn unauthorized(guard: &Guard, request: &Request) -> Response {
     log_refusal(guard, request, &"the token is missing or wrong");
-    let refused = problem(
+    let response = problem(
         StatusCode::UNAUTHORIZED,
         "UNAUTHORIZED",
         "the token is missing or wrong: send `Authorization: Bearer TOKEN`; `troupe config CLIENT --http` prints a client's configuration",
     );
-    ([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response()
+    ([(header::WWW_AUTHENTICATE, "Bearer")], response).into_response()
 }
 
 /// Rejects requests to the JSON API without the token.
-pub(super) async fn authenticate_program(
+pub(super) async fn authenticate_api(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,
@@ -287,15 +291,15 @@ pub(super) async fn authenticate_program(
     unauthorized(&guard, &request)
 }
 
-/// Returns the host of the request; `None` if there are two, because a proxy may have used the
-/// other one.
+/// Returns the host of the request. Returns `None` for two `Host` headers, because a proxy may have
+/// used the other one.
 pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
-    let mut given = headers.get_all(header::HOST).iter();
-    let named = given.next().map(|host| Authority::try_from(host.as_bytes()));
-    if given.next().is_some() {
+    let mut host_headers = headers.get_all(header::HOST).iter();
+    let from_header = host_headers.next().map(|host| Authority::try_from(host.as_bytes()));
+    if host_headers.next().is_some() {
         return None;
     }
-    match (uri.authority(), named) {
+    match (uri.authority(), from_header) {
         (Some(authority), _) => Some(authority.clone()),
         (None, Some(Ok(authority))) => Some(authority),
         (None, _) => None,
@@ -313,19 +317,19 @@ struct Hosts {
 
 impl Hosts {
     fn new(config: &Config) -> Self {
-        let bound = plain(&config.host);
-        let everywhere = bound.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        let listen_host = normalize_host(&config.host);
+        let binds_all = listen_host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
         let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let further = config.allowed_hosts.iter().map(|name| name.to_ascii_lowercase());
         Self {
             any: config.allowed_hosts.iter().any(|name| name == "*"),
-            names: own.into_iter().chain([bound]).chain(further).collect(),
-            any_address: everywhere,
+            names: own.into_iter().chain([listen_host]).chain(further).collect(),
+            any_address: binds_all,
         }
     }
 
     fn contain(&self, host: &Authority) -> bool {
-        let name = plain(host.host());
+        let name = normalize_host(host.host());
         self.any
             || self.names.contains(&name)
             || self.names.contains(&host.as_str().to_ascii_lowercase())
@@ -333,12 +337,12 @@ impl Hosts {
     }
 }
 
-fn plain(host: &str) -> String {
+fn normalize_host(host: &str) -> String {
     host.trim_matches(['[', ']']).to_ascii_lowercase()
 }
 
 /// Normalizes an origin: lower case, without the default port of its scheme.
-fn normal_origin(origin: &str) -> String {
+fn normalize_origin(origin: &str) -> String {
     match url::Url::parse(origin) {
         Ok(url) => url.origin().ascii_serialization(),
         Err(_) => origin.trim().to_ascii_lowercase(),
@@ -350,7 +354,7 @@ mod tests {
     use super::*;
 
     fn guard(config: &Config) -> Guard {
-        let origins = config.allowed_origins.iter().map(|origin| normal_origin(origin));
+        let origins = config.allowed_origins.iter().map(|origin| normalize_origin(origin));
         Guard { origins: origins.collect(), ..Guard::without_token(config) }
     }
 
@@ -368,9 +372,9 @@ mod tests {
 
     #[test]
     fn only_host_names_of_this_machine_are_accepted() {
-        let usual = Config::default();
+        let default_config = Config::default();
         for host in ["127.0.0.1:4000", "localhost", "LOCALHOST:80", "[::1]:4000"] {
-            assert!(passes(&usual, host, None), "{host}");
+            assert!(passes(&default_config, host, None), "{host}");
         }
         for host in [
             "evil.example",
@@ -379,13 +383,14 @@ mod tests {
             "localhost.evil.example:4000",
             "[::2]",
         ] {
-            assert!(!passes(&usual, host, None), "{host}");
+            assert!(!passes(&default_config, host, None), "{host}");
         }
-        let named = Config { allowed_hosts: vec!["Tools.example".to_owned()], ..Config::default() };
-        assert!(passes(&named, "tools.example:8443", None));
-        let everywhere = Config { host: "0.0.0.0".to_owned(), ..Config::default() };
-        assert!(passes(&everywhere, "10.0.0.1:4000", None));
-        assert!(!passes(&everywhere, "evil.example", None));
+        let from_header =
+            Config { allowed_hosts: vec!["Tools.example".to_owned()], ..Config::default() };
+        assert!(passes(&from_header, "tools.example:8443", None));
+        let binds_all = Config { host: "0.0.0.0".to_owned(), ..Config::default() };
+        assert!(passes(&binds_all, "10.0.0.1:4000", None));
+        assert!(!passes(&binds_all, "evil.example", None));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Accepts connections. Their number is limited, and so is the time for the head of a request.
+//! Accepts connections. Limits their number and the time for the head of a request.
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -22,15 +22,15 @@ use tower::ServiceExt;
 use super::{problem, refusals::RefusalLog};
 use crate::transport::keep_alive;
 
-/// Maximum number of connections over the limit that get an error response; further ones are closed
-/// without one.
+/// Maximum number of connections over the limit that receive an error response. Further connections
+/// are closed without a response.
 const MAX_REJECTIONS: usize = 64;
 /// Timeout for that response.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time between a failed accept and the next attempt.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The limits for a client.
+/// The limits for connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
     pub connections: usize,
@@ -40,11 +40,11 @@ pub(super) struct ConnectionLimits {
     pub idle: Option<Duration>,
 }
 
-/// When to stop.
+/// The signals that stop the server.
 pub(super) struct StopSignals<'a> {
-    /// Accept no further connections.
+    /// Canceled to stop accepting connections.
     pub stop: &'a CancellationToken,
-    /// End the open connections.
+    /// Canceled to end the open connections.
     pub end: &'a CancellationToken,
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn accept(
 ) {
     let StopSignals { stop, end } = signals;
     let free_slots = Arc::new(Semaphore::new(limits.connections));
-    let refusals = Arc::new(Semaphore::new(MAX_REJECTIONS));
+    let rejection_slots = Arc::new(Semaphore::new(MAX_REJECTIONS));
     let ended = Arc::new(Notify::new());
     let mut last_use = Instant::now();
     loop {
@@ -121,7 +121,7 @@ pub(super) async fn accept(
                 continue;
             }
             () = until_idle(last_use, idle) => {
-                // A WebSocket is no longer a connection of this loop.
+                // A connection that became a WebSocket has released its slot.
                 if has_clients() {
                     last_use = Instant::now();
                     continue;
@@ -133,8 +133,8 @@ pub(super) async fn accept(
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    // For example, no file descriptors are free: an immediate retry would fail
-                    // again.
+                    // An immediate retry would fail again, for example if no file descriptors are
+                    // free.
                     let _ = tokio::time::timeout(RETRY_INTERVAL, ended.notified()).await;
                     continue;
                 }
@@ -148,7 +148,7 @@ pub(super) async fn accept(
                 drop(slot);
                 ended.notify_one();
             });
-        } else if let Ok(slot) = refusals.clone().try_acquire_owned() {
+        } else if let Ok(slot) = rejection_slots.clone().try_acquire_owned() {
             let log = log.clone();
             connections.spawn(async move {
                 let _ = tokio::time::timeout(REJECTION_TIMEOUT, reject(stream, address, slot, log))
@@ -166,7 +166,7 @@ async fn until_idle(last_use: Instant, idle: Option<Duration>) {
 }
 
 fn prepare(stream: &TcpStream) {
-    // Small responses must not wait for the acknowledgment of earlier ones.
+    // Without this, a small response waits for the acknowledgment of earlier ones.
     let _ = stream.set_nodelay(true);
     keep_alive::watch(stream);
 }

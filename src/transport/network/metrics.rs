@@ -43,8 +43,7 @@ pub(super) struct Metrics {
     measured: Arc<Mutex<Measurements>>,
 }
 
-/// Values that must be awaited or are slow to read. They are measured before the others are
-/// collected.
+/// Values that are slow to read. They are measured before the other values are collected.
 #[derive(Debug, Clone, Copy, Default)]
 struct Measurements {
     browsers: BrowserCounts,
@@ -71,7 +70,7 @@ impl Metrics {
     }
 }
 
-/// Values that are counted on request.
+/// Values that are read when the metrics are requested.
 struct CurrentValues {
     server: Arc<Server>,
     clients: Arc<Clients>,
@@ -122,7 +121,8 @@ impl Collector for CurrentValues {
     }
 }
 
-/// Counts a request by route and status. The path itself is unbounded.
+/// Counts a request by route and status. It does not use the path, of which there is no limited
+/// number.
 pub(super) async fn count(
     State(state): State<ServerState>,
     request: Request,
@@ -136,7 +136,7 @@ pub(super) async fn count(
     response
 }
 
-/// Returns the metrics as text, in the format of OpenMetrics.
+/// Returns the metrics in the OpenMetrics text format.
 pub(super) async fn text(state: &ServerState) -> Result<String, fmt::Error> {
     let browsers = state.server.registry().manager().browser_counts();
     let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));

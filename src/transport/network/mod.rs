@@ -1,5 +1,5 @@
 //! The network server: Streamable HTTP at `/mcp`, the WebSocket at `/ws`, the JSON API at `/api`,
-//! the dashboard at `/dashboard/`, and the endpoints for monitoring, all behind one guard.
+//! the dashboard at `/dashboard/`, and the endpoints for monitoring. One guard checks all requests.
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
 //! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP
@@ -62,7 +62,7 @@ use crate::{
     upstream::UpstreamHealth,
 };
 
-/// How long pending responses may take when the server stops.
+/// Timeout for pending responses when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// The state that all requests share.
@@ -73,9 +73,9 @@ struct ServerState {
     protocol: Arc<LocalSessionManager>,
     events: Arc<EventBuffers>,
     metrics: Arc<Metrics>,
-    /// Canceled when the server begins to stop: running calls may finish.
+    /// Canceled when the server begins to stop. Running calls may still finish.
     draining: CancellationToken,
-    /// Canceled when they have finished or `--drain-timeout` has passed: calls stop.
+    /// Canceled when they have finished or `--drain-timeout` has passed. Calls then stop.
     stop: CancellationToken,
     /// Canceled after the timeout for pending responses.
     end: CancellationToken,
@@ -84,7 +84,7 @@ struct ServerState {
     is_private: bool,
     /// Runs commands for clients of the socket.
     commands: Option<Arc<dyn CommandRunner>>,
-    /// 0 on a socket.
+    /// The port that the server listens on; 0 on a socket.
     port: u16,
     dashboard: Arc<Dashboard>,
     grants: Arc<AccessGrants>,
@@ -227,12 +227,12 @@ impl NetworkServer {
         listen::accept(listener, routes, limits, has_clients, refusals, &connections, signals)
             .await;
         if let ServerAddress::Socket(path) = address {
-            // From now on, new clients start another server.
+            // Without the socket, new clients start another server.
             let _ = std::fs::remove_file(path);
         }
         state.draining.cancel();
         state.server.registry().drain().await;
-        // Before the sessions end, so that calls fail with the reason for their cancellation.
+        // Calls are canceled before the sessions end, so that they fail with the right reason.
         state.clients.cancel_calls().await;
         let others = async {
             state.stop.cancel();
@@ -246,7 +246,7 @@ impl NetworkServer {
             state.end.cancel();
             manager.end_sessions().await;
         };
-        // Concurrently, because each session may take long.
+        // Both run concurrently, because the end of each session may take long.
         tokio::join!(state.clients.detach_all(), others);
         manager.shutdown().await;
         tasks.close();
@@ -257,15 +257,15 @@ impl NetworkServer {
 
 async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
     let host = config.host.trim_matches(['[', ']']).to_owned();
-    let refused = |error: std::io::Error| {
+    let bind_error = |error: std::io::Error| {
         TroupeError::new(
             ErrorCode::InternalError,
             format!("{host}:{} cannot be bound: {error}", config.port),
         )
         .suggestion("pass another --port, or 0 for a free one")
     };
-    let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
+    let listener = TcpListener::bind((host.as_str(), config.port)).await.map_err(bind_error)?;
+    let address = listener.local_addr().map_err(bind_error)?;
     Ok((ServerListener::Tcp(listener), ServerAddress::Port(address)))
 }
 
@@ -286,9 +286,7 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
     let cors = guard.cors();
     let routes = routes
         .layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate))
-        .merge(
-            api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_program)),
-        )
+        .merge(api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_api)))
         // People who open the dashboard have a cookie instead of the token.
         .merge(public)
         // Load balancers need no token.

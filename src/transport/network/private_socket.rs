@@ -1,4 +1,4 @@
-//! The private socket of a server, on which `troupe dashboard` finds it. It serves only the
+//! The private socket of a server, which `troupe dashboard` connects to. It serves only the
 //! dashboard.
 
 use std::{io, sync::Arc};
@@ -20,14 +20,14 @@ use crate::{
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 64;
 
-/// The socket of this server, until it is dropped.
+/// The socket of this server. It closes when this value is dropped.
 pub(in crate::transport) struct DashboardSocket {
     _task: AbortOnDropHandle<()>,
 }
 
 impl DashboardSocket {
     /// Registers `server` in the state directory of the user, and accepts connections of this user.
-    /// Returns at once. A failure is only logged, because the server works without the socket.
+    /// Returns immediately. A failure is only logged, because the server works without the socket.
     pub fn open(server: Arc<Server>) -> Self {
         let serving = async move {
             match register().await {
@@ -40,7 +40,7 @@ impl DashboardSocket {
     }
 }
 
-/// Returns `None` on a system without Unix sockets.
+/// Registers this server. Returns `None` on a system without Unix sockets.
 async fn register() -> io::Result<Option<(RegisteredServer, ServerListener)>> {
     let Some(folder) = ServersFolder::of_this_user().filter(|_| cfg!(unix)) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! HTTP errors, in seed 002's form.
+//! HTTP error responses. Their form is that of seed 002: `error`, `message` and `details`.
 
 use axum::{
     Json,

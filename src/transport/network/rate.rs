@@ -5,8 +5,8 @@ use std::{collections::HashMap, net::IpAddr};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Maximum number of addresses; those with a full bucket are removed first.
-const REMEMBERED: usize = 10_000;
+/// Maximum number of addresses. Addresses with a full bucket are removed first.
+const MAX_ADDRESSES: usize = 10_000;
 
 /// Limits the requests of each address per second. The burst size is the same number.
 pub(super) struct RateLimit {
@@ -16,8 +16,8 @@ pub(super) struct RateLimit {
 
 #[derive(Clone, Copy)]
 struct Bucket {
-    left: f64,
-    at: Instant,
+    tokens: f64,
+    updated_at: Instant,
 }
 
 impl RateLimit {
@@ -31,20 +31,22 @@ impl RateLimit {
         let Some(caller) = caller.filter(|_| self.per_second > 0.0) else { return true };
         let now = Instant::now();
         let filled = |bucket: &Bucket| {
-            let since = now.duration_since(bucket.at).as_secs_f64();
-            (bucket.left + since * self.per_second).min(self.per_second)
+            let since = now.duration_since(bucket.updated_at).as_secs_f64();
+            (bucket.tokens + since * self.per_second).min(self.per_second)
         };
         let mut buckets = self.buckets.lock();
-        if buckets.len() >= REMEMBERED && !buckets.contains_key(&caller) {
+        if buckets.len() >= MAX_ADDRESSES && !buckets.contains_key(&caller) {
             buckets.retain(|_, bucket| filled(bucket) < self.per_second);
-            if buckets.len() >= REMEMBERED {
+            if buckets.len() >= MAX_ADDRESSES {
                 return false;
             }
         }
-        let bucket = buckets.entry(caller).or_insert(Bucket { left: self.per_second, at: now });
-        let left = filled(bucket);
-        *bucket = Bucket { left: if left >= 1.0 { left - 1.0 } else { left }, at: now };
-        left >= 1.0
+        let bucket =
+            buckets.entry(caller).or_insert(Bucket { tokens: self.per_second, updated_at: now });
+        let tokens = filled(bucket);
+        *bucket =
+            Bucket { tokens: if tokens >= 1.0 { tokens - 1.0 } else { tokens }, updated_at: now };
+        tokens >= 1.0
     }
 }
 

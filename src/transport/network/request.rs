@@ -11,10 +11,10 @@ use http_body_util::BodyExt;
 
 use super::problem;
 
-/// Maximum size of a body in bytes; larger ones get 413.
+/// Maximum size of a body in bytes. The response to a larger one has the status 413.
 pub(super) const MAX_BODY: usize = 4 << 20;
-/// Number of further bytes that are read and discarded if a body is too large, so that its sender
-/// gets the answer.
+/// Maximum number of bytes that are read of a body that is too large. Reading it lets its sender
+/// receive the response.
 const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a body could not be read.
@@ -43,16 +43,18 @@ impl IntoResponse for BodyError {
 pub(super) async fn body(
     headers: &HeaderMap,
     body: Body,
-    within: Duration,
+    timeout: Duration,
 ) -> Result<Bytes, BodyError> {
     let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    tokio::time::timeout(within, take(body, declared)).await.unwrap_or(Err(BodyError::TooSlow))
+    tokio::time::timeout(timeout, read_limited(body, declared))
+        .await
+        .unwrap_or(Err(BodyError::TooSlow))
 }
 
-async fn take(mut body: Body, declared: Option<usize>) -> Result<Bytes, BodyError> {
+async fn read_limited(mut body: Body, declared: Option<usize>) -> Result<Bytes, BodyError> {
     let mut too_large = declared.is_some_and(|declared| declared > MAX_BODY);
-    let mut taken = Vec::with_capacity(if too_large { 0 } else { declared.unwrap_or(0) });
+    let mut bytes = Vec::with_capacity(if too_large { 0 } else { declared.unwrap_or(0) });
     let mut length = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| BodyError::Aborted)?.into_data() else { continue };
@@ -62,8 +64,8 @@ async fn take(mut body: Body, declared: Option<usize>) -> Result<Bytes, BodyErro
             break;
         }
         if !too_large {
-            taken.extend_from_slice(&data);
+            bytes.extend_from_slice(&data);
         }
     }
-    if too_large { Err(BodyError::TooLarge) } else { Ok(taken.into()) }
+    if too_large { Err(BodyError::TooLarge) } else { Ok(bytes.into()) }
 }

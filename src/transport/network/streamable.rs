@@ -1,9 +1,9 @@
 //! Streamable HTTP at `/mcp`, based on rmcp's service.
 //!
-//! rmcp creates a handler before it has identified the client. So each request gets its own service
-//! (a few pointers) with its client: the one with its `Mcp-Session-Id`, or a new one. rmcp's timer
-//! for idle sessions is disabled, because it also ends sessions in a long call without output.
-//! `clients` has Troupe's own timer.
+//! rmcp creates a handler before it has identified the client. So each request has its own service,
+//! which consists of a few pointers, with its client: the one with its `Mcp-Session-Id`, or a new
+//! one. rmcp's timer for idle sessions is disabled, because it also ends sessions in a long call
+//! without output. `clients` has Troupe's own timer.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -46,18 +46,18 @@ use crate::{
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Interval of writes to a quiet stream: intermediaries may close silent connections.
+/// Interval of writes to a stream without events. Without them, a proxy may close the connection.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Events within this time are sent together with the head of the response: most calls are answered
-/// by then.
-const FIRST_EVENTS_WITHIN: Duration = Duration::from_millis(10);
-/// Maximum number of events that are gathered for this.
+/// Events within this time are sent together with the head of the response. Most calls are answered
+/// within it.
+const FIRST_EVENTS_TIMEOUT: Duration = Duration::from_millis(10);
+/// Maximum number of events that are sent together with the head.
 const MAX_FIRST_EVENTS: usize = 16;
 
 /// Handles a request to `/mcp`.
 pub(super) async fn serve(State(state): State<ServerState>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    name_session(&mut parts);
+    move_session_id_to_header(&mut parts);
     let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let known = id.as_deref().and_then(|id| state.clients.get(id));
     if id.is_some() && known.is_none() {
@@ -70,12 +70,12 @@ pub(super) async fn serve(State(state): State<ServerState>, request: Request) ->
         return StatusCode::NO_CONTENT.into_response();
     }
     // The client counts as present until the response has been sent or the client has disconnected.
-    let hold = known.as_ref().map(|client| client.connection.mark_present());
+    let presence = known.as_ref().map(|client| client.connection.mark_present());
     let body = match request::body(&parts.headers, body, state.request_timeout).await {
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    let posts = parts.method == Method::POST;
+    let is_post = parts.method == Method::POST;
     let client = known.clone().unwrap_or_else(|| {
         // The clients of a socket all belong to its owner.
         let connection = match state.is_private {
@@ -85,28 +85,28 @@ pub(super) async fn serve(State(state): State<ServerState>, request: Request) ->
         };
         AttachedClient::new(connection, &state.stop, &state.end)
     });
-    let batch = if posts && known.is_some() { batch::of(&parts.headers, &body) } else { None };
+    let batch = if is_post && known.is_some() { batch::of(&parts.headers, &body) } else { None };
     let response = match batch {
         Some(batch) => {
-            let one = |body| {
+            let handle_one = |body| {
                 let (state, client, parts) = (state.clone(), client.clone(), parts.clone());
                 async move { handle(&state, client, parts, body).await }
             };
-            batch::answer(batch, one).await
+            batch::answer(batch, handle_one).await
         }
         None => handle(&state, client, parts, body).await,
     };
-    let answer = known.filter(|_| posts).map(|client| client.answers.token());
-    unbuffered(response).map(|body| {
+    let answer = known.filter(|_| is_post).map(|client| client.pending_answers.token());
+    disable_proxy_buffering(response).map(|body| {
         Body::new(body.map_frame(move |frame| {
-            let _until_sent = (&hold, &answer);
+            let _until_sent = (&presence, &answer);
             frame
         }))
     })
 }
 
-/// Tells NGINX, and proxies that support its header, not to buffer an event stream.
-fn unbuffered(mut response: Response) -> Response {
+/// Adds the header that keeps NGINX and other proxies from buffering an event stream.
+fn disable_proxy_buffering(mut response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         response.headers_mut().insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
@@ -125,11 +125,11 @@ async fn handle(
     let links = UserLinks::of(state, &parts.uri, &parts.headers);
     let service = service(state, sessions.clone(), links);
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
-    if let Some(too_many) = sessions.refused.get() {
+    if let Some(too_many) = sessions.rejection.get() {
         return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
     }
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
-        && let Some(refusal) = unreadable(&body)
+        && let Some(refusal) = invalid_body(&body)
     {
         return refusal;
     }
@@ -137,7 +137,7 @@ async fn handle(
 }
 
 /// Moves the session id of a DELETE from the query (seed 003) to the header.
-fn name_session(parts: &mut Parts) {
+fn move_session_id_to_header(parts: &mut Parts) {
     if parts.method != Method::DELETE || parts.headers.contains_key(SESSION_ID) {
         return;
     }
@@ -151,7 +151,7 @@ fn name_session(parts: &mut Parts) {
 }
 
 /// Returns the error response to a body that is not exactly one message.
-fn unreadable(body: &[u8]) -> Option<Response> {
+fn invalid_body(body: &[u8]) -> Option<Response> {
     let refusal = match &messages::read(body, &Connection::default())[..] {
         [Err(refusal)] => refusal.clone(),
         [] => messages::refusal(Value::Null, -32600, "the body contains no request"),
@@ -172,7 +172,7 @@ fn service(
     links: Option<Arc<dyn DashboardLinks>>,
 ) -> StreamableHttpService<Handler, ProtocolSessions> {
     let client = &sessions.client;
-    let handler = state.server.handler(client.connection.clone(), client.over.clone());
+    let handler = state.server.handler(client.connection.clone(), client.ended.clone());
     let handler = handler.with_links(links);
     // The guard checks `Host` and `Origin`.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
@@ -186,13 +186,12 @@ fn service(
 fn protocol(events: Arc<ClientEvents>) -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default().with_event_store(events);
     sessions.session_config.keep_alive = None;
-    // `events` stores the responses. rmcp would iterate over all of its own copies for each
-    // message.
+    // `events` stores the responses. rmcp would iterate over all its copies for each message.
     sessions.session_config.completed_cache_ttl = Duration::ZERO;
     sessions
 }
 
-/// Returns the stream, with the first events already gathered.
+/// Waits shortly for the first events of a stream. Returns the stream.
 async fn with_first_events<Item: Send + Sync + 'static>(
     items: impl Stream<Item = Item> + Send + Sync + 'static,
 ) -> impl Stream<Item = Item> + Send + Sync + 'static {
@@ -206,7 +205,7 @@ async fn with_first_events<Item: Send + Sync + 'static>(
         }
     };
     // Later events are sent when they arrive.
-    let _ = tokio::time::timeout(FIRST_EVENTS_WITHIN, gathering).await;
+    let _ = tokio::time::timeout(FIRST_EVENTS_TIMEOUT, gathering).await;
     stream::iter(first).chain(items)
 }
 
@@ -218,7 +217,7 @@ struct ProtocolSessions {
     /// The client of the request.
     client: Arc<AttachedClient>,
     /// Why no session was created.
-    refused: OnceLock<TooManyClients>,
+    rejection: OnceLock<TooManyClients>,
 }
 
 impl ProtocolSessions {
@@ -228,7 +227,7 @@ impl ProtocolSessions {
             events: state.events.clone(),
             clients: state.clients.clone(),
             client,
-            refused: OnceLock::new(),
+            rejection: OnceLock::new(),
         }
     }
 }
@@ -249,15 +248,15 @@ impl SessionManager for ProtocolSessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), ProtocolSessionsError> {
         // rmcp's event store does not know which session an event belongs to. So each session is
-        // created by a manager with its own store, and then moved to the manager that all share.
+        // created in a manager with its own store, and then moved to the manager of all sessions.
         let events = Arc::new(ClientEvents::new(self.events.clone()));
         let creator = protocol(events.clone());
         let (id, transport) = creator.create_session().await?;
-        events.belong_to(id.clone());
+        events.set_session(id.clone());
         self.protocol.sessions.write().await.extend(creator.sessions.write().await.drain());
         if let Err(too_many) = self.clients.attach(&id, self.client.clone()) {
             self.protocol.close_session(&id).await?;
-            let _ = self.refused.set(too_many.clone());
+            let _ = self.rejection.set(too_many.clone());
             return Err(too_many.into());
         }
         Ok((id, transport))
@@ -275,7 +274,7 @@ impl SessionManager for ProtocolSessions {
         Ok(self.protocol.has_session(id).await?)
     }
 
-    /// Called when the session of the protocol has ended, for whatever reason.
+    /// Called when the protocol session has ended for any reason.
     async fn close_session(&self, id: &SessionId) -> Result<(), ProtocolSessionsError> {
         self.clients.detach(id).await;
         self.events.forget(id);

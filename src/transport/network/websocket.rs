@@ -1,10 +1,11 @@
-//! The WebSocket at `/ws`: one message for each frame, as rmcp's `Transport`.
+//! The WebSocket at `/ws`. Each frame has one message. Implements rmcp's `Transport`.
 //!
-//! The response to the upgrade has the client's id (`Mcp-Session-Id`). A disconnected client can
-//! reconnect with this id and finds its session. The response then has the number of its messages
-//! that have arrived (`Troupe-Messages-Read`), so that it can repeat the others. If a client closes
-//! the WebSocket, its session is released. A client that reconnects to another server sends the id
-//! of its implicit session (`Troupe-Own-Session`).
+//! - The response to the upgrade has the client's id (`Mcp-Session-Id`). A disconnected client can
+//!   reconnect with this id to its session. The response then has the number of its messages that
+//!   have arrived (`Troupe-Messages-Read`), so that it can repeat the others.
+//! - If a client closes the WebSocket, its session is released.
+//! - A client that reconnects to another server sends the id of its implicit session
+//!   (`Troupe-Own-Session`).
 
 use std::{
     collections::VecDeque,
@@ -51,11 +52,11 @@ pub(in crate::transport) const MESSAGES_READ: HeaderName =
     HeaderName::from_static("troupe-messages-read");
 pub(in crate::transport) const OWN_SESSION: HeaderName =
     HeaderName::from_static("troupe-own-session");
-/// Maximum number of unwritten messages; beyond it, the client's messages are not read.
-const UNWRITTEN: usize = 256;
-/// A client is pinged when it has sent nothing for this time.
+/// Maximum number of unwritten messages. While there are more, the client's messages are not read.
+const MAX_UNWRITTEN: usize = 256;
+/// Time without a frame from the client after which it is pinged.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// A client is disconnected if it sends nothing within this time after a ping.
+/// Time without a frame after a ping after which the client is disconnected.
 const PONG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for the close frame, for clients that do not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,8 +68,8 @@ pub(super) async fn upgrade(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let named = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    let known = named.and_then(|id| Some((Arc::from(id), state.clients.get(id)?)));
+    let requested_id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+    let known = requested_id.and_then(|id| Some((Arc::from(id), state.clients.get(id)?)));
     let (id, client) = match known {
         Some(known) => known,
         None => {
@@ -96,9 +97,9 @@ pub(super) async fn upgrade(
         let message = "the client's former WebSocket is still open; try again";
         return problem(StatusCode::SERVICE_UNAVAILABLE, "STILL_READ", message);
     };
-    // Canceled also if the upgrade fails.
-    let unread = socket.unread.clone().drop_guard();
-    let read = HeaderValue::from(client.read.load(Ordering::Acquire));
+    // The guard also cancels the token if the upgrade fails.
+    let read_stopped = socket.read_stopped.clone().drop_guard();
+    let read = HeaderValue::from(client.messages_read.load(Ordering::Acquire));
     let name = HeaderValue::from_str(&id);
     let links = UserLinks::of(&state, &uri, &headers);
     let mut response = upgrade
@@ -106,8 +107,8 @@ pub(super) async fn upgrade(
         .max_message_size(MAX_BODY)
         .max_frame_size(MAX_BODY)
         .on_upgrade(move |stream| {
-            let handler = state.server.handler(client.connection.clone(), socket.over.clone());
-            serve(state, handler.with_links(links), id, client, socket, unread, stream)
+            let handler = state.server.handler(client.connection.clone(), socket.ended.clone());
+            serve(state, handler.with_links(links), id, client, socket, read_stopped, stream)
         })
         .into_response();
     response.headers_mut().insert(MESSAGES_READ, read);
@@ -120,23 +121,28 @@ async fn serve(
     handler: Handler,
     id: Arc<str>,
     client: Arc<AttachedClient>,
-    ClientSocket { over, .. }: ClientSocket,
-    unread: DropGuard,
+    ClientSocket { ended, .. }: ClientSocket,
+    read_stopped: DropGuard,
     stream: WebSocket,
 ) {
     let _present = client.connection.mark_present();
     let closed_by_client = Arc::new(AtomicBool::new(false));
-    let frames =
-        FrameTransport::new(stream, client.clone(), over.clone(), unread, closed_by_client.clone());
+    let frames = FrameTransport::new(
+        stream,
+        client.clone(),
+        ended.clone(),
+        read_stopped,
+        closed_by_client.clone(),
+    );
     let ping = {
         let writer = frames.writer.clone();
         move || writer.clone().write(Frame::Ping(Default::default()))
     };
     // The task ends with the socket.
-    tokio::spawn(over.clone().run_until_cancelled_owned(watch(
+    tokio::spawn(ended.clone().run_until_cancelled_owned(watch(
         ping,
         frames.received.clone(),
-        over.clone(),
+        ended.clone(),
     )));
     match Box::pin(handler.serve_with_ct(frames, client.closed.child_token())).await {
         Ok(running) => {
@@ -145,18 +151,18 @@ async fn serve(
         }
         Err(error) => tracing::debug!(%error, "a WebSocket ended before its first request"),
     }
-    over.cancel();
+    ended.cancel();
     if closed_by_client.load(Ordering::Acquire) {
         state.clients.detach(&id).await;
     }
 }
 
-/// Pings a silent client, and cancels `over` if it stays silent. `received` counts the frames
+/// Pings a silent client, and cancels `ended` if it stays silent. `received` counts the frames
 /// from it.
 async fn watch<Written: Future<Output = io::Result<()>>>(
     ping: impl Fn() -> Written,
     received: Arc<AtomicU64>,
-    over: CancellationToken,
+    ended: CancellationToken,
 ) {
     loop {
         let before = received.load(Ordering::Acquire);
@@ -173,7 +179,7 @@ async fn watch<Written: Future<Output = io::Result<()>>>(
         tokio::time::sleep(PONG_TIMEOUT).await;
         if is_silent() {
             tracing::debug!("a WebSocket client does not answer pings");
-            return over.cancel();
+            return ended.cancel();
         }
     }
 }
@@ -183,18 +189,18 @@ async fn watch<Written: Future<Output = io::Result<()>>>(
 struct FrameWriter {
     sink: Arc<Mutex<SplitSink<WebSocket, Frame>>>,
     unwritten: Arc<Semaphore>,
-    over: CancellationToken,
+    ended: CancellationToken,
 }
 
 impl FrameWriter {
-    /// Writes `frame` after those before it. Until then it counts as unwritten.
+    /// Writes `frame` after the earlier ones. Until then it counts as unwritten.
     async fn write(self, frame: Frame) -> io::Result<()> {
-        let _place = self.unwritten.acquire().await.map_err(io::Error::other)?;
+        let _permit = self.unwritten.acquire().await.map_err(io::Error::other)?;
         let writing = async { self.sink.lock().await.send(frame).await.map_err(io::Error::other) };
         tokio::select! {
             written = writing => written,
             // A client that does not read must not delay the end of its connection.
-            () = self.over.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
+            () = self.ended.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -214,14 +220,14 @@ struct FrameTransport {
     read: SplitStream<WebSocket>,
     writer: FrameWriter,
     /// Messages of one frame that `receive` has not returned yet.
-    waiting: VecDeque<ClientMessage>,
+    pending_messages: VecDeque<ClientMessage>,
     client: Arc<AttachedClient>,
     /// Counts the frames from the client.
     received: Arc<AtomicU64>,
     /// Canceled when this socket ends; the client may reconnect with another one.
-    over: CancellationToken,
+    ended: CancellationToken,
     /// Dropped when the socket is no longer read.
-    unread: Option<DropGuard>,
+    read_stopped: Option<DropGuard>,
     /// Whether the client has closed the socket with a close frame.
     closed_by_client: Arc<AtomicBool>,
 }
@@ -230,37 +236,37 @@ impl FrameTransport {
     fn new(
         socket: WebSocket,
         client: Arc<AttachedClient>,
-        over: CancellationToken,
-        unread: DropGuard,
+        ended: CancellationToken,
+        read_stopped: DropGuard,
         closed_by_client: Arc<AtomicBool>,
     ) -> Self {
         let (sink, read) = socket.split();
         let writer = FrameWriter {
             sink: Arc::new(Mutex::new(sink)),
-            unwritten: Arc::new(Semaphore::new(UNWRITTEN)),
-            over: over.clone(),
+            unwritten: Arc::new(Semaphore::new(MAX_UNWRITTEN)),
+            ended: ended.clone(),
         };
         Self {
             read,
             writer,
-            waiting: VecDeque::new(),
+            pending_messages: VecDeque::new(),
             client,
             received: Arc::default(),
-            over,
-            unread: Some(unread),
+            ended,
+            read_stopped: Some(read_stopped),
             closed_by_client,
         }
     }
 
     /// Handles the contents of a frame.
-    fn take(&mut self, text: &[u8]) {
-        self.client.read.fetch_add(1, Ordering::AcqRel);
+    fn handle_frame(&mut self, text: &[u8]) {
+        self.client.messages_read.fetch_add(1, Ordering::AcqRel);
         for message in messages::read(text, &self.client.connection) {
             match message {
-                Ok(message) => self.waiting.push_back(message),
+                Ok(message) => self.pending_messages.push_back(message),
                 Err(answer) => {
                     tracing::debug!(%answer, "rejected a message");
-                    // Not awaited here: `receive` may be dropped at any await.
+                    // A task, because `receive` may be dropped at any await.
                     tokio::spawn(self.writer.clone().write(Frame::text(answer.to_string())));
                 }
             }
@@ -282,21 +288,22 @@ impl Transport<RoleServer> for FrameTransport {
 
     async fn receive(&mut self) -> Option<ClientMessage> {
         loop {
-            if let Some(message) = self.waiting.pop_front() {
+            if let Some(message) = self.pending_messages.pop_front() {
                 return Some(message);
             }
-            // Back-pressure: messages of a client that does not read are not read.
-            let room = self.writer.unwritten.clone();
-            drop(room.acquire().await);
+            // Back-pressure: if a client does not read its messages, the server does not read
+            // either.
+            let unwritten = self.writer.unwritten.clone();
+            drop(unwritten.acquire().await);
             let frame = tokio::select! {
                 biased;
-                () = self.over.cancelled() => break,
+                () = self.ended.cancelled() => break,
                 frame = self.read.next() => frame,
             };
             self.received.fetch_add(1, Ordering::AcqRel);
             match frame {
-                Some(Ok(Frame::Text(text))) => self.take(text.as_bytes()),
-                Some(Ok(Frame::Binary(bytes))) => self.take(&bytes),
+                Some(Ok(Frame::Text(text))) => self.handle_frame(text.as_bytes()),
+                Some(Ok(Frame::Binary(bytes))) => self.handle_frame(&bytes),
                 Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => {}
                 Some(Ok(Frame::Close(_))) => {
                     self.closed_by_client.store(true, Ordering::Release);
@@ -313,9 +320,9 @@ impl Transport<RoleServer> for FrameTransport {
                 None => break,
             }
         }
-        // No client would read the results of running calls.
-        self.over.cancel();
-        self.unread = None;
+        // Stops the running calls, because no client reads their results.
+        self.ended.cancel();
+        self.read_stopped = None;
         None
     }
 
@@ -332,9 +339,9 @@ mod tests {
 
     /// Watches a client for `time` that answers only the first `answers` pings. Returns the number
     /// of pings, and whether the client was disconnected.
-    async fn pinged(answers: u64, time: Duration) -> (u64, bool) {
+    async fn count_pings(answers: u64, time: Duration) -> (u64, bool) {
         let (received, pings) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let over = CancellationToken::new();
+        let ended = CancellationToken::new();
         let ping = {
             let (received, pings) = (received.clone(), pings.clone());
             move || {
@@ -344,17 +351,17 @@ mod tests {
                 std::future::ready(Ok(()))
             }
         };
-        let watching = tokio::spawn(watch(ping, received, over.clone()));
-        let is_gone = tokio::time::timeout(time, over.cancelled()).await.is_ok();
+        let watching = tokio::spawn(watch(ping, received, ended.clone()));
+        let is_disconnected = tokio::time::timeout(time, ended.cancelled()).await.is_ok();
         watching.abort();
-        (pings.load(Ordering::Acquire), is_gone)
+        (pings.load(Ordering::Acquire), is_disconnected)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_answers_no_ping_is_disconnected_within_a_minute() {
-        assert_eq!(pinged(0, Duration::from_secs(60)).await, (1, true));
-        assert_eq!(pinged(2, Duration::from_secs(600)).await, (3, true));
-        let (pings, is_gone) = pinged(u64::MAX, Duration::from_secs(600)).await;
-        assert!(pings > 5 && !is_gone);
+        assert_eq!(count_pings(0, Duration::from_secs(60)).await, (1, true));
+        assert_eq!(count_pings(2, Duration::from_secs(600)).await, (3, true));
+        let (pings, is_disconnected) = count_pings(u64::MAX, Duration::from_secs(600)).await;
+        assert!(pings > 5 && !is_disconnected);
     }
 }

@@ -1,4 +1,4 @@
-//! The requests to a Selenium Grid.
+//! Sends requests to a Selenium Grid.
 
 use std::time::Duration;
 
@@ -14,18 +14,17 @@ use crate::{
     },
 };
 
-/// Maximum time for a response, except to a request for a session.
+/// Timeout for a response, except for the response to a request for a session.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time in the queue of the Grid. The Grid has its own limit, which is 5 minutes by
-/// default.
+/// Timeout in the queue of the Grid. The Grid has its own limit, which is 5 minutes by default.
 pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(600);
 /// The capability that identifies a request for a session.
 const REQUEST_CAPABILITY: &str = "troupe:request";
 
-/// Connects to a Selenium Grid.
+/// An HTTP client for a Selenium Grid.
 pub(super) struct GridClient {
     endpoint: HttpEndpoint,
-    /// Its URL without credentials.
+    /// The Grid's URL without credentials.
     pub shown: String,
 }
 
@@ -103,7 +102,7 @@ impl GridClient {
         Ok(sessions.into_iter().find(is_requested).map(|session| session.session_id))
     }
 
-    /// `None` if the service does not report its state.
+    /// Reads the state of the Grid. Returns `None` if the service does not report it.
     async fn status(&self) -> Result<Option<GridStatus>, AttachFailure> {
         let (status, body) =
             self.endpoint.send(Method::GET, "/status", None, RESPONSE_TIMEOUT).await?;
@@ -120,11 +119,11 @@ impl GridClient {
         capabilities.insert(REQUEST_CAPABILITY.to_owned(), json!(request));
         let body = json!({"capabilities": {"alwaysMatch": capabilities}}).to_string();
         let sent = self.endpoint.send(Method::POST, "/session", Some(body), QUEUE_TIMEOUT).await;
-        let (status, body) = sent.map_err(|failure| self.named(failure))?;
+        let (status, body) = sent.map_err(|failure| self.with_grid_url(failure))?;
         if status.is_success() {
             let read = serde_json::from_slice::<GridResponse<SessionValue>>(&body);
             let SessionValue { session_id, capabilities } = read
-                .map_err(|_| self.named(AttachFailure::new("it is not a Selenium Grid")))?
+                .map_err(|_| self.with_grid_url(AttachFailure::new("it is not a Selenium Grid")))?
                 .value;
             return Ok(CreatedSession { id: session_id, capabilities });
         }
@@ -142,9 +141,9 @@ impl GridClient {
             return RemoteConnectFailure::NoFreeSlot { reason: format!("`{shown}`: {message}") };
         }
         if message.is_empty() {
-            return self.named(AttachFailure::status(status)).into();
+            return self.with_grid_url(AttachFailure::status(status)).into();
         }
-        let failure = self.named(AttachFailure::new(message));
+        let failure = self.with_grid_url(AttachFailure::new(message));
         RemoteConnectFailure::Unreachable(AttachFailure {
             suggestion: Some(
                 "look at the log of the Grid's node, and check --browser and --grid-capability"
@@ -156,7 +155,7 @@ impl GridClient {
     }
 
     /// Adds the URL of the Grid to the reason.
-    fn named(&self, failure: AttachFailure) -> AttachFailure {
+    fn with_grid_url(&self, failure: AttachFailure) -> AttachFailure {
         let reason = format!("the Selenium Grid `{}`: {}", self.shown, failure.reason);
         AttachFailure { reason, ..failure }
     }
@@ -167,7 +166,7 @@ impl GridClient {
         self.command(Method::GET, &format!("/session/{id}/timeouts")).await
     }
 
-    /// Deletes a session. Succeeds too if it does not exist.
+    /// Deletes a session. Also succeeds if the session does not exist.
     pub async fn delete(&self, id: &str) -> Result<(), AttachFailure> {
         self.command(Method::DELETE, &format!("/session/{id}")).await.map(drop)
     }
@@ -177,13 +176,13 @@ impl GridClient {
         match status {
             StatusCode::NOT_FOUND => Ok(false),
             status if status.is_success() => Ok(true),
-            status => Err(self.named(AttachFailure::status(status))),
+            status => Err(self.with_grid_url(AttachFailure::status(status))),
         }
     }
 }
 
-/// Whether the Grid's message is about its queue. Other messages are those of a browser's driver,
-/// or name capabilities that no node has.
+/// Returns whether the Grid's message is about its queue. Other messages come from a browser's
+/// driver, or name capabilities that no node has.
 fn is_queue_message(message: &str) -> bool {
     let is_of_driver = message.contains("Response code") || message.contains("driver service");
     let is_unknown = message.contains("No nodes support");

@@ -1,8 +1,8 @@
-//! Browsers in a Selenium Grid. Each browser is a session of the Grid, which occupies a slot.
+//! Starts browsers in a Selenium Grid. Each browser is a session of the Grid and occupies a slot.
 //!
-//! A task owns each session: it keeps the session alive, and deletes it when its browser is no
-//! longer needed. A request for a session runs in a task too, because a caller can be canceled
-//! while the request is in the Grid's queue. The next caller gets its session.
+//! A task owns each session. It keeps the session alive, and deletes it when its browser is no
+//! longer needed. A request for a session also runs in a task, because its caller can be canceled
+//! while the request is in the Grid's queue. The next caller then gets the session.
 
 mod client;
 mod slot_record;
@@ -26,22 +26,22 @@ use crate::{
     engine::connection::{AttachFailure, BrowserAddress},
 };
 
-/// Maximum time for the end of sessions when the server stops.
+/// Timeout for the end of sessions when the server stops.
 const END_TIMEOUT: Duration = Duration::from_millis(1500);
-/// The time between two commands that keep a session alive, if the Grid's timeout is unknown.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// After this many failed commands in a row, the browser counts as lost.
+/// Interval of the commands that keep a session alive, if the Grid's timeout is unknown.
+const DEFAULT_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(60);
+/// Number of consecutive failed commands after which the browser counts as lost.
 const MAX_FAILURES: u32 = 3;
-/// A session that no caller takes is deleted after this time.
+/// Time after which a session that no caller has taken is deleted.
 const UNCLAIMED_TIMEOUT: Duration = Duration::from_secs(60);
-/// The pause between two attempts to end a session.
+/// The pause between two attempts to delete a session.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 const MAX_DELETE_ATTEMPTS: u32 = 5;
 
 /// Creates and deletes the sessions of a Selenium Grid.
 pub(super) struct GridSessions {
     config: Arc<Config>,
-    /// The folder of the notes.
+    /// The folder of the slot records.
     folder: Option<PathBuf>,
     pending: Mutex<Option<Arc<PendingSession>>>,
     stopped: CancellationToken,
@@ -55,7 +55,7 @@ struct PendingSession {
     is_done: CancellationToken,
 }
 
-/// A session of the Grid. The Grid session is deleted when its lease is dropped.
+/// A session of the Grid. The Grid deletes it when its lease is dropped.
 pub(super) struct GridSession {
     /// The address of the protocol connection.
     pub socket: BrowserAddress,
@@ -68,7 +68,7 @@ pub(super) struct SlotLease {
     _release: DropGuard,
     /// Canceled when the Grid has ended the session.
     pub evicted: CancellationToken,
-    /// Canceled when the session is deleted, or when the time for that is over.
+    /// Canceled when the session is deleted, or when the timeout for its deletion has passed.
     pub ended: CancellationToken,
 }
 
@@ -90,14 +90,14 @@ impl GridSessions {
         self.stopped.cancel();
     }
 
-    /// Waits until the sessions are deleted, within a limit.
+    /// Waits until the sessions are deleted, up to `END_TIMEOUT`.
     pub async fn end(&self) {
         self.stopped.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(END_TIMEOUT, self.tasks.wait()).await;
     }
 
-    /// Whether a request is in the queue of the Grid.
+    /// Returns whether a request is in the queue of the Grid.
     pub fn is_waiting(&self) -> bool {
         self.pending.lock().as_ref().is_some_and(|pending| !pending.is_done.is_cancelled())
     }
@@ -177,7 +177,7 @@ impl GridSessions {
         protocol: RemoteProtocol,
     ) -> Result<GridSession, RemoteConnectFailure> {
         let client = Arc::new(self.client()?);
-        // Fails if the Grid cannot be reached: then it has no session either.
+        // Fails before a record is written if the Grid cannot be reached.
         let timeout = client.session_timeout().await.map_err(|failure| {
             let reason =
                 format!("no Selenium Grid responds at `{}`: {}", client.shown, failure.reason);
@@ -189,7 +189,8 @@ impl GridSessions {
             Ok(created) => created,
             Err(failure) => {
                 match record {
-                    // A failed connection leaves unknown whether there is a session.
+                    // Keeps the file: the Grid may have created a session before the connection
+                    // failed.
                     Some(record) if !failure.is_permanent() => drop(record),
                     record => remove(record).await,
                 }
@@ -214,7 +215,7 @@ impl GridSessions {
             evicted: lease.evicted.clone(),
             ended: lease.ended.clone(),
         };
-        let interval = timeout.map_or(KEEP_ALIVE, |timeout| timeout / 3);
+        let interval = timeout.map_or(DEFAULT_KEEP_ALIVE_INTERVAL, |timeout| timeout / 3);
         self.tasks.spawn(owner.run(interval, record));
         let (name, hint) = match protocol {
             RemoteProtocol::Cdp => ("se:cdp", "the node needs a Chromium browser with CDP"),
@@ -233,14 +234,14 @@ impl GridSessions {
         })
     }
 
-    /// Creates the note of a request. Without it, a session stays open after `kill -9`.
+    /// Creates the record of a request. Without it, the session stays open after `kill -9`.
     async fn record(&self, note: SlotNote) -> Option<SlotRecord> {
         let folder = self.folder.clone()?;
         let create = move || SlotRecord::create(&folder, note);
         match tokio::task::spawn_blocking(create).await.ok()? {
             Ok(record) => Some(record),
             Err(error) => {
-                tracing::warn!(%error, "cannot note a session of the Grid; after a crash of this server it stays open until the Grid's timeout");
+                tracing::warn!(%error, "cannot record a session of the Grid; after a crash of this server it stays open until the Grid's timeout");
                 None
             }
         }
@@ -256,11 +257,11 @@ impl GridSessions {
         capabilities.insert("browserName".to_owned(), json!(name));
         if protocol == RemoteProtocol::Bidi {
             capabilities.insert("webSocketUrl".to_owned(), json!(true));
-            // Troupe answers all dialogs.
+            // Troupe itself answers all dialogs.
             capabilities.insert("unhandledPromptBehavior".to_owned(), json!("ignore"));
         }
-        let own = self.config.grid_capabilities.iter();
-        for (key, value) in own.filter_map(|text| config::capability(text)) {
+        let configured = self.config.grid_capabilities.iter();
+        for (key, value) in configured.filter_map(|text| config::capability(text)) {
             capabilities.insert(key.to_owned(), value);
         }
         capabilities
@@ -301,7 +302,8 @@ impl SlotOwner {
         self.ended.cancel();
     }
 
-    /// Returns when the session does not exist any more, or when the Grid cannot be reached.
+    /// Sends keep-alive commands. Returns when the session no longer exists, or when the Grid
+    /// cannot be reached.
     async fn keep_alive(&self, interval: Duration) {
         let mut failures = 0;
         while failures < MAX_FAILURES {
@@ -321,7 +323,7 @@ impl SlotOwner {
         tracing::warn!(session = self.id, "the Grid has ended a session");
     }
 
-    /// Returns whether the session does not exist any more.
+    /// Deletes the session. Returns whether it no longer exists.
     async fn delete(&self) -> bool {
         for attempt in 1..=MAX_DELETE_ATTEMPTS {
             match self.client.delete(&self.id).await {
@@ -344,8 +346,8 @@ impl SlotOwner {
     }
 }
 
-/// Ends the session of a server that was killed. If the server was killed during the request,
-/// searches for its session as long as the request can be in the queue of the Grid.
+/// Deletes the session of a server that was killed. If the server was killed during the request,
+/// searches for the session until the request can no longer be in the queue of the Grid.
 async fn end_leftover(client: &GridClient, record: SlotRecord) {
     let id = match &record.note.session {
         Some(id) => Some(id.clone()),
@@ -376,7 +378,7 @@ async fn end_leftover(client: &GridClient, record: SlotRecord) {
 async fn write_session(mut record: SlotRecord, id: String) -> Option<SlotRecord> {
     let write = move || {
         if let Err(error) = record.set_session(id) {
-            tracing::warn!(%error, "cannot note the id of a session of the Grid");
+            tracing::warn!(%error, "cannot record the id of a session of the Grid");
         }
         record
     };
@@ -386,6 +388,6 @@ async fn write_session(mut record: SlotRecord, id: String) -> Option<SlotRecord>
 async fn remove(record: Option<SlotRecord>) {
     let Some(record) = record else { return };
     if let Ok(Err(error)) = tokio::task::spawn_blocking(move || record.remove()).await {
-        tracing::warn!(%error, "cannot remove the note of a session of the Grid");
+        tracing::warn!(%error, "cannot remove the record of a session of the Grid");
     }
 }

@@ -1,7 +1,7 @@
-//! Notes about the sessions of a Selenium Grid, so that none stays open after `kill -9`.
+//! Records the sessions of a Selenium Grid in files, so that none stays open after `kill -9`.
 //!
-//! Each session has a file, which this process locks. After `kill -9`, the next start finds the
-//! file unlocked and ends the session. A file contains no credentials.
+//! Each session has a file, which this process locks. After `kill -9`, the next start of a server
+//! finds the file unlocked and deletes the session. A file contains no credentials.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,7 +16,7 @@ const EXTENSION: &str = "json";
 /// Maximum size of a file that is read.
 const MAX_SIZE: u64 = 64 << 10;
 
-/// What is known about a session.
+/// The contents of the file of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SlotNote {
@@ -64,7 +64,7 @@ impl SlotRecord {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path)?;
-        // Until the note is written, other servers ignore the file.
+        // Other servers ignore an empty file, so it may be unlocked until here.
         file.lock()?;
         let mut record = Self { path, file, note };
         record.write()?;
@@ -85,7 +85,7 @@ impl SlotRecord {
         self.file.sync_data()
     }
 
-    /// Removes the file: the session has ended.
+    /// Removes the file after the session has ended.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
@@ -96,13 +96,14 @@ impl SlotRecord {
             fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         entries
             .filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION))
-            .filter_map(Self::take)
+            .filter_map(Self::lock_leftover)
             .filter(|record| record.note.grid == grid)
             .collect()
     }
 
-    /// Locks a file. `None` if its server is running, or if the file has no note.
-    fn take(path: PathBuf) -> Option<Self> {
+    /// Locks a file and reads it. Returns `None` if its server is running, or if the file is
+    /// incomplete.
+    fn lock_leftover(path: PathBuf) -> Option<Self> {
         let mut file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         file.try_lock().ok()?;
         let mut text = Vec::new();

@@ -143,8 +143,8 @@ impl Frames {
     }
 }
 
-/// Returns the log events of the request for a document that failed to load, which the driver does
-/// not report.
+/// Returns the log events of the request for a document that failed to load. The driver does not
+/// report this request.
 fn request_failed(
     frame: &FrameId,
     document: &DocumentId,

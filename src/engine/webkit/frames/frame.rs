@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{pending_requests::PendingRequests, report::ReadyState};
 use crate::engine::{DocumentId, FrameId};
 
-/// The URL that browsers give to error pages. WebKit's error page has none.
+/// The URL that other browsers give to their error pages. WebKit's error pages have no URL.
 pub(super) const ERROR_PAGE: &str = "about:neterror";
 pub(super) const BLANK: &str = "about:blank";
 
@@ -21,8 +21,7 @@ pub(super) struct FrameEntry {
     pub ready: Option<ReadyState>,
     /// The URL of the pending navigation.
     pub target: Option<String>,
-    /// The reason of an error page that the browser shows. The browser reports the failed URL as
-    /// loaded.
+    /// Set while the browser shows an error page. The browser reports the failed URL as loaded.
     pub failed: Option<FailedDocument>,
     pub requests: PendingRequests,
     /// The number of the last click that was processed.

@@ -1,4 +1,5 @@
-//! The main frame's navigations, whose beginning only the browser's own URL and clicked links show.
+//! The main frame's navigations. Only the browser's URL and the clicked links show that one has
+//! begun.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::engine::{FrameId, PageEvent};
 
-/// If no navigation has started this long after a click on a link, the link is a download or does
-/// nothing. A download may be complete before the next poll.
+/// Time within which a click on a link starts a navigation. Later, the link counts as a download or
+/// as a link without effect. A download may be complete before the next poll.
 pub(super) const LINK_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Frames {

@@ -12,7 +12,7 @@ pub(in crate::engine::webkit) struct DocumentReport {
     pub document: DocumentId,
     pub url: String,
     pub(super) ready: ReadyState,
-    /// The numbers of its iframes, which `page.js` assigns.
+    /// The numbers that `page.js` has assigned to its iframes.
     pub(super) frames: Vec<u64>,
     /// The HTTP status; 0 if the browser does not report it.
     pub(super) status: u16,
@@ -40,13 +40,13 @@ pub(super) struct ClickedLink {
 }
 
 impl DocumentReport {
-    /// Returns the reason why the document failed to load, if this is an error page; its text if
-    /// the reason is unknown. In a new window, text alone is no error, because another page may
-    /// have written it.
+    /// Returns the reason why the document failed to load, if it is an error page. If the reason
+    /// has no name, returns the page's text. In a new window, text alone is not an error, because
+    /// the window's opener may have written it.
     pub(super) fn reason(&self, is_first: bool) -> Option<String> {
-        let found = self.blank.as_deref().filter(|_| self.ready == ReadyState::Complete)?.trim();
-        let words = (!is_first && !found.is_empty()).then(|| found.to_owned());
-        reasons::named(found).or(words)
+        let text = self.blank.as_deref().filter(|_| self.ready == ReadyState::Complete)?.trim();
+        let text_as_reason = (!is_first && !text.is_empty()).then(|| text.to_owned());
+        reasons::named(text).or(text_as_reason)
     }
 }
 

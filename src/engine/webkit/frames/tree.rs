@@ -22,13 +22,13 @@ impl Frames {
         }
     }
 
-    /// Returns the iframes on the path to `frame`; `None` if the frame is detached.
+    /// Returns the iframe elements on the path to `frame`; `None` if the frame is detached.
     pub fn path_to(&self, frame: &FrameId) -> Option<Vec<Arc<str>>> {
         let mut path = Vec::new();
-        let mut at = self.known.get(frame)?;
-        while let (Some(parent), Some((element, _))) = (&at.parent, &at.element) {
+        let mut frame_entry = self.known.get(frame)?;
+        while let (Some(parent), Some((element, _))) = (&frame_entry.parent, &frame_entry.element) {
             path.push(element.clone());
-            at = self.known.get(parent)?;
+            frame_entry = self.known.get(parent)?;
         }
         path.reverse();
         Some(path)
@@ -101,16 +101,15 @@ impl Frames {
     }
 
     pub(super) fn remove_children(&mut self, frame: &FrameId) {
-        let inside = self.known.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
-        for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.remove_children(&inner);
-            self.known.remove(&inner);
+        let children = self.known.iter().filter(|(_, child)| child.parent.as_ref() == Some(frame));
+        for child in children.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.remove_children(&child);
+            self.known.remove(&child);
         }
     }
 }
 
-/// Returns the id of the frame in an iframe. It is valid while both the document and the iframe
-/// exist.
+/// Returns the id of the frame in the iframe `number` of `document`. It is valid while both exist.
 fn frame_id(document: &DocumentId, number: u64) -> FrameId {
     format!("{document}/{number}").into()
 }

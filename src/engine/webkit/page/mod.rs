@@ -1,5 +1,5 @@
-//! Implements the [`EnginePage`] trait over WebDriver. `script` runs scripts and processes their
-//! results, `navigation` navigates, `screenshot` takes screenshots.
+//! Implements the [`EnginePage`] trait over WebDriver. `script` runs scripts and applies the state
+//! that they report, `navigation` navigates, `screenshot` takes screenshots.
 
 mod navigation;
 mod screenshot;
@@ -42,29 +42,29 @@ use thirtyfour::{
 use tokio::time::Instant;
 use url::Url;
 
-/// The driver never answers a poll that arrives while one document replaces another. After this
-/// time, the poll is repeated.
+/// Time after which a poll is repeated. The driver never answers a poll that arrives while one
+/// document replaces another.
 const POLL_TIMEOUT: Duration = Duration::from_secs(1);
-/// A window whose script has closed it and whose document is gone disappears within this time.
-const CLOSING: Duration = Duration::from_secs(5);
+/// Time within which a window disappears after its script has called `window.close()`.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The key of an element's id in the driver's JSON.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub(super) struct WebkitPage {
     /// The driver's handle of its window.
     handle: Arc<str>,
-    shared: Weak<SessionWindows>,
+    windows: Weak<SessionWindows>,
     observer: OnceLock<Arc<dyn PageObserver>>,
     frames: Mutex<Frames>,
-    /// The frame that has the focus or should get it.
+    /// The frame that has the focus, or to which the focus is restored after a poll.
     focus: Mutex<FrameId>,
     title: Mutex<String>,
-    /// Counts the scripts that were run.
-    slots: AtomicU64,
-    /// Whether the next poll must stop loading.
-    stops: AtomicBool,
+    /// The number of scripts that were run. Each script has a number.
+    script_count: AtomicU64,
+    /// Whether the next poll calls `window.stop()`.
+    stop_requested: AtomicBool,
     /// The point at which the left button must be released after a failed drag.
-    released: Mutex<Option<(f64, f64)>>,
+    pending_release: Mutex<Option<(f64, f64)>>,
     closed: AtomicBool,
 }
 
@@ -73,22 +73,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl WebkitPage {
-    /// Creates the page of the window `handle`. `introduce` receives it before its first event.
+    /// Creates the page of the window `handle`. `introduce` receives the page before its first
+    /// event, and returns its observer.
     pub fn attach(
         handle: Arc<str>,
-        shared: &Arc<SessionWindows>,
+        windows: &Arc<SessionWindows>,
         introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
         let page = Arc::new(Self {
             frames: Mutex::new(Frames::new(handle.clone())),
             focus: Mutex::new(handle.clone()),
             handle: handle.clone(),
-            shared: Arc::downgrade(shared),
+            windows: Arc::downgrade(windows),
             observer: OnceLock::new(),
             title: Mutex::default(),
-            slots: AtomicU64::new(0),
-            stops: AtomicBool::new(false),
-            released: Mutex::default(),
+            script_count: AtomicU64::new(0),
+            stop_requested: AtomicBool::new(false),
+            pending_release: Mutex::default(),
             closed: AtomicBool::new(false),
         });
         let observer = introduce(page.clone());
@@ -106,8 +107,8 @@ impl WebkitPage {
     /// Returns whether an operation is pending whose result only polling shows.
     pub fn needs_poll(&self) -> bool {
         lock(&self.frames).is_busy()
-            || self.stops.load(Ordering::Acquire)
-            || lock(&self.released).is_some()
+            || self.stop_requested.load(Ordering::Acquire)
+            || lock(&self.pending_release).is_some()
     }
 
     /// Returns the URL that the page is navigating to, or else its current URL.
@@ -120,9 +121,8 @@ impl WebkitPage {
         Url::parse(&lock(&self.frames).target()).ok()
     }
 
-    /// Reports a download of this page, which has appeared as a file. The driver does not report
-    /// it.
-    pub fn downloaded(&self, file: PathBuf) {
+    /// Reports a download of this page, whose file has appeared in the download folder.
+    pub fn report_download(&self, file: PathBuf) {
         let id: Arc<str> = file.display().to_string().into();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let url = lock(&self.frames).downloaded_from();
@@ -134,17 +134,17 @@ impl WebkitPage {
     }
 
     /// Reports that the window has closed.
-    pub fn gone(&self) {
+    pub fn report_closed(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
             self.emit(PageEvent::Closed);
         }
     }
 
-    fn shared(&self) -> EngineResult<Arc<SessionWindows>> {
+    fn windows(&self) -> EngineResult<Arc<SessionWindows>> {
         if self.closed.load(Ordering::Acquire) {
             return Err(EngineError::PageGone);
         }
-        self.shared.upgrade().ok_or(EngineError::BrowserGone)
+        self.windows.upgrade().ok_or(EngineError::BrowserGone)
     }
 
     /// Selects the main frame for commands.
@@ -157,9 +157,12 @@ impl WebkitPage {
         if let Err(error) = self.release(commands).await {
             tracing::debug!(error = %error.into_engine_error(), "could not release the mouse button of a failed drag");
         }
-        let body = if self.stops.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
+        let body =
+            if self.stop_requested.swap(false, Ordering::AcqRel) { "window.stop();" } else { "" };
         let script = format!("{body}{REPORT_STATE}");
-        match tokio::time::timeout(POLL_TIMEOUT, self.ask(commands, &self.handle, &script)).await {
+        match tokio::time::timeout(POLL_TIMEOUT, self.run_body(commands, &self.handle, &script))
+            .await
+        {
             Ok(Ok(_) | Err(EngineError::DocumentGone)) => {}
             // The document is being replaced. The next poll follows soon.
             Err(_) => return,
@@ -169,27 +172,27 @@ impl WebkitPage {
         }
         let awaiting_response = lock(&self.frames).awaiting_response();
         for frame in awaiting_response {
-            if self.ask(commands, &frame, REPORT_STATE).await.is_err() {
+            if self.run_body(commands, &frame, REPORT_STATE).await.is_err() {
                 tracing::trace!(page = &*self.handle, "could not poll a frame");
             }
         }
     }
 
-    /// Polls the effects of input, which show after one or two event loop ticks.
-    async fn poll_after_input(
+    /// Polls the effects of input, which become visible after one or two event loop ticks.
+    async fn poll_effects(
         &self,
-        shared: &Arc<SessionWindows>,
+        windows: &Arc<SessionWindows>,
         commands: &mut CommandGuard<'_>,
     ) -> EngineResult<()> {
-        // Without a document, the page has closed or has another document. The list of windows
-        // shows which.
+        // If its document is gone, the page has closed or has navigated. The list of windows shows
+        // which of them it is.
         let mut closing = match self.update_focus(commands).await {
             Ok(()) => false,
             Err(EngineError::DocumentGone | EngineError::PageGone) => true,
             Err(error) => return Err(error),
         };
         for _ in 0..2 {
-            match self.ask(commands, &self.handle, REPORT_AFTER_TICK).await {
+            match self.run_body(commands, &self.handle, REPORT_AFTER_TICK).await {
                 Ok(ScriptOutcome::Returned(answer)) => closing = answer.closing(),
                 // A dialog or another document is the effect of the input.
                 Ok(_) => break,
@@ -200,23 +203,24 @@ impl WebkitPage {
                 Err(error) => return Err(error),
             }
         }
-        shared.update_windows(commands).await?;
-        let deadline = Instant::now() + CLOSING;
+        windows.update_windows(commands).await?;
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
         while closing && !self.closed.load(Ordering::Acquire) && Instant::now() < deadline {
             tokio::time::sleep(PAUSE).await;
             if let Ok(ScriptOutcome::Returned(answer)) =
-                self.ask(commands, &self.handle, REPORT_STATE).await
+                self.run_body(commands, &self.handle, REPORT_STATE).await
             {
                 closing = answer.closing();
             }
-            shared.update_windows(commands).await?;
+            windows.update_windows(commands).await?;
         }
         Ok(())
     }
 
     /// Reports a dialog that blocks the page. WebDriver does not report its type.
     fn dialog_opened(&self, message: &str) {
-        let is_new = self.shared.upgrade().is_some_and(|shared| shared.dialog_opened(&self.handle));
+        let is_new =
+            self.windows.upgrade().is_some_and(|windows| windows.dialog_opened(&self.handle));
         if is_new {
             let kind = "unknown".to_owned();
             self.emit(PageEvent::DialogOpened(Dialog {
@@ -229,7 +233,7 @@ impl WebkitPage {
 
     /// Releases the button of a drag that failed.
     async fn release(&self, commands: &mut CommandGuard<'_>) -> DriverResult<()> {
-        let Some((x, y)) = lock(&self.released).take() else { return Ok(()) };
+        let Some((x, y)) = lock(&self.pending_release).take() else { return Ok(()) };
         let up = MouseEvent::Up { x, y, button: MouseButton::Left, clicks: 1, modifiers: 0 };
         let mut actions =
             actions::mouse(&[MouseEvent::Move { x, y, modifiers: 0 }, up], (0.0, 0.0));
@@ -240,18 +244,18 @@ impl WebkitPage {
 
     async fn perform(&self, mut actions: Value) -> EngineResult<()> {
         round_to_pixels(&mut actions);
-        let shared = self.shared()?;
-        shared.record_use(&self.handle);
-        let mut commands = shared.commands_without_dialog().await;
-        let done = async {
+        let windows = self.windows()?;
+        windows.record_use(&self.handle);
+        let mut commands = windows.commands_without_dialog().await;
+        let outcome = async {
             self.release(&mut commands).await?;
             self.select_main_frame(&mut commands).await?;
             commands.send(Command::PerformActions(Actions::from(actions))).await
         };
-        match done.await {
+        match outcome.await {
             // The input may have closed the page.
             Ok(_) | Err(DriverError::Failed(EngineError::PageGone)) => {
-                self.poll_after_input(&shared, &mut commands).await
+                self.poll_effects(&windows, &mut commands).await
             }
             Err(DriverError::Dialog(text)) => {
                 self.dialog_opened(&text);
@@ -261,7 +265,7 @@ impl WebkitPage {
         }
     }
 
-    /// Evaluates `expression` in `frame`, and returns the element as the driver names it.
+    /// Evaluates `expression` in `frame`. Returns the driver's reference to the resulting element.
     async fn element(
         &self,
         commands: &mut CommandGuard<'_>,
@@ -270,11 +274,11 @@ impl WebkitPage {
     ) -> EngineResult<Option<Value>> {
         let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let body = format!("return (\n{expression}\n) ?? null;");
-        let asked = async {
+        let reply = async {
             commands.select_frame(&self.handle, &path).await?;
             commands.script(body).await
         };
-        match asked.await {
+        match reply.await {
             Ok(element) => Ok(Some(element).filter(|element| element[ELEMENT].is_string())),
             Err(DriverError::Dialog(text)) => {
                 self.dialog_opened(&text);
@@ -351,8 +355,8 @@ impl EnginePage for WebkitPage {
         if number == 0 {
             return Ok(None);
         }
-        let shared = self.shared()?;
-        let mut commands = shared.commands_without_dialog().await;
+        let windows = self.windows()?;
+        let mut commands = windows.commands_without_dialog().await;
         let Some(element) = self.element(&mut commands, frame, &expression).await? else {
             return Ok(None);
         };
@@ -360,17 +364,17 @@ impl EnginePage for WebkitPage {
     }
 
     async fn title(&self) -> EngineResult<String> {
-        let shared = self.shared()?;
-        let mut commands = shared.driver.commands().await;
-        if shared.is_blocked_by_dialog() {
+        let windows = self.windows()?;
+        let mut commands = windows.driver.commands().await;
+        if windows.is_blocked_by_dialog() {
             // A dialog is open: returns the last known title.
             return Ok(lock(&self.title).clone());
         }
-        let asked = async {
+        let reply = async {
             self.select_main_frame(&mut commands).await?;
             commands.send(Command::GetTitle).await
         };
-        match asked.await {
+        match reply.await {
             Ok(title) => {
                 let title = title.as_str().unwrap_or_default();
                 title.clone_into(&mut lock(&self.title));
@@ -390,9 +394,9 @@ impl EnginePage for WebkitPage {
     }
 
     fn stop_loading(&self) {
-        self.stops.store(true, Ordering::Release);
-        if let Some(shared) = self.shared.upgrade() {
-            shared.wake();
+        self.stop_requested.store(true, Ordering::Release);
+        if let Some(windows) = self.windows.upgrade() {
+            windows.wake();
         }
     }
 
@@ -400,30 +404,30 @@ impl EnginePage for WebkitPage {
     fn terminate_script(&self) {}
 
     async fn flush_events(&self) {
-        if let Ok(shared) = self.shared() {
-            let mut commands = shared.driver.commands().await;
+        if let Ok(windows) = self.windows() {
+            let mut commands = windows.driver.commands().await;
             self.poll(&mut commands).await;
-            shared.report_downloads();
+            windows.report_downloads();
         }
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
         let other = |event: &MouseEvent| matches!(event, MouseEvent::Down { button, .. } if *button != MouseButton::Left);
         if events.iter().any(other) {
-            // The driver releases the left button instead. From then on, the other one stays
-            // pressed, and capital letters cannot be typed.
+            // The driver releases the left button instead of the pressed one. The other button
+            // then stays pressed, and capital letters cannot be typed.
             return Err(unsupported("mouse buttons other than the left one"));
         }
-        let shared = self.shared()?;
-        let events = shared.press_history.separate(events);
-        let done = self.perform(actions::mouse(&events, (0.0, 0.0))).await;
-        shared.press_history.record(&events);
-        done
+        let windows = self.windows()?;
+        let events = windows.press_history.separate(events);
+        let outcome = self.perform(actions::mouse(&events, (0.0, 0.0))).await;
+        windows.press_history.record(&events);
+        outcome
     }
 
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
-        // The driver subtracts the last distance of the same wheel.
-        let id = format!("wheel{}", self.slots.fetch_add(1, Ordering::Relaxed));
+        // The driver subtracts the last distance of the same wheel, so each call uses a new one.
+        let id = format!("wheel{}", self.script_count.fetch_add(1, Ordering::Relaxed));
         self.perform(actions::wheel(&id, at, by)).await
     }
 
@@ -456,9 +460,9 @@ impl EnginePage for WebkitPage {
     }
 
     fn cancel_drag(&self, x: f64, y: f64) {
-        *lock(&self.released) = Some((x, y));
-        if let Some(shared) = self.shared.upgrade() {
-            shared.wake();
+        *lock(&self.pending_release) = Some((x, y));
+        if let Some(windows) = self.windows.upgrade() {
+            windows.wake();
         }
     }
 
@@ -468,8 +472,8 @@ impl EnginePage for WebkitPage {
         reference: &str,
         files: &[PathBuf],
     ) -> EngineResult<()> {
-        let shared = self.shared()?;
-        let mut commands = shared.commands_without_dialog().await;
+        let windows = self.windows()?;
+        let mut commands = windows.commands_without_dialog().await;
         let element = self.element(&mut commands, frame, &element_expression(reference)).await?;
         let name = element
             .as_ref()
@@ -512,7 +516,7 @@ impl EnginePage for WebkitPage {
     }
 
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String> {
-        self.picture(shot).await
+        self.screenshot_image(shot).await
     }
 
     async fn pdf(&self) -> EngineResult<String> {
@@ -520,12 +524,12 @@ impl EnginePage for WebkitPage {
     }
 
     async fn handle_dialog(&self, accept: bool, prompt_text: Option<&str>) -> EngineResult<()> {
-        let shared = self.shared()?;
-        shared.record_use(&self.handle);
-        let mut commands = shared.driver.commands().await;
+        let windows = self.windows()?;
+        windows.record_use(&self.handle);
+        let mut commands = windows.driver.commands().await;
         into_engine_result(commands.select_window(&self.handle).await)?;
         if let Some(text) = prompt_text.filter(|_| accept) {
-            // Only prompts accept a text.
+            // Fails if the dialog is not a prompt.
             let _ = commands.send(Command::SendAlertText(TypingData::from(text))).await;
         }
         let answer = if accept { Command::AcceptAlert } else { Command::DismissAlert };
@@ -537,14 +541,14 @@ impl EnginePage for WebkitPage {
             }
             Err(error) => return Err(error.into_engine_error()),
         }
-        shared.dialog_closed();
+        windows.dialog_closed();
         self.emit(PageEvent::DialogClosed);
-        self.poll_after_input(&shared, &mut commands).await
+        self.poll_effects(&windows, &mut commands).await
     }
 
     async fn close(&self) -> EngineResult<()> {
-        match self.shared() {
-            Ok(shared) => shared.close_window(&self.handle).await,
+        match self.windows() {
+            Ok(windows) => windows.close_window(&self.handle).await,
             // The window was already closed.
             Err(_) => Ok(()),
         }

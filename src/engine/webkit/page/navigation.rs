@@ -1,4 +1,4 @@
-//! Navigates. The driver's answer comes at once; polling finds out which document was loaded.
+//! Navigates. The driver answers immediately. Polling then finds out which document was loaded.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::engine::{
 
 /// Polling interval while a navigation is pending.
 const PAUSE: Duration = Duration::from_millis(5);
-/// A step beyond the end of the history is detected by the absence of changes within this time.
+/// If nothing changes within this time, the history has no such entry.
 const STEP_TIMEOUT: Duration = Duration::from_millis(400);
-/// A download appears as a file within this time after the navigation ends.
-const DOWNLOAD: Duration = Duration::from_secs(1);
-/// The URLs that a script may navigate to from any document.
-const REPLACING: [&str; 3] = ["http:", "https:", "about:blank"];
+/// Time within which the file of a download appears after its navigation has ended.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(1);
+/// Prefixes of the URLs that a script may navigate to from any document.
+const SCRIPT_SCHEMES: [&str; 3] = ["http:", "https:", "about:blank"];
 
 /// The document of the page at a poll.
 struct CurrentDocument {
@@ -31,27 +31,28 @@ struct CurrentDocument {
 }
 
 impl WebkitPage {
-    /// Navigates to `url`, with a new history entry or in place of the current one. Returns when
-    /// the page has another document, or when the navigation ended without one.
+    /// Navigates to `url`. Adds a history entry if `adds_entry` is true; otherwise replaces the
+    /// current one. Returns when the page has another document, or when the navigation has ended
+    /// without one.
     pub(super) async fn navigate_to(
         &self,
         url: &str,
-        by_entry: bool,
+        adds_entry: bool,
     ) -> EngineResult<NavigationStart> {
-        let shared = self.shared()?;
-        shared.record_use(&self.handle);
+        let windows = self.windows()?;
+        windows.record_use(&self.handle);
         let before = {
-            let mut commands = shared.commands_without_dialog().await;
+            let mut commands = windows.commands_without_dialog().await;
             let before = self.current_document(&mut commands).await?;
             // The cookies of this document are not readable from another one.
-            shared.note_cookies(&mut commands, self).await;
+            windows.store_cookies(&mut commands, self).await;
             into_engine_result(self.select_main_frame(&mut commands).await)?;
             lock(&self.frames).navigation_sent(url);
             self.emit(PageEvent::NavigationRequested {
                 frame: self.handle.clone(),
                 document: None,
             });
-            if by_entry || !REPLACING.iter().any(|scheme| url.starts_with(scheme)) {
+            if adds_entry || !SCRIPT_SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
                 into_engine_result(commands.send(Command::NavigateTo(url.into())).await)?;
             } else {
                 let replace = format!("location.replace({});", serde_json::Value::from(url));
@@ -59,11 +60,11 @@ impl WebkitPage {
             }
             before
         };
-        let files = shared.report_downloads();
+        let files = windows.report_downloads();
         let mut empty_since = None;
         loop {
             {
-                let mut commands = shared.driver.commands().await;
+                let mut commands = windows.driver.commands().await;
                 match self.current_document_or_timeout(&mut commands).await? {
                     None => {}
                     Some(current)
@@ -81,14 +82,15 @@ impl WebkitPage {
                         if moved || current.url == url && url.contains('#') {
                             return Ok(NavigationStart::SameDocument);
                         }
-                        // A download, or a response without a document: WebDriver reports neither.
-                        // A navigation to the current URL cannot be recognized by the URL.
+                        // The navigation was a download or a response without a document, which
+                        // WebDriver does not report. If `url` is the current URL, it may still
+                        // load.
                         if current.url != url {
-                            if shared.report_downloads() > files {
+                            if windows.report_downloads() > files {
                                 return Ok(NavigationStart::Download);
                             }
                             let since = *empty_since.get_or_insert_with(Instant::now);
-                            if since.elapsed() > DOWNLOAD {
+                            if since.elapsed() > DOWNLOAD_TIMEOUT {
                                 return Ok(NavigationStart::Failed {
                                     reason: "net::ERR_ABORTED".to_owned(),
                                 });
@@ -107,7 +109,7 @@ impl WebkitPage {
         &self,
         commands: &mut CommandGuard<'_>,
     ) -> EngineResult<Option<CurrentDocument>> {
-        match self.ask(commands, &self.handle, REPORT_STATE).await {
+        match self.run_body(commands, &self.handle, REPORT_STATE).await {
             Ok(ScriptOutcome::Returned(_)) => {
                 let frames = lock(&self.frames);
                 let (is_idle, failure) = (!frames.is_navigating(), frames.failure());
@@ -134,27 +136,27 @@ impl WebkitPage {
             .unwrap_or(Ok(None))
     }
 
-    /// Reloads the document. Polling follows the result.
+    /// Reloads the document. Polling reports the result.
     pub(super) async fn reload_document(&self) -> EngineResult<()> {
-        let shared = self.shared()?;
-        shared.record_use(&self.handle);
-        let mut commands = shared.commands_without_dialog().await;
+        let windows = self.windows()?;
+        windows.record_use(&self.handle);
+        let mut commands = windows.commands_without_dialog().await;
         into_engine_result(self.select_main_frame(&mut commands).await)?;
         let url = lock(&self.frames).target();
         lock(&self.frames).navigation_sent(&url);
         self.emit(PageEvent::NavigationRequested { frame: self.handle.clone(), document: None });
         into_engine_result(commands.send(Command::Refresh).await)?;
-        shared.wake();
+        windows.wake();
         Ok(())
     }
 
-    /// Moves by the given number of entries in the history. It uses a script, because the driver's
-    /// own commands wait for an end of the navigation that they sometimes miss.
+    /// Moves by the given number of entries in the history. Uses a script, because the driver's
+    /// commands wait for the end of the navigation and sometimes miss it.
     pub(super) async fn move_in_history(&self, entries: i64) -> EngineResult<bool> {
-        let shared = self.shared()?;
-        shared.record_use(&self.handle);
+        let windows = self.windows()?;
+        windows.record_use(&self.handle);
         let before = {
-            let mut commands = shared.commands_without_dialog().await;
+            let mut commands = windows.commands_without_dialog().await;
             let before = self.current_document(&mut commands).await?;
             into_engine_result(self.select_main_frame(&mut commands).await)?;
             into_engine_result(commands.script(format!("history.go({entries});")).await)?;
@@ -163,11 +165,11 @@ impl WebkitPage {
         let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
             let current = {
-                let mut commands = shared.driver.commands().await;
+                let mut commands = windows.driver.commands().await;
                 self.current_document_or_timeout(&mut commands).await?
             };
             // A pending navigation may take any time.
-            let gone = match (&before, &current) {
+            let has_changed = match (&before, &current) {
                 (Some(before), Some(current)) => {
                     !current.is_idle
                         || before.document != current.document
@@ -175,7 +177,7 @@ impl WebkitPage {
                 }
                 _ => false,
             };
-            if gone {
+            if has_changed {
                 break;
             }
             // A document that cannot be read means that a navigation is pending.
@@ -184,7 +186,7 @@ impl WebkitPage {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        shared.wake();
+        windows.wake();
         Ok(true)
     }
 }

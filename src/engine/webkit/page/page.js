@@ -13,21 +13,22 @@ if (!state || state.document !== document) {
     settled: new WeakSet()
   }
   Object.defineProperty(globalThis, KEY, { value: state, configurable: true })
-  follow()
+  observeDocument()
 }
-// Records the requests of the page's scripts, because the driver does not report them.
-function follow() {
+// Records the requests of the page's scripts and the clicks on links, which the driver does not
+// report.
+function observeDocument() {
   const page = state
   const beginRequest = () => {
     const number = ++page.count
     page.requests.add(number)
     return () => page.requests.delete(number)
   }
-  const awaited = new Map()
+  const awaitingTiming = new Map()
   const onTimings = (list) => {
     for (const { name } of list.getEntries()) {
-      for (const end of awaited.get(name) ?? []) end()
-      awaited.delete(name)
+      for (const end of awaitingTiming.get(name) ?? []) end()
+      awaitingTiming.delete(name)
     }
   }
   try {
@@ -35,35 +36,34 @@ function follow() {
   } catch {
     // Without it, requests end 500 ms after their response begins.
   }
-  const callFetch = (target, self, given) => {
-    const [begun, end] = [performance.now(), beginRequest()]
-    const answer = Reflect.apply(target, self, given)
-    // The head of the response has arrived. It is complete when the browser reports its timing,
-    // which never happens for some streams.
+  const callFetch = (target, self, args) => {
+    const [startedAt, end] = [performance.now(), beginRequest()]
+    const response = Reflect.apply(target, self, args)
+    // The response is complete when the browser reports its timing. For some streams it never does.
     const headersArrived = () => {
       let url = ''
       try {
-        url = new URL(given[0]?.url ?? given[0], document.baseURI).href
+        url = new URL(args[0]?.url ?? args[0], document.baseURI).href
       } catch {
         // The URL is invalid, so no request was sent.
       }
       if (
         performance
           .getEntriesByName(url, 'resource')
-          .some(({ startTime }) => startTime >= begun - 1)
+          .some(({ startTime }) => startTime >= startedAt - 1)
       )
         return setTimeout(end, 0)
-      awaited.set(url, [...(awaited.get(url) ?? []), end])
+      awaitingTiming.set(url, [...(awaitingTiming.get(url) ?? []), end])
       setTimeout(end, 500)
     }
-    answer.then(headersArrived, end)
-    return answer
+    response.then(headersArrived, end)
+    return response
   }
-  const callSend = (target, self, given) => {
+  const callSend = (target, self, args) => {
     const end = beginRequest()
     self.addEventListener('loadend', end, { once: true })
     try {
-      return Reflect.apply(target, self, given)
+      return Reflect.apply(target, self, args)
     } catch (error) {
       end()
       throw error
@@ -90,24 +90,27 @@ function follow() {
   for (const kind of ['load', 'error'])
     document.addEventListener(kind, ({ target }) => page.settled.add(target), true)
 }
-// Whether a click on the link navigates this window or starts a download.
+// Returns whether a click on the link navigates this window or starts a download.
 const navigates = (link, { button, ctrlKey, metaKey, shiftKey }) => {
-  const inDocument = link.hash && link.href.split('#')[0] === location.href.split('#')[0]
-  const elsewhere =
+  const isSameDocument = link.hash && link.href.split('#')[0] === location.href.split('#')[0]
+  const opensElsewhere =
     button || ctrlKey || metaKey || shiftKey || !/^(|_self|_top|_parent)$/i.test(link.target)
   return (
-    /^https?:$/.test(link.protocol) && !link.hasAttribute('download') && !inDocument && !elsewhere
+    /^https?:$/.test(link.protocol) &&
+    !link.hasAttribute('download') &&
+    !isSameDocument &&
+    !opensElsewhere
   )
 }
-// The link that was last clicked. Whether the page prevented the default action is known only after
-// all listeners have run.
+// Returns the link that was last clicked. Only after all listeners have run is it known whether one
+// of them has prevented the default action.
 const link = () =>
   state.click && {
     number: state.click.number,
     url: state.click.url,
     navigates: state.click.navigates && !state.click.event.defaultPrevented
   }
-// Scripts that were added after the document had loaded, and that are still loading.
+// Returns the scripts that were added after the document had loaded and that are still loading.
 const scripts = () => {
   const all = [...document.scripts]
   if (!state.hasLoaded) {
@@ -144,47 +147,48 @@ const documentState = () => ({
   link: link(),
   blank: blank()
 })
-// The text of a blank document, because the browser shows its error pages as blank documents.
+// Returns the text of a blank document, because the browser's error pages are blank documents.
 const blank = () =>
   location.href === 'about:blank' ? (document.body?.innerText ?? '').slice(0, 1000) : undefined
 // Serializes to JSON without `JSON.stringify`, because pages can redefine how their objects are
 // serialized.
-const serialize = (value, above) => {
+const serialize = (value, ancestors) => {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
     case 'boolean':
       return String(value)
     case 'bigint':
-      // JSON has no bigint: a single one is returned as text, and one within a value is an error.
-      if (above.length) throw KEY
+      // JSON has no bigint. A bigint alone is returned as text; inside another value it is an
+      // error.
+      if (ancestors.length) throw KEY
       return `"${value}n"`
     case 'number':
       if (Number.isFinite(value))
-        return above.length || !Object.is(value, -0) ? String(value) : '"-0"'
-      return above.length ? 'null' : `"${value}"`
+        return ancestors.length || !Object.is(value, -0) ? String(value) : '"-0"'
+      return ancestors.length ? 'null' : `"${value}"`
     case 'object':
       break
     case 'function':
-      return above.length ? undefined : '{}'
+      return ancestors.length ? undefined : '{}'
     default:
       return undefined
   }
   if (value === null) return 'null'
   if (value instanceof Date) return isNaN(value) ? 'null' : `"${value.toISOString()}"`
-  if (above.includes(value) || value === globalThis || above.length > 500) throw KEY
-  const inside = [...above, value]
+  if (ancestors.includes(value) || value === globalThis || ancestors.length > 500) throw KEY
+  const path = [...ancestors, value]
   if (value instanceof Set || value instanceof NodeList || value instanceof HTMLCollection)
     value = [...value]
   if (Array.isArray(value))
-    return `[${Array.from(value, (item) => serialize(item, inside) ?? 'null').join()}]`
+    return `[${Array.from(value, (item) => serialize(item, path) ?? 'null').join()}]`
   if (value instanceof Node || value instanceof Map) return '{}'
   const entries = Object.keys(value)
-    .map((name) => [name, serialize(value[name], inside)])
+    .map((name) => [name, serialize(value[name], path)])
     .filter(([, json]) => json !== undefined)
   return `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join()}}`
 }
-// Whether the focus has moved to another element of this document since `before`.
+// Reports whether the focus has moved from `before` to another element of this document.
 const focus = (before) =>
   document.activeElement !== before &&
   !!document.activeElement &&
@@ -192,7 +196,7 @@ const focus = (before) =>
     ? ',"focused":true'
     : ''
 const report = (fields) => `{"state":${JSON.stringify(documentState())}${fields}}`
-const value = (given) => `,"value":${serialize(given, []) ?? 'null'}`
+const value = (result) => `,"value":${serialize(result, []) ?? 'null'}`
 const failure = (thrown) => {
   const isError =
     thrown instanceof Error ||
@@ -211,7 +215,7 @@ const attempt = (read) => {
     return error === KEY ? ',"circular":true' : failure(error)
   }
 }
-// Returns the result in the slot as soon as there is one, or `pending` after `wait` milliseconds.
+// Returns the slot's result as soon as it exists, or `pending` after `wait` milliseconds.
 const resultOf = (slot, wait) => {
   const take = () => {
     if (slot.result !== undefined) state.slots.delete(slot.name)
@@ -219,11 +223,11 @@ const resultOf = (slot, wait) => {
   }
   if (slot.result !== undefined || !wait) return take()
   return new Promise((resolve) => {
-    let over = false
+    let isResolved = false
     // Resolves once. A later result is for the next poll.
     const done = () => {
-      if (!over) resolve(take())
-      over = true
+      if (!isResolved) resolve(take())
+      isResolved = true
     }
     setTimeout(done, wait)
     slot.done.then(done, done)
@@ -233,16 +237,16 @@ const run = (name, wait, work) => {
   const slot = { name, active: document.activeElement }
   state.slots.set(name, slot)
   slot.result = attempt(() => {
-    const given = work()
-    if (!given || typeof given.then !== 'function') return value(given)
-    const set = (read) => (result) => {
-      slot.result = attempt(() => read(result))
+    const result = work()
+    if (!result || typeof result.then !== 'function') return value(result)
+    const set = (read) => (settled) => {
+      slot.result = attempt(() => read(settled))
     }
-    slot.done = Promise.resolve(given).then(set(value), set(failure))
+    slot.done = Promise.resolve(result).then(set(value), set(failure))
   })
   return resultOf(slot, wait)
 }
-// The number of the iframe that has the focus; 0 if no iframe has it.
+// Returns the number of the iframe that has the focus; 0 if no iframe has it.
 const focusedFrame = () =>
   document.activeElement?.contentWindow ? number(document.activeElement) : 0
 const poll = (name, wait) => {

@@ -1,8 +1,8 @@
-//! Runs scripts in a page's frames. Each script also returns the document that it ran in, which is
-//! the only source of events.
+//! Runs scripts in a page's frames. Each script also returns the state of the document in which it
+//! ran, which is the only source of events.
 //!
-//! A script that waits for a promise stays in the page and is polled, so that other commands can
-//! run.
+//! If a script returns a promise, its result stays in the page and is polled. Other commands can
+//! run meanwhile.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -22,20 +22,20 @@ use crate::{
     offload,
 };
 
-const PAGE: &str = include_str!("page.js");
+const PAGE_SCRIPT: &str = include_str!("page.js");
 /// A script body that only reports the state of its document.
 pub(super) const REPORT_STATE: &str = "return report('');";
 /// A script body that reports the state of its document after an event loop tick.
 pub(super) const REPORT_AFTER_TICK: &str = "return new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); \
                                port1.onmessage = () => { port1.close(); setTimeout(() => resolve(report('')), 0); }; \
                                port2.postMessage(0); });";
-/// How long a waiting script blocks other commands, in milliseconds.
+/// How long a script that waits for a promise blocks other commands, in milliseconds.
 const SLICE: u32 = 30;
-/// Polling interval for a script in a child frame. A command must not wait there: the driver never
-/// responds if the frame is detached meanwhile.
+/// Polling interval for a script in a child frame. A command must not wait in a child frame,
+/// because the driver never responds if the frame is detached meanwhile.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
-/// The lines before the expression of a script: one that the driver adds, and the one that begins
-/// the function.
+/// The number of lines before the expression of a script: one line that the driver adds, and the
+/// line that begins the function.
 const LINES_BEFORE: u64 = 2;
 /// Frames that are nested deeper than this are ignored.
 const MAX_DEPTH: usize = 6;
@@ -86,40 +86,40 @@ pub(super) enum ScriptOutcome {
 impl WebkitPage {
     /// Evaluates `expression`, awaits it if it is a promise, and returns a copy of its value.
     pub(super) async fn run(&self, frame: &FrameId, expression: &str) -> EngineResult<Value> {
-        self.evaluate_in(frame, expression, "__given").await
+        self.evaluate_in(frame, expression, "__expression").await
     }
 
-    /// Returns the number of the frame in the element that `expression` evaluates to. Returns 0 if
-    /// the element is not a frame.
+    /// Returns the number of the iframe that `expression` evaluates to; 0 if it evaluates to
+    /// another element.
     pub(super) async fn frame_number(
         &self,
         frame: &FrameId,
         expression: &str,
     ) -> EngineResult<u64> {
-        const NUMBER: &str = "() => { const element = __given(); return element?.contentWindow ? number(element) : 0; }";
+        const NUMBER: &str = "() => { const element = __expression(); return element?.contentWindow ? number(element) : 0; }";
         Ok(self.evaluate_in(frame, expression, NUMBER).await?.as_u64().unwrap_or_default())
     }
 
-    /// Runs `function`, in which `__given()` evaluates `expression`. The code of `expression` has
-    /// no access to Troupe's names.
+    /// Runs `function`, in which `__expression()` evaluates `expression`. The code of `expression`
+    /// has no access to Troupe's names.
     async fn evaluate_in(
         &self,
         frame: &FrameId,
         expression: &str,
         function: &str,
     ) -> EngineResult<Value> {
-        let slot = self.slots.fetch_add(1, Ordering::AcqRel);
+        let slot = self.script_count.fetch_add(1, Ordering::AcqRel);
         let wait = if *frame == self.handle { SLICE } else { 0 };
         let poll = format!("return poll({slot}, {wait});");
         let run = format!("return run({slot}, {wait}, {function});");
         let (mut declarations, mut body) =
-            (format!("const __given = () => (\n{expression}\n); "), run.as_str());
-        // The syntax error of the text as an expression, if it may consist of statements.
-        let mut unreadable: Option<String> = None;
-        let shared = self.shared()?;
+            (format!("const __expression = () => (\n{expression}\n); "), run.as_str());
+        // The syntax error of `expression`, which then runs again as statements.
+        let mut syntax_error: Option<String> = None;
+        let windows = self.windows()?;
         loop {
             let outcome = {
-                let mut commands = shared.driver.commands().await;
+                let mut commands = windows.driver.commands().await;
                 self.run_body_with(&mut commands, frame, &declarations, body).await?
             };
             match outcome {
@@ -129,24 +129,24 @@ impl WebkitPage {
                         tokio::time::sleep(PAUSE).await;
                     }
                 }
-                ScriptOutcome::Returned(answer) => return answer.outcome(unreadable),
-                ScriptOutcome::Blocked => shared.wait_until_dialog_closes().await,
+                ScriptOutcome::Returned(answer) => return answer.outcome(syntax_error),
+                ScriptOutcome::Blocked => windows.wait_until_dialog_closes().await,
                 ScriptOutcome::Interrupted => {
-                    shared.wait_until_dialog_closes().await;
+                    windows.wait_until_dialog_closes().await;
                     (declarations, body) = (String::new(), &poll);
                 }
-                ScriptOutcome::SyntaxError(message) if unreadable.is_none() => {
+                ScriptOutcome::SyntaxError(message) if syntax_error.is_none() => {
                     let script = Value::from(expression);
-                    declarations = format!("const __given = () => (0, eval)({script}); ");
-                    unreadable = Some(message);
+                    declarations = format!("const __expression = () => (0, eval)({script}); ");
+                    syntax_error = Some(message);
                 }
                 ScriptOutcome::SyntaxError(message) => return Err(EngineError::Refused(message)),
             }
         }
     }
 
-    /// Runs `body` in `frame`, and applies the state of the page that it returns.
-    pub(super) async fn ask(
+    /// Runs `body` in `frame`, and applies the state of the document that it returns.
+    pub(super) async fn run_body(
         &self,
         commands: &mut CommandGuard<'_>,
         frame: &FrameId,
@@ -155,8 +155,8 @@ impl WebkitPage {
         self.run_body_with(commands, frame, "", body).await
     }
 
-    /// Like [`Self::ask`], but runs `declarations` first. `body` can use them; they cannot access
-    /// Troupe's names.
+    /// Like [`Self::run_body`], but runs `declarations` first. `body` can use them. They cannot
+    /// access the functions of `page.js`.
     async fn run_body_with(
         &self,
         commands: &mut CommandGuard<'_>,
@@ -164,13 +164,15 @@ impl WebkitPage {
         declarations: &str,
         body: &str,
     ) -> EngineResult<ScriptOutcome> {
-        if self.shared()?.is_blocked_by_dialog() {
+        if self.windows()?.is_blocked_by_dialog() {
             return Ok(ScriptOutcome::Blocked);
         }
         let path = lock(&self.frames).path_to(frame).ok_or(EngineError::DocumentGone)?;
         let ran = async {
             commands.select_frame(&self.handle, &path).await?;
-            commands.script(format!("{declarations}return (() => {{ {PAGE}{body} }})();")).await
+            commands
+                .script(format!("{declarations}return (() => {{ {PAGE_SCRIPT}{body} }})();"))
+                .await
         };
         match ran.await {
             Ok(Value::String(json)) => {
@@ -200,9 +202,9 @@ impl WebkitPage {
             Err(DriverError::Failed(error)) => {
                 // A navigation is pending, so the next poll should be soon.
                 if matches!(error, EngineError::DocumentGone)
-                    && let Some(shared) = self.shared.upgrade()
+                    && let Some(windows) = self.windows.upgrade()
                 {
-                    shared.wake();
+                    windows.wake();
                 }
                 Err(error)
             }
@@ -217,8 +219,8 @@ impl WebkitPage {
         report: &DocumentReport,
     ) -> EngineResult<()> {
         if *frame == self.handle {
-            // Only the browser knows the URL that the page is navigating to. It is read first, so
-            // that it is not confused with the former URL.
+            // Only the browser knows the URL that the page is navigating to. It is read before the
+            // report is applied, so that the URL of the former document is not taken for it.
             let browser_url = match commands.send(Command::GetCurrentUrl).await {
                 Ok(url) => url.as_str().map(str::to_owned),
                 Err(_) => None,
@@ -226,15 +228,15 @@ impl WebkitPage {
             let events = lock(&self.frames).apply_main(report, browser_url.as_deref());
             let stopped =
                 events.iter().any(|event| matches!(event, PageEvent::LoadingStopped { .. }));
-            if stopped && let Some(shared) = self.shared.upgrade() {
+            if stopped && let Some(windows) = self.windows.upgrade() {
                 // The navigation became a download.
-                shared.report_downloads();
+                windows.report_downloads();
             }
             let begun =
                 events.iter().any(|event| matches!(event, PageEvent::NavigationRequested { .. }));
             self.emit_all(events);
-            if begun && let Some(shared) = self.shared.upgrade() {
-                shared.wake();
+            if begun && let Some(windows) = self.windows.upgrade() {
+                windows.wake();
             }
         } else {
             let events = lock(&self.frames).apply(frame, report);
@@ -274,7 +276,7 @@ impl WebkitPage {
         for _ in 0..MAX_DEPTH {
             *lock(&self.focus) = frame.clone();
             let ScriptOutcome::Returned(answer) =
-                self.ask(commands, &frame, "return report(value(focusedFrame()));").await?
+                self.run_body(commands, &frame, "return report(value(focusedFrame()));").await?
             else {
                 break;
             };
@@ -300,7 +302,7 @@ impl WebkitPage {
             commands.select_frame(&self.handle, &path).await?;
             commands
                 .script(format!(
-                    "{PAGE}return windows().map((element) => [number(element), element]);"
+                    "{PAGE_SCRIPT}return windows().map((element) => [number(element), element]);"
                 ))
                 .await
         };
@@ -326,24 +328,24 @@ impl WebkitPage {
         let known = lock(&self.frames).attach_child(parent, number, name);
         let Some((frame, event)) = known else { return Ok(None) };
         self.emit_all(event);
-        Box::pin(self.ask(commands, &frame, REPORT_STATE)).await?;
+        Box::pin(self.run_body(commands, &frame, REPORT_STATE)).await?;
         Ok(Some(frame))
     }
 }
 
 impl ScriptReply {
-    /// Returns the script's value. `unreadable` is why it could only run as statements.
-    fn outcome(self, unreadable: Option<String>) -> EngineResult<Value> {
+    /// Returns the script's value. `syntax_error` is the reason why it only ran as statements.
+    fn outcome(self, syntax_error: Option<String>) -> EngineResult<Value> {
         if self.lost {
             return Err(EngineError::DocumentGone);
         }
         if self.circular {
-            // The page layer recognizes this message, which is Chromium's.
+            // Chromium's message, which the page layer recognizes.
             return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
         }
         let Some(thrown) = self.thrown else { return Ok(self.value) };
         let Thrown { message, class, line, column } = thrown;
-        let failure = match unreadable {
+        let failure = match syntax_error {
             Some(first) if class.as_deref() == Some("EvalError") => ScriptFailure {
                 message: format!(
                     "SyntaxError: {first} (the page's Content Security Policy forbids statements: pass an expression or a function)"

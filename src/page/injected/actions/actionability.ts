@@ -435,7 +435,7 @@ export async function waitActionable(
   for (;;) {
     const hosts = uncheckedHosts(argument)
     if (hosts) return hosts
-    // Two checks at the same time of the animation timeline cannot detect movement.
+    // Two checks at the same time on the animation timeline cannot detect movement.
     const early =
       lastBox !== undefined &&
       Number(document.timeline?.currentTime ?? 0) - boxTime < minCheckInterval

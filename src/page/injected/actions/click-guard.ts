@@ -1,6 +1,7 @@
 /**
- * Guards a click: between the check of an element and the click, another element may cover or
- * replace it. The click is then canceled before that element receives it, and reported.
+ * Guards a click. Between the check of an element and the click, another element may cover or
+ * replace it. The click is then canceled before the other element receives it, and that element is
+ * reported.
  */
 import type { Done } from '../api'
 import { restoreWindowListeners } from '../dom/window-listeners'
@@ -9,7 +10,7 @@ import { pointerListener, pressEventTypes } from './pointer-listener'
 
 interface Guard {
   target: Element
-  /** Expiry on the page's clock. Later events are not those of the guarded click. */
+  /** The expiry on the page's clock. Later events do not belong to the guarded click. */
   until: number
   /** The element that was hit instead, null if the target was hit, undefined before the click. */
   covered: string | null | undefined
@@ -67,7 +68,7 @@ function handlePointerEvent(event: Event): void {
     }
     guard.covered = elementHitInstead(event as MouseEvent, guard.target)
   }
-  // A click that has hit the target continues, even if the target is then covered.
+  // A click whose press has hit the target continues, even if the target is covered afterwards.
   if (guard.covered === null) return
   event.preventDefault()
   event.stopImmediatePropagation()

@@ -8,10 +8,10 @@ import { lastAdditionTime } from '../dom/mutation-observer'
 import { documentDeadline, responseDeadline } from '../snapshot/loading'
 import { nextChange } from './actionability'
 
-/** A page that has rendered something may request more within this time (ms). */
-const quiet = 50
+/** Time in ms within which a page that has rendered something may request more. */
+const settleTime = 50
 
-/** Waits until the page has rendered its content, and then until it adds nothing for a moment. */
+/** Waits until the page has rendered its content, and then adds nothing for `settleTime`. */
 export async function awaitContent({ timeout, action }: ContentArgument): Promise<ContentResult> {
   const start = performance.now()
   const until = start + timeout
@@ -23,7 +23,7 @@ export async function awaitContent({ timeout, action }: ContentArgument): Promis
   let waited = false
   for (;;) {
     const added = lastAdditionTime()
-    const end = Math.max(deadline(), waited || added > start ? added + quiet : 0)
+    const end = Math.max(deadline(), waited || added > start ? added + settleTime : 0)
     if (performance.now() >= Math.min(until, end)) return { waited }
     waited = true
     await nextChange(false, Math.min(until, end))

@@ -12,8 +12,8 @@ import { awaitReleases, endGuard } from './click-guard'
 let downloadEvent: Event | null = null
 
 /**
- * Records clicks on download links: the browser reports no request for them, and the download only
- * after the response.
+ * Records clicks on download links. The browser reports no request for them, and reports the
+ * download only after the response.
  */
 export function watchDownloads(): void {
   const recordClick = (event: Event): void => {
@@ -23,7 +23,8 @@ export function watchDownloads(): void {
     if (link instanceof HTMLAnchorElement && isDownloaded(link)) downloadEvent = event
   }
   addWindowListener(['click'], recordClick, true)
-  // Scripts click links outside of the document. Opaque origins and WebKit have only click events.
+  // Scripts also click links that are not in the document. Documents with an opaque origin and
+  // WebKit have only click events.
   ;(window as { navigation?: Navigation }).navigation?.addEventListener('navigate', (event) => {
     if (event.downloadRequest !== null && isDownloaded(new URL(event.destination.url)))
       downloadEvent = event

@@ -110,15 +110,15 @@ export async function fill(argument: FillArgument): Promise<FillResult> {
 
 function fillField(
   field: HTMLInputElement | HTMLTextAreaElement,
-  { value: wanted, withKey }: FillArgument
+  { value: requested, withKey }: FillArgument
 ): FillResult {
   const type = field.type
   const old = field.value
   const value = strictTypes.test(type)
-    ? wanted.trim()
+    ? requested.trim()
     : field.maxLength >= 0
-      ? wanted.slice(0, field.maxLength)
-      : wanted
+      ? requested.slice(0, field.maxLength)
+      : requested
   field.focus({ preventScroll: true })
   field.value = type === 'color' ? value.toLowerCase() : value
   if (strictTypes.test(type) && field.value !== value && !isSameNumber(type, field.value, value)) {
@@ -126,7 +126,7 @@ function fillField(
     throw refuse(
       field,
       'malformed',
-      `does not accept \`${wanted}\`: a value of type ${type} looks like ${examples[type]}`,
+      `does not accept \`${requested}\`: a value of type ${type} looks like ${examples[type]}`,
       { type, example: examples[type] }
     )
   }
@@ -158,9 +158,9 @@ const isSameNumber = (type: string, left: string, right: string): boolean =>
         Number(left) === Number(right)
 
 /** Returns whether a field contains the entered text. */
-function hasText(field: HTMLElement, value: string, text: string, typed: boolean): boolean {
+function hasText(field: HTMLElement, value: string, text: string, isTyped: boolean): boolean {
   const lines = text.replace(/\r\n?/g, '\n')
-  if (typed)
+  if (isTyped)
     return (
       /[\t\n]/.test(lines) || value.includes(lines) || normalize(value).includes(normalize(lines))
     )
@@ -174,12 +174,12 @@ function hasText(field: HTMLElement, value: string, text: string, typed: boolean
 }
 
 /** Returns whether the rendered lines of an editor can belong to the entered text. */
-function canContain(drawn: string, text: string, typed: boolean): boolean {
+function canContain(rendered: string, text: string, isTyped: boolean): boolean {
   const lines = text.replace(/\r\n?/g, '\n')
   return (
-    drawn === lines ||
-    (typed && drawn.includes(lines)) ||
-    (lines.length > drawn.length ? lines.includes(drawn) : typed)
+    rendered === lines ||
+    (isTyped && rendered.includes(lines)) ||
+    (lines.length > rendered.length ? lines.includes(rendered) : isTyped)
   )
 }
 
@@ -200,7 +200,7 @@ export async function differentFields({
   if (elements.some((element) => element && editorOf(element))) await nextFrame()
   const refs = new RefAllocator(counter)
   const different: DifferentFieldsResult['different'] = []
-  for (const { index, ref, text, typed } of fields) {
+  for (const { index, ref, text, typed: isTyped } of fields) {
     // A removed element has no value.
     const element = elementByRef(ref)
     const field = element && controlOf(element)
@@ -209,7 +209,7 @@ export async function differentFields({
     const isInput = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
     if (!isInput && !editor && !field.isContentEditable) continue
     const value = editor ? renderedText(editor) : isInput ? field.value : field.innerText
-    if (editor ? canContain(value, text, typed) : hasText(field, value, text, typed)) continue
+    if (editor ? canContain(value, text, isTyped) : hasText(field, value, text, isTyped)) continue
     different.push({
       index,
       description: describe(field, refs),
@@ -249,9 +249,9 @@ export function select(argument: SelectArgument): SelectResult {
     : argument.values.map((value) => findOption(list, options, value))
   let changed = false
   for (const option of options) {
-    const wanted = chosen.includes(option)
-    if (element.multiple ? option.selected !== wanted : wanted && !option.selected) {
-      option.selected = wanted
+    const requested = chosen.includes(option)
+    if (element.multiple ? option.selected !== requested : requested && !option.selected) {
+      option.selected = requested
       changed = true
     }
   }
@@ -275,12 +275,12 @@ export function select(argument: SelectArgument): SelectResult {
 function findOption(
   element: HTMLSelectElement,
   options: HTMLOptionElement[],
-  wanted: string
+  requested: string
 ): HTMLOptionElement {
-  const text = normalize(wanted)
+  const text = normalize(requested)
   const lower = text.toLowerCase()
   const option =
-    options.find((each) => each.value === wanted) ??
+    options.find((each) => each.value === requested) ??
     options.find(
       (each) => normalize(each.label) === text || normalize(textContent(each)) === text
     ) ??
@@ -292,7 +292,7 @@ function findOption(
       .map((each) => ({ value: each.value, label: normalize(each.label) }))
     throw new CallError(
       'ELEMENT_NOT_FOUND',
-      `${describe(element)} has no option \`${wanted}\`: it has ${some.map((each) => each.label || each.value).join(', ')}${options.length > some.length ? ', …' : ''}`,
+      `${describe(element)} has no option \`${requested}\`: it has ${some.map((each) => each.label || each.value).join(', ')}${options.length > some.length ? ', …' : ''}`,
       { reason: 'option', options: some, count: options.length },
       'Pass one of its options as `value`.'
     )
@@ -327,7 +327,7 @@ function requireEnabled(
     throw refuse(
       element,
       'disabled',
-      `has the option \`${wanted}\` disabled`,
+      `has the option \`${requested}\` disabled`,
       {},
       'Pass another option as `value`.'
     )

@@ -97,8 +97,8 @@ const renderedByPage = new Set([
 const controls =
   'a[href], button, input:not([type="hidden"]), select, textarea, iframe, [tabindex], [contenteditable], [role="button"], [role="link"], [role="dialog"], [role="status"], [role="alert"]'
 /** Maximum height, in CSS px, of an element that counts as a part of the control in it. */
-const tallestWidget = 64
-const highestWidget = 3
+const maxWidgetHeight = 64
+const maxWidgetDepth = 3
 
 /**
  * Returns the outermost element that contains this control and no other one, such as the box of a
@@ -106,10 +106,10 @@ const highestWidget = 3
  */
 function widgetOf(control: Element): Element | null {
   if (!renderedByPage.has(roleOf(control))) return null
-  const height = Math.max(tallestWidget, boxOf(control).height * 1.5)
+  const height = Math.max(maxWidgetHeight, boxOf(control).height * 1.5)
   let widget: Element | null = null
   let around = composedParent(control)
-  for (let level = 0; around && level < highestWidget; level++, around = composedParent(around)) {
+  for (let level = 0; around && level < maxWidgetDepth; level++, around = composedParent(around)) {
     if (
       boxOf(around).height > height ||
       Array.from(queryAll(around, controls)).some(
@@ -167,8 +167,8 @@ const paintOnly =
 
 /**
  * Returns whether an animation of the element or an ancestor may move the element. Animations of
- * paint properties don't. `pending` considers only animations that have not started: their elements
- * do not move yet.
+ * paint properties do not. With `pending`, only animations that have not started count, whose
+ * elements do not move yet.
  */
 export function isAnimated(element: Element, pending = false): boolean {
   const animations = document.getAnimations?.() ?? []

@@ -1,6 +1,6 @@
 /**
- * Scrolls by script, or observes the effects of wheel events: maps and canvases do not scroll by
- * script.
+ * Scrolls by script, or observes the effects of wheel events, because maps and canvases do not
+ * scroll by script.
  */
 import type {
   Point,

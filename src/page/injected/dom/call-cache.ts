@@ -1,5 +1,5 @@
 /**
- * A cache that lives for one synchronous call. The page's scripts don't run meanwhile, so nothing
+ * A cache that lives for one synchronous call. The page's scripts do not run meanwhile, so nothing
  * changes.
  */
 import type { Root } from './composed-tree'

@@ -1,5 +1,5 @@
 /**
- * Counts the changes of a document, to find out cheaply whether it has changed since the last
+ * Counts the changes of a document. The count shows whether the document has changed since the last
  * snapshot.
  */
 import type { ChangeCounts, DocumentCounts, MutationsResult } from '../api'
@@ -51,7 +51,7 @@ export const documentName = Array.from(crypto.getRandomValues(new Uint32Array(2)
   part.toString(36)
 ).join('')
 
-/** The maximum number of frames that are read here. Rust reads the others one by one. */
+/** Maximum number of frames that are read here. Rust reads the others one by one. */
 const maxFrames = 200
 
 /** Returns the counts of the documents in same-origin frames. */

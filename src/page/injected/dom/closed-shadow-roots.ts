@@ -1,6 +1,6 @@
 /**
- * Finds elements that may have a closed shadow root. Scripts cannot see closed roots: Rust checks
- * the elements over the protocol and passes in the roots.
+ * Finds elements that may have a closed shadow root. Scripts cannot see closed roots, so Rust
+ * checks the elements over the protocol and passes in the roots.
  *
  * Possible hosts are custom elements, and visible built-in elements with a size but without
  * contents. A built-in element with contents and a closed root counts as one without a root.
@@ -38,23 +38,23 @@ const hostChecks = new WeakMap<Element, HostCheck>()
 let possibleHosts = new Set<Element>()
 
 /** Adds an element to the possible hosts if it may have a closed root. */
-function consider(element: Element): void {
+function addIfPossibleHost(element: Element): void {
   const tag = localName(element)
   const custom = tag.includes('-')
   if (!custom && !builtInHosts.has(tag)) return
   const shadow = shadowRootOf(element)
   if (shadow) {
     observeRoot(shadow)
-    considerIn(shadow)
+    addPossibleHostsIn(shadow)
   } else if (custom || isBlank(element)) possibleHosts.add(element)
 }
 
-function considerIn(root: Root | Element): void {
+function addPossibleHostsIn(root: Root | Element): void {
   const elements = queryAll(root, '*')
-  for (let i = 0; i < elements.length; i++) consider(elements[i])
+  for (let i = 0; i < elements.length; i++) addIfPossibleHost(elements[i])
 }
 
-/** Returns whether an element contains only white space, as a declarative shadow root leaves it. */
+/** Returns whether an element contains only white space, as the host of a declarative root does. */
 function isBlank(element: Element): boolean {
   for (let child = firstChild(element); child !== null; child = nextSibling(child)) {
     const type = nodeType(child)
@@ -86,12 +86,12 @@ function refresh(): void {
   const changedNodes = takeChangedNodes()
   if (changedNodes === null) {
     possibleHosts = new Set()
-    considerIn(document)
+    addPossibleHostsIn(document)
     return
   }
   for (const [node, whole] of changedNodes) {
-    if (isElement(node)) consider(node)
-    if (whole && (isElement(node) || isShadowRoot(node))) considerIn(node)
+    if (isElement(node)) addIfPossibleHost(node)
+    if (whole && (isElement(node) || isShadowRoot(node))) addPossibleHostsIn(node)
   }
   if (changedNodes.size > 0)
     for (const element of possibleHosts) if (!isConnected(element)) possibleHosts.delete(element)

@@ -1,9 +1,9 @@
 /**
- * The composed tree: what the DOM looks like once shadow roots and slots are laid out.
+ * The composed tree: the DOM with shadow roots and slotted nodes in their places.
  *
- * Properties are read through getters captured from the prototypes, because a form's or a
- * document's own properties can be clobbered by the names of the elements in it (`<input
- * name="parentNode">`), in an isolated world too.
+ * Properties are read through getters from the prototypes, because of DOM clobbering: the names of
+ * elements in a form or document (`<input name="parentNode">`) replace its own properties, in an
+ * isolated world too.
  */
 
 type Getter<This, Value> = (this: This) => Value
@@ -85,8 +85,8 @@ export function factsOf(element: Element): number {
   return facts
 }
 
-// Written out, not made by a factory: they are called for every node, and V8 inlines only this
-// form.
+// Each function is written out, because V8 inlines only this form, and they are called for every
+// node.
 const getNodeType = getterOf<Node, number>(Node.prototype, 'nodeType')
 const getFirstChild = getterOf<Node, ChildNode | null>(Node.prototype, 'firstChild')
 const getNextSibling = getterOf<Node, ChildNode | null>(Node.prototype, 'nextSibling')

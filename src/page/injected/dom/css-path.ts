@@ -1,4 +1,4 @@
-/** CSS paths of elements, by which they are found again in the same page. */
+/** Creates CSS paths, by which elements are found again in the same page. */
 import {
   attr,
   firstElementChild,

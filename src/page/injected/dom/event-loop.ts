@@ -4,7 +4,7 @@ const resolvers: (() => void)[] = []
 /** Each message to this port queues a task. */
 let port: MessagePort | null = null
 
-/** Resolves in a new task after the queued ones. Waiting for a frame would take 16 ms. */
+/** Resolves in a new task after the queued ones, which is sooner than the next frame. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     resolvers.push(resolve)

@@ -145,7 +145,7 @@ export function contentMatrix(frame: Element): DOMMatrix {
 
 export const coefficients = ({ a, b, c, d, e, f }: DOMMatrix): number[] => [a, b, c, d, e, f]
 
-const shares = [0.5, 0.9, 0.1]
+const alignments = [0.5, 0.9, 0.1]
 
 /**
  * Scrolls a point of an element into view: first its scroll containers from the inside out, then
@@ -157,7 +157,7 @@ export function bringPointIntoView(
   inViewport: () => Point,
   attempt: number
 ): void {
-  const share = shares[attempt % shares.length]
+  const share = alignments[attempt % alignments.length]
   const page = document.scrollingElement
   const by = (box: Element | Window, left: number, top: number): void =>
     box.scrollBy({ left, top, behavior: 'instant' as ScrollBehavior })

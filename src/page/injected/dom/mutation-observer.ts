@@ -53,7 +53,7 @@ function countChanges(by: number): void {
   for (const notify of subscribers) notify()
 }
 
-/** Counts a change that no observer has reported, without notifying anyone. */
+/** Counts a change that no observer has reported, without notifying the subscribers. */
 export const countUnobservedChange = (): void => void count++
 
 /** Processes the pending mutation records. */

@@ -12,28 +12,28 @@ let sweepAt = 4096
  * The number of the next ref. It may exceed the passed counter, because concurrent calls receive
  * the same one.
  */
-let highest = 1
+let nextNumber = 1
 
 /** Returns the counter, which every answer contains, errors too. */
-export const nextRef = (): number => highest
+export const nextRef = (): number => nextNumber
 
 export class RefAllocator {
   private readonly prefix: string
 
   constructor(counter: RefCounter | undefined) {
     this.prefix = counter?.prefix ?? 'e'
-    highest = Math.max(highest, counter?.next ?? 1)
+    nextNumber = Math.max(nextNumber, counter?.next ?? 1)
   }
 
   get next(): number {
-    return highest
+    return nextNumber
   }
 
   /** Returns the ref of an element. Assigns one if it has none. */
   of(element: Element): string {
     let ref = refOfElement.get(element)
     if (ref === undefined) {
-      ref = this.prefix + highest++
+      ref = this.prefix + nextNumber++
       refOfElement.set(element, ref)
       elementOfRef.set(ref, new WeakRef(element))
       if (elementOfRef.size > sweepAt) sweep()
@@ -52,7 +52,7 @@ export function claimRef(ref: string, element: Element): boolean {
   if (refOfElement.has(element) || elementOfRef.get(ref)?.deref()) return false
   refOfElement.set(element, ref)
   elementOfRef.set(ref, new WeakRef(element))
-  highest = Math.max(highest, Number(/\d+$/.exec(ref)?.[0] ?? 0) + 1)
+  nextNumber = Math.max(nextNumber, Number(/\d+$/.exec(ref)?.[0] ?? 0) + 1)
   return true
 }
 

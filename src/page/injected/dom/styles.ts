@@ -1,6 +1,6 @@
 /**
- * Computed styles, read as rarely as possible, because `getComputedStyle` is slow. A walk calls it
- * only for elements that a style rule may match. An index stores the page's rules by the classes,
+ * Reads computed styles as rarely as possible, because `getComputedStyle` is slow. A walk calls it
+ * only for elements that a style rule may match. An index contains the page's rules by the classes,
  * ids, tags and attributes of their selectors, like the browser's own rule buckets. An unreadable
  * style sheet counts as matching every element.
  */
@@ -343,7 +343,8 @@ export function isBlock(element: Element): boolean {
   const cache = callCache()
   const parent = parentNode(element)
   if (!cache || !parent || hasAttr(element, 'style')) return hasBlockDisplay(element)
-  // A line of code has hundreds of spans with few classes: one computed style per class is enough.
+  // One computed style per class is enough: a line of code can have hundreds of spans with few
+  // classes.
   let known = cache.blocks.get(parent)
   if (!known) cache.blocks.set(parent, (known = new Map()))
   const kind = `${localName(element)}.${attr(element, 'class') ?? ''}`

@@ -1,10 +1,10 @@
-/** Test ids: attributes for tests, by which an exported script finds an element again. */
+/** Finds test ids: attributes for tests, by which an exported script finds an element again. */
 import type { TestId } from '../api'
 import { attr, composedParent, queryAll, type Root } from './composed-tree'
 import { shadowRoots } from './css'
 import { existingRef } from './refs'
 
-/** In order of preference. Each is also a target engine. */
+/** The attributes in order of preference. Each is also a target engine. */
 const attributes = ['data-testid', 'data-test-id', 'data-test']
 
 /** Returns the elements that match a selector in a scope and in all shadow roots in it. */
@@ -14,7 +14,7 @@ export function queryAllDeep(selector: string, scope: Root | Element): Element[]
   return found
 }
 
-/** Returns the role of an item of a list or table. Snapshots show most of them without a ref. */
+/** Returns the role of a list item or table row. Snapshots show most of these without a ref. */
 function itemRole(element: Element): TestId['item'] {
   if (element.matches('li, [role=listitem]')) return 'listitem'
   return element.matches('tr, [role=row]') ? 'row' : undefined

@@ -1,4 +1,4 @@
-/** The text of elements as targets compare it, and the engine `text=…`. */
+/** Reads the text of elements as targets compare it, and implements the engine `text=…`. */
 import {
   bodyOf,
   documentElement,

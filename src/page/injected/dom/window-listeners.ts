@@ -1,6 +1,6 @@
 /**
- * Troupe's event listeners on the window. They run before the page's own, and last as long as the
- * document.
+ * Troupe's event listeners on the window. They run before the page's own listeners, and are removed
+ * with the document.
  */
 import { documentElement } from './composed-tree'
 

@@ -19,8 +19,8 @@ import { roleByFacts } from './playwright-roles'
 import { playwrightStates } from './playwright-states'
 import { boxOf, isAriaHidden, isHiddenFromAria } from './playwright-visibility'
 
-/** Elements in more ancestors are omitted, because each level needs a part of the stack. */
-const deepestLevel = 1000
+/** Elements with more ancestors are omitted, because each level of the recursion uses the stack. */
+const maxDepth = 1000
 
 /** Returns the root of the tree: a fragment, whose only child is the node of `root`. */
 export function buildAriaTree(root: Element, refs: SnapshotRefs): AriaNode {
@@ -48,7 +48,7 @@ class TreeBuilder {
   private visitElement(owner: AriaNode, element: Element): void {
     const facts = elementFacts(element)
     // An element that another one owns is visited only once.
-    if (facts.isVisited || this.level === deepestLevel) return
+    if (facts.isVisited || this.level === maxDepth) return
     facts.isVisited = true
     this.level++
     const isVisible = !isHiddenFromAria(element, facts) || boxOf(element, facts).visible

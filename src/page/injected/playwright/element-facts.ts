@@ -62,7 +62,7 @@ const displays = new Map<string, string>([
   ['tr', 'table-row']
 ])
 
-/** Tags that don't inherit the cursor. */
+/** Tags that do not inherit the cursor. */
 const arrowTags = new Set(['button', 'label'])
 
 /** Display types that do not change the display types of the children. */

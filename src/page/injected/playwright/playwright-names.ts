@@ -1,7 +1,7 @@
 /**
- * Accessible names by Playwright's rules. They differ from `accessible-name.ts` in most steps: in
- * the separation of blocks, in values of controls, in fallbacks of tags and in hidden references.
- * Besides the name, they return the elements from which it comes.
+ * Accessible names by Playwright's rules. The rules differ from `accessible-name.ts` in most steps:
+ * in the separation of blocks, in values of controls, in fallbacks of tags and in hidden
+ * references. A result also contains the elements from which the name comes.
  */
 import { withCallCache } from '../dom/call-cache'
 import {

@@ -50,7 +50,7 @@ const noNameRoles = [
   'superscript'
 ]
 
-/** Global ARIA attributes, with the roles for which they don't cancel `presentation`. */
+/** Global ARIA attributes, with the roles for which they do not cancel `presentation`. */
 const globalAttributes: [string, string[]][] = [
   ['aria-atomic', []],
   ['aria-busy', []],

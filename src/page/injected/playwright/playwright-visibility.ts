@@ -1,4 +1,4 @@
-/** Which elements Playwright treats as visible, and which as hidden from assistive technology. */
+/** Visibility, and hiding from assistive technology, by Playwright's rules. */
 import {
   assignedSlotOf,
   attr,

@@ -5,7 +5,7 @@ import { type AriaNode, onlyText } from './aria-node'
 import { yamlKey, yamlValue } from './yaml'
 
 /** Longer names are not printed. */
-const longestName = 900
+const maxNameLength = 900
 
 interface LineOptions {
   /** 0: no limit. */
@@ -75,7 +75,8 @@ export class SnapshotLines {
 
   private head(node: AriaNode, withCursor: boolean): string {
     let text = node.role
-    if (node.name !== '' && node.name.length <= longestName) text += ` ${JSON.stringify(node.name)}`
+    if (node.name !== '' && node.name.length <= maxNameLength)
+      text += ` ${JSON.stringify(node.name)}`
     text += node.states
     if (node.isAriaHidden) text += ' [aria-hidden]'
     if (node.ref !== '') {

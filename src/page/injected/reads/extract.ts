@@ -83,7 +83,7 @@ export function table(argument: TargetArgument): TableResult {
   return name === '' ? result : { caption: name, ...result }
 }
 
-/** Builds the grid of the HTML table model: a cell is in each slot that it spans. */
+/** Builds the grid of the HTML table model, in which a cell is in each slot that it spans. */
 function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: number } {
   const rows = Array.from(element.rows).filter(isShown)
   const grid: Cell[][] = rows.map(() => [])
@@ -93,7 +93,7 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
       if (!isShown(cell)) continue
       while (grid[top][column]) column++
       const content: Cell = { text: normalize(visibleText(cell)), header: localName(cell) === 'th' }
-      // A cell ends at the end of its section at the latest. A rowspan of 0 extends to that end.
+      // A cell never extends beyond its section. A rowspan of 0 extends to the end of the section.
       const section = rows.filter(
         (other, index) => index >= top && other.parentElement === row.parentElement
       ).length

@@ -36,10 +36,10 @@ import { labelledByElements } from './explicit-name'
 import { namedByContent, roleOf } from './roles'
 
 /** How the computation reached an element. */
-type Via = 'itself' | 'content' | 'reference' | 'label'
+type ReachedBy = 'itself' | 'content' | 'reference' | 'label'
 
 interface Traversal {
-  via: Via
+  via: ReachedBy
   /** Whether `aria-labelledby` references the element. If so, its own references are ignored. */
   referenced: boolean
   /** Whether the referenced element is hidden. If so, its hidden contents are part of the name. */

@@ -65,7 +65,7 @@ const globalAttributes = [
 
 /**
  * Returns whether an element has a global ARIA attribute. `disabled`, `haspopup`, `errormessage`
- * and `invalid` are global for some roles only and don't cancel `presentation`.
+ * and `invalid` are global for some roles only and do not cancel `presentation`.
  */
 function hasGlobalAttribute(element: Element): boolean {
   return globalAttributes.some((name) => {

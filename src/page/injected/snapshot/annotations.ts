@@ -1,4 +1,4 @@
-/** Positions of the elements with refs, for annotated screenshots. */
+/** Returns the positions of the elements with refs, for annotated screenshots. */
 import type { AnnotationsArgument, AnnotationsResult, Box } from '../api'
 import { boxOf, coefficients, contentMatrix } from '../dom/geometry'
 import { RefAllocator } from '../dom/refs'

@@ -10,11 +10,19 @@ import { truncationNotice } from './snapshot'
 import { Writer } from './writer'
 
 /** Roles whose subtree is shown completely if a line in it matches. */
-const units = new Set(['row', 'listitem', 'option', 'treeitem', 'article', 'paragraph', 'menuitem'])
-/** Maximum lines of such a subtree. */
-const mostLines = 12
-/** Maximum size of the element around a matching text or element that is shown completely. */
-const mostLinesAround = 5
+const wholeRoles = new Set([
+  'row',
+  'listitem',
+  'option',
+  'treeitem',
+  'article',
+  'paragraph',
+  'menuitem'
+])
+/** Maximum number of lines of such a subtree. */
+const maxLines = 12
+/** Maximum number of lines of the element around a match. A larger one is not shown completely. */
+const maxContextLines = 5
 
 export function find(argument: FindArgument): FindResult {
   const refs = new RefAllocator(argument.refs)
@@ -30,7 +38,7 @@ export function find(argument: FindArgument): FindResult {
     const textHits = node.children.filter(
       (child) => typeof child === 'string' && test(child)
     ).length
-    // The only text of a node is written on the node's line.
+    // A text that is a node's only child is written on the node's line.
     const oneLine =
       node.children.length === 1 &&
       textHits === 1 &&
@@ -43,14 +51,14 @@ export function find(argument: FindArgument): FindResult {
         for (const each of path) marked.add(each)
         const unit = [...path]
           .reverse()
-          .find((each) => units.has(each.role) && linesOf(each) <= mostLines)
+          .find((each) => wholeRoles.has(each.role) && linesOf(each) <= maxLines)
         if (unit) whole.add(unit)
         else {
-          if (node !== tree && linesOf(node) <= (headHits > 0 ? mostLines : mostLinesAround))
+          if (node !== tree && linesOf(node) <= (headHits > 0 ? maxLines : maxContextLines))
             whole.add(node)
           // The elements around a short text often explain it: `msg.payload` beside `42`.
           const around = above[above.length - 1]
-          if (around !== undefined && around !== tree && linesOf(around) <= mostLinesAround)
+          if (around !== undefined && around !== tree && linesOf(around) <= maxContextLines)
             whole.add(around)
         }
       }

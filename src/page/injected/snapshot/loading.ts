@@ -49,9 +49,11 @@ export function documentDeadline(): number {
 }
 
 /**
- * Returns until when a page may render what its scripts have loaded (ms since its start): parts of
- * the program that were requested after `partsSince`, which React shows up to 300 ms later, and,
- * unless the page `isChanged`, responses since `since` after which nothing has been added.
+ * Returns until when a page may render what its scripts have loaded, in ms since its start.
+ *
+ * Considers scripts that were requested after `partsSince`, because frameworks render their
+ * contents with a delay. Unless the page `isChanged`, also considers responses since `since` after
+ * which nothing has been added.
  */
 export function responseDeadline(partsSince: number, since: number, isChanged: boolean): number {
   const added = lastAdditionTime()

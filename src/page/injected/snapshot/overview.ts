@@ -1,6 +1,6 @@
 /**
- * The overview of a page: the whole page if it is short, else its controls, headings and messages,
- * with as much collapsed as the budget requires.
+ * The overview of a page: the whole page if it is short, or else its controls, headings and
+ * messages. Collapses as many of them as the budget requires.
  */
 import type { RefAllocator } from '../dom/refs'
 import { buildTree, type BuiltTree } from '../tree/build'
@@ -22,26 +22,26 @@ const levels: Level[] = [
   { landmarks: true, run: 3 }
 ]
 /** Factor for other lines than rows and items, which repeat less often. */
-const otherRuns = 3
-const fewest = 3
+const otherLineFactor = 3
+const minShown = 3
 const secondaryLandmarks = new Set(['banner', 'navigation', 'complementary', 'contentinfo'])
 /** Roles that are shown only if their contents are collapsed. */
 const containers = new Set(['list', 'table', 'grid', 'treegrid', 'feed'])
 /** Roles that are shown only if they have several children. */
 const items = new Set(['listitem', 'row', 'article', 'cell', 'gridcell'])
-const longestText = 160
-const longestName = 80
-const hintLength = 110
+const maxTextLength = 160
+const maxNameLength = 80
+const maxHintLength = 110
 
 /** Writes the overview within `budget` characters. */
 export function overview(refs: RefAllocator, budget: number): { writer: Writer; built: BuiltTree } {
   const whole = buildTree(null, {})
-  const writer = written(refs, budget, withoutUrls(whole.tree.children))
+  const writer = writeLines(refs, budget, withoutUrls(whole.tree.children))
   if (writer.cutAt === null) return { writer, built: whole }
   const built = buildTree(null, { interactive: true, overview: true })
   let last = writer
   for (const level of levels) {
-    last = written(refs, budget - hintLength, reduced(built.tree.children, level))
+    last = writeLines(refs, budget - maxHintLength, reduce(built.tree.children, level))
     if (last.cutAt === null) break
   }
   const part = last.cutAt === null ? '' : ', cut here'
@@ -52,13 +52,13 @@ export function overview(refs: RefAllocator, budget: number): { writer: Writer; 
   return { writer: last, built }
 }
 
-function written(refs: RefAllocator, budget: number, children: TreeChild[]): Writer {
+function writeLines(refs: RefAllocator, budget: number, children: TreeChild[]): Writer {
   const writer = new Writer(refs, budget)
   writer.children(children, '', null)
   return writer
 }
 
-const cut = (text: string, length: number): string =>
+const truncate = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text
 
 /** Copies a node with other children and without its URL, unless nothing else describes it. */
@@ -76,12 +76,12 @@ function copy(node: TreeNode, children: TreeChild[]): TreeNode {
 const withoutUrls = (children: TreeChild[]): TreeChild[] =>
   children.map((child) => (isNode(child) ? copy(child, withoutUrls(child.children)) : child))
 
-function reduced(children: TreeChild[], level: Level): TreeChild[] {
+function reduce(children: TreeChild[], level: Level): TreeChild[] {
   const result: TreeChild[] = []
   for (let from = 0, to = 0; from < children.length; from = to) {
     const child = children[from]
     to = from + 1
-    if (typeof child === 'string') result.push(cut(child, longestText))
+    if (typeof child === 'string') result.push(truncate(child, maxTextLength))
     else if (!isNode(child)) result.push(child)
     else {
       const run = [child]
@@ -102,28 +102,28 @@ function reduced(children: TreeChild[], level: Level): TreeChild[] {
           ? following.count
           : 0
       if (folded > 0) to++
-      result.push(...reducedRun(run, folded, level))
+      result.push(...reduceRun(run, folded, level))
     }
   }
   return result
 }
 
 /** Reduces siblings of one role. `folded` is the number of siblings that are omitted already. */
-function reducedRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
-  const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherRuns)
+function reduceRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
+  const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherLineFactor)
   // Omitting only a few lines would save nothing.
-  const all = folded === 0 && run.length <= most + fewest
+  const all = folded === 0 && run.length <= most + minShown
   // Selected and focused elements are always shown.
   const shown = run.filter(
     (node, index) => all || index < most || /\[(active|selected|checked)/.test(node.states)
   )
-  const result = shown.flatMap((node) => reducedNode(node, level))
+  const result = shown.flatMap((node) => reduceNode(node, level))
   const count = folded + run.length - shown.length
   return count > 0 ? [...result, { fold: true, role: run[0].role, count }] : result
 }
 
 /** Returns the reduced form of a node. */
-function reducedNode(node: TreeNode, level: Level): TreeChild[] {
+function reduceNode(node: TreeNode, level: Level): TreeChild[] {
   const { role } = node
   if (level.landmarks && secondaryLandmarks.has(role)) {
     const lines = countLines(node.children)
@@ -133,16 +133,16 @@ function reducedNode(node: TreeNode, level: Level): TreeChild[] {
     (child): child is TreeNode =>
       typeof child !== 'string' && isNode(child) && child.role === 'option'
   )
-  if (options.length > fewest && options.length === node.children.length)
+  if (options.length > minShown && options.length === node.children.length)
     return [withoutOptions(node, options)]
-  const children = reduced(node.children, level)
+  const children = reduce(node.children, level)
   const isFolded = children.some((child) => typeof child !== 'string' && !isNode(child))
   const isPlain = node.name === '' && node.states === '' && node.cursor === ''
   if (containers.has(role) && !isFolded) return children
   if (items.has(role) && isPlain && children.length <= 1) return children
   const short = copy(node, children)
-  short.name = cut(node.name, longestName)
-  short.value = node.value === null ? null : cut(node.value, longestName)
+  short.name = truncate(node.name, maxNameLength)
+  short.value = node.value === null ? null : truncate(node.value, maxNameLength)
   short.folds = isFolded
   return [short]
 }
@@ -154,7 +154,8 @@ function withoutOptions(node: TreeNode, options: TreeNode[]): TreeNode {
     .map(({ name }) => name)
   return {
     ...copy(node, []),
-    value: `${cut(selected.join(', '), longestName)} (of ${options.length} options)`.trimStart()
+    value:
+      `${truncate(selected.join(', '), maxNameLength)} (of ${options.length} options)`.trimStart()
   }
 }
 

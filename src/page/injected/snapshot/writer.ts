@@ -3,8 +3,8 @@ import type { RefAllocator } from '../dom/refs'
 import { hintOf } from '../tree/hints'
 import { type Fold, isNode, scalar, type TreeChild, type TreeNode } from '../tree/node'
 
-const longestName = 250
-const longestValue = 500
+const maxNameLength = 250
+const maxValueLength = 500
 
 export interface FrameLine {
   ref: string
@@ -35,7 +35,7 @@ const plurals: Record<string, string> = {
 const key = (head: string): string => (/: | #/.test(head) ? `'${head.replace(/'/g, "''")}'` : head)
 const quoted = (text: string): string =>
   /["\\\u0000-\u001f]/.test(text) ? JSON.stringify(text) : `"${text}"`
-const cut = (text: string, length: number): string =>
+const truncate = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text
 
 /**
@@ -69,14 +69,14 @@ const hasText = ({ children, properties, value }: TreeNode): boolean =>
 export class Writer {
   readonly lines: string[] = []
   readonly frames: FrameLine[] = []
-  /** The ref of the container in which the text was cut, null if all of it fits. */
+  /** The ref of the container in which the text was truncated, null if all of it fits. */
   cutAt: string | null = null
   private length = 0
   private readonly refs: RefAllocator
   private readonly budget: number
   /** Whether there is no budget, so that cached lines can be reused. */
   private readonly whole: boolean
-  /** The open elements that `snapshot` can be limited to, and their lines. */
+  /** The ancestors of the current node that `snapshot` can be limited to, and their lines. */
   private readonly containers: { node: TreeNode; line: number; indent: string }[] = []
 
   constructor(refs: RefAllocator, budget: number) {
@@ -88,7 +88,7 @@ export class Writer {
   /** Returns the line of a node without its children: `button "Send" [ref=e5]`. */
   head(node: TreeNode, withRef = node.wantsRef): string {
     let text = node.role
-    if (node.name !== '') text += ` ${quoted(cut(node.name, longestName))}`
+    if (node.name !== '') text += ` ${quoted(truncate(node.name, maxNameLength))}`
     else if (withRef && hinted.has(node.role) && !hasText(node)) text += hintOf(node.element)
     text += node.states
     if (withRef) {
@@ -168,7 +168,7 @@ export class Writer {
             : null
     if (only !== null) {
       this.put(
-        `${indent}- ${head}: ${scalar(cut(only, node.value === null ? only.length : longestValue))}`
+        `${indent}- ${head}: ${scalar(truncate(only, node.value === null ? only.length : maxValueLength))}`
       )
       return
     }
@@ -177,7 +177,8 @@ export class Writer {
     if (inner === 0) return
     const deeper = `${indent}  `
     for (const property of properties) this.put(`${deeper}- ${property}`)
-    if (node.value !== null) this.put(`${deeper}- text: ${scalar(cut(node.value, longestValue))}`)
+    if (node.value !== null)
+      this.put(`${deeper}- text: ${scalar(truncate(node.value, maxValueLength))}`)
     if (children.length === 0) return
     const isContainer = node.wantsRef || node.role === 'list'
     if (isContainer) this.containers.push({ node, line: this.lines.length - 1, indent })

@@ -1,11 +1,11 @@
 import { nextTask } from '../dom/event-loop'
 
-/** Number of characters to hash in one task, which takes about 2 ms. */
+/** Number of characters to hash in one task. */
 const chunkSize = 1 << 20
 
 /**
  * Returns the length of `text` and a 53-bit hash (cyrb53). The hash is not for security.
- * `crypto.subtle` is not used, because pages that are not served over HTTPS don't have it.
+ * `crypto.subtle` is not used, because pages that are not served over HTTPS do not have it.
  */
 export async function hash(text: string): Promise<string> {
   let [one, two] = [0xdeadbeef, 0x41c6ce57]

@@ -10,7 +10,7 @@ import { decode, Encoder, maxSize } from './structured-clone'
 /**
  * Maximum ms of an operation. A database does not open while a page has it open in another version.
  */
-const maxWait = 2000
+const operationTimeout = 2000
 
 function requestResult<Result>(request: IDBRequest<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ function requestResult<Result>(request: IDBRequest<Result>): Promise<Result> {
 }
 
 /**
- * Opens a database. `upgrade` creates a missing one; without it, a missing database is an error.
+ * Opens a database. With `upgrade`, creates a missing one. Without it, a missing one is an error.
  */
 function open(
   name: string,
@@ -39,7 +39,7 @@ function open(
     }
   }
   const opened = requestResult(request).then((database) => {
-    // Pages must not wait for this connection.
+    // Closes the connection when a page wants to upgrade or delete the database.
     database.onversionchange = () => database.close()
     return database
   })
@@ -62,9 +62,9 @@ function withTimeout<Result>(
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`${what} within ${maxWait} ms`))
+      reject(new Error(`${what} within ${operationTimeout} ms`))
       work.then(onLateResult, () => {})
-    }, maxWait)
+    }, operationTimeout)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

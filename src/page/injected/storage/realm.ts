@@ -1,7 +1,7 @@
 /**
  * The global object with the page's own constructors. A Firefox sandbox has its own `Date`, `Map`
- * and so on: the page's objects are not instances of them, and only their built-in properties are
- * visible. In other browsers, the constructors of the isolated world work.
+ * and so on, of which the page's objects are not instances. The sandbox sees only their built-in
+ * properties. In other browsers, the constructors of the isolated world work.
  */
 export const realm: typeof globalThis =
   (window as Window & { wrappedJSObject?: typeof globalThis }).wrappedJSObject ?? globalThis

@@ -51,17 +51,17 @@ const bytesOf = (view: ArrayBufferView): Bytes =>
  * Returns whether JSON represents a value completely. `null` must be part of a value: `null` alone
  * would look like a missing value.
  */
-export function isPlain(value: unknown, above: Set<unknown> = new Set()): boolean {
+export function isPlain(value: unknown, ancestors: Set<unknown> = new Set()): boolean {
   if (typeof value === 'string' || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
-  if (value === null) return above.size > 0
-  if (typeof value !== 'object' || above.has(value)) return false
+  if (value === null) return ancestors.size > 0
+  if (typeof value !== 'object' || ancestors.has(value)) return false
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== realm.Object.prototype) return false
   if (Object.prototype.hasOwnProperty.call(value, '__proto__')) return false
-  above.add(value)
+  ancestors.add(value)
   const parts: unknown[] = Array.isArray(value) ? Array.from(value) : Object.values(value)
-  const plain = parts.every((part) => isPlain(part, above))
-  above.delete(value)
+  const plain = parts.every((part) => isPlain(part, ancestors))
+  ancestors.delete(value)
   return plain
 }
 
@@ -150,7 +150,7 @@ export class Encoder {
   }
 }
 
-/** Maximum characters of an origin's databases in total. Those that exceed it are not saved. */
+/** Maximum total size of an origin's databases, in characters. Larger ones are not saved. */
 export const maxSize = 16 << 20
 
 interface Pair {

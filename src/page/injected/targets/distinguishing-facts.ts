@@ -16,10 +16,10 @@ const areas = new Set([
   'table',
   'list'
 ])
-const longest = 60
+const maxFactLength = 60
 
 const quoted = (text: string): string =>
-  JSON.stringify(text.length > longest ? `${text.slice(0, longest)}…` : text)
+  JSON.stringify(text.length > maxFactLength ? `${text.slice(0, maxFactLength)}…` : text)
 
 /**
  * Returns for each element how it differs from the others, as ` (/users/1, in row "Alice")`, or an

@@ -19,7 +19,7 @@ const maxEditDistanceLength = 40
 const minScore = 0.52
 /** Minimum score of an element with the requested role. */
 const minRoleScore = 0.4
-/** Suggestions with less than this part of the best score are omitted. */
+/** Suggestions whose score is less than this share of the best one are omitted. */
 const minShareOfBest = 0.7
 
 interface TargetQuery {

@@ -11,7 +11,7 @@ export interface TextAttributeMatch {
   as: 'name' | 'placeholder' | 'value' | 'title'
 }
 
-const holders =
+const selectorOfAttributes =
   'input, select, textarea, img, area, [aria-label], [aria-labelledby], [alt], [title], [placeholder]'
 
 /** Returns the visible elements with a matching text, in document order. */
@@ -20,7 +20,7 @@ export function queryTextAttributes(
   scope: Root | Element
 ): TextAttributeMatch[] {
   const found: TextAttributeMatch[] = []
-  for (const element of queryAllDeep(holders, scope)) {
+  for (const element of queryAllDeep(selectorOfAttributes, scope)) {
     if (!isVisible(element)) continue
     const texts: [TextAttributeMatch['as'], string | null][] = [
       ['name', nameOf(element)],

@@ -3,7 +3,7 @@ import { bodyOf, documentElement } from '../dom/composed-tree'
 import { isNode, type TreeNode } from './node'
 import { Walk } from './walk'
 
-const defaultFold = 20
+const defaultMaxRun = 20
 
 export interface BuiltTree {
   tree: TreeNode
@@ -30,7 +30,7 @@ export function buildTree(
       options.fold === undefined
         ? root
           ? Infinity
-          : defaultFold
+          : defaultMaxRun
         : options.fold > 0
           ? options.fold
           : Infinity,

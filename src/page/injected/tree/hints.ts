@@ -27,9 +27,9 @@ const facts = [
 const iconClass =
   /^(?:fa|fas|far|icon|mdi|bi|glyphicon|ri|ti|la|pi|codicon|lucide|anticon|el-icon|octicon|svg|i)[-_]+([a-z][\w-]*)$/i
 /** Classes for the appearance of an icon, such as its size. */
-const looks =
+const appearanceClass =
   /^(?:fw|lg|sm|xs|\d*x|spin|pulse|fixed|inverse|stack|solid|regular|light|icon|btn|button|small|large|medium|left|right)$/i
-const longest = 40
+const maxHintLength = 40
 
 /** Returns a hint such as ` (trash)`, empty if there is none. */
 export function hintOf(element: Element): string {
@@ -40,10 +40,10 @@ export function hintOf(element: Element): string {
     factOf(element) ??
     classOf(element) ??
     shapeOf(element)
-  return hint ? ` (${hint.length > longest ? `${hint.slice(0, longest)}…` : hint})` : ''
+  return hint ? ` (${hint.length > maxHintLength ? `${hint.slice(0, maxHintLength)}…` : hint})` : ''
 }
 
-const said = (element: Element, name: string): string | null =>
+const readableHint = (element: Element, name: string): string | null =>
   attr(element, name)?.trim().replace(/\s+/g, ' ') || null
 
 /** Returns the title of an SVG shape or group. */
@@ -65,7 +65,7 @@ function shapeOf(element: Element): string | null {
 
 function tooltipOf(element: Element): string | null {
   for (const name of tooltips) {
-    const text = said(element, name)
+    const text = readableHint(element, name)
     if (text) return text
   }
   return null
@@ -91,7 +91,7 @@ function iconOf(element: Element): string | null {
     if (file) return file[1]
     for (const name of (attr(part, 'class') ?? '').split(/\s+/)) {
       const icon = iconClass.exec(name)?.[1]
-      if (icon && !looks.test(icon)) return icon
+      if (icon && !appearanceClass.test(icon)) return icon
     }
   }
   return null
@@ -100,7 +100,7 @@ function iconOf(element: Element): string | null {
 /** Returns the first attribute whose value does not look generated. */
 function factOf(element: Element): string | null {
   for (const name of facts) {
-    const text = said(element, name)
+    const text = readableHint(element, name)
     if (text && !/\d{3}|^[\d\W]+$|^:/.test(text))
       return name === 'id' ? `#${text}` : name.startsWith('data-') ? `${name}=${text}` : text
   }
@@ -112,13 +112,21 @@ function factOf(element: Element): string | null {
 const classOf = (element: Element): string | null => {
   const name = (attr(element, 'class') ?? '')
     .split(/\s+/)
-    .find((each) => /^[a-z][a-z_-]{2,}$/i.test(each) && !looks.test(each))
+    .find((each) => /^[a-z][a-z_-]{2,}$/i.test(each) && !appearanceClass.test(each))
   return name ? `.${name}` : null
 }
 
-const chosenClass = /(?:^|\s)(?:[\w-]*(?:--|__|-))?(?:active|selected|current)(?:\s|$)/i
-const mostSiblings = 100
-const choices = new Set(['tab', 'option', 'menuitem', 'treeitem', 'link', 'button', 'listitem'])
+const selectedClass = /(?:^|\s)(?:[\w-]*(?:--|__|-))?(?:active|selected|current)(?:\s|$)/i
+const maxSiblings = 100
+const selectableRoles = new Set([
+  'tab',
+  'option',
+  'menuitem',
+  'treeitem',
+  'link',
+  'button',
+  'listitem'
+])
 
 /**
  * Returns whether a class such as `active` marks the element but none of its siblings. False if the
@@ -126,18 +134,18 @@ const choices = new Set(['tab', 'option', 'menuitem', 'treeitem', 'link', 'butto
  */
 export function seemsSelected(element: Element, role: string): boolean {
   if (
-    !choices.has(role) ||
+    !selectableRoles.has(role) ||
     ['aria-selected', 'aria-current', 'aria-pressed', 'aria-checked'].some((name) =>
       hasAttr(element, name)
     )
   )
     return false
   const siblings = isMarked(element) ? element.parentElement?.children : undefined
-  if (!siblings || siblings.length < 2 || siblings.length > mostSiblings) return false
+  if (!siblings || siblings.length < 2 || siblings.length > maxSiblings) return false
   return Array.from(siblings).every(
     (sibling) =>
       sibling === element || (localName(sibling) === localName(element) && !isMarked(sibling))
   )
 }
 
-const isMarked = (element: Element): boolean => chosenClass.test(attr(element, 'class') ?? '')
+const isMarked = (element: Element): boolean => selectedClass.test(attr(element, 'class') ?? '')

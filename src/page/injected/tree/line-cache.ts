@@ -1,8 +1,8 @@
 /**
- * Caches lines between walks: those that depend only on their element's contents and ancestors, as
- * long as these have not changed. The walk selects the elements, and the mutation observer reports
- * changes. Everything else is walked each time: fields, labels, shadow trees, and effects of style
- * rules or scripts that create no mutation record.
+ * Caches lines between walks. A line can be cached if it depends only on its element's contents and
+ * ancestors. The walk selects these elements, and the mutation observer reports their changes.
+ * Everything else is walked each time: fields, labels, shadow trees, and effects of style rules or
+ * scripts that create no mutation record.
  */
 import {
   builtInHosts,

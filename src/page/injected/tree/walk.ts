@@ -1,7 +1,7 @@
 /**
- * Walks the composed tree for a snapshot: decides which elements become lines, and computes their
- * names and states. Everything is computed once, from the top down, and nothing is computed for
- * folded elements.
+ * Walks the composed tree for a snapshot. Decides which elements become lines, and computes their
+ * names and states. Each value is computed once, from the top down. Nothing is computed for folded
+ * elements.
  */
 import {
   activeElement,
@@ -88,7 +88,7 @@ const DISABLED = 2
 const POINTER = 4
 /** The name of an ancestor contains the text. */
 const NAMED = 8
-/** Inside `details`: elements without attributes must be checked too, whether they are rendered. */
+/** Inside `details`: also checks whether elements without attributes are rendered. */
 const CHECK_RENDERING = 32
 /** Inside the open modal dialog. */
 const IN_MODAL = 16
@@ -156,7 +156,7 @@ const blockTags = new Set([
   'thead',
   'tfoot'
 ])
-/** Their text is the question that their buttons answer. */
+/** Roles of messages. Their text is the question that their buttons answer. */
 const messageRoles = new Set(['alert', 'alertdialog'])
 const shownEmpty = new Set([
   'cell',
@@ -274,19 +274,20 @@ const outline = new Set([
 const messageClass =
   /(^|\s)((\S*[-_])?(alerts?|errors?|messages?|notices?|notifications?|toasts?)|errorlist|messagelist|flash|success|warning|(in)?valid-feedback)(\s|$)/i
 /** Maximum number of rows of a grid in a canvas. */
-const mostRows = 40
+const maxRows = 40
 /** URLs that name no other page: scripts, and fragments that are not the route of an app. */
-const placeWithin = /^(#[^/!]*|javascript:.*)?$/i
+const urlInDocument = /^(#[^/!]*|javascript:.*)?$/i
 const meaningfulCursors = /pointer|grab|move|resize|crosshair|zoom|copy/
 
-/** Larger pages are shown in part. */
+/** Maximum number of elements of a walk. Of larger pages, only a part is shown. */
 const maxElements = 50_000
 /** Maximum ms of a walk, which blocks the page's own scripts. */
 const maxWalkTime = 1500
 /**
- * The number of elements that a walk visits. After a timeout, later walks stop at the same element.
+ * The number of elements that a walk visits. After a timeout, it is lowered to the number that the
+ * walk has reached, so that later walks stop at the same element.
  */
-let affordable = maxElements
+let elementLimit = maxElements
 
 /** Returns the cursor of the parent. */
 function cursorAround(element: Element): string {
@@ -373,8 +374,8 @@ export class Walk {
   }
 
   /**
-   * Returns whether lines can be cached: folded lines depend on siblings, and animations and
-   * dialogs on the time.
+   * Returns whether lines can be cached. Folded lines depend on siblings, and animations and
+   * dialogs depend on the time.
    */
   private canCache(): boolean {
     const { interactive, depth, fold, cursors } = this.options
@@ -455,7 +456,7 @@ export class Walk {
         line &&
         line.bits === inherited &&
         line.at > validSince &&
-        this.visited + line.elements <= affordable &&
+        this.visited + line.elements <= elementLimit &&
         (!line.checksRendering || renderingOf(element, false) === Rendering.Visible)
       ) {
         parent.boundary = null
@@ -564,9 +565,9 @@ export class Walk {
 
   /** Counts an element. Returns true if the limit of elements or of time is reached. */
   private mustStop(): boolean {
-    if (++this.visited > affordable) return true
+    if (++this.visited > elementLimit) return true
     if (this.visited % 256 !== 0 || performance.now() < this.until) return false
-    affordable = this.visited - 1
+    elementLimit = this.visited - 1
     return true
   }
 
@@ -705,7 +706,7 @@ export class Walk {
     if (tag === 'canvas') node.value = canvasSize(element)
     if (role === 'link') {
       const url = attr(element, 'href') ?? attr(element, 'xlink:href')
-      if (url !== null && !placeWithin.test(url))
+      if (url !== null && !urlInDocument.test(url))
         node.properties = [`/url: ${scalar(url.length > 300 ? `${url.slice(0, 300)}…` : url)}`]
       if (this.options.cursors && !(bits & POINTER)) node.cursor = 'pointer'
       bits |= POINTER
@@ -775,7 +776,7 @@ export class Walk {
     if (tag === 'canvas') {
       if (!unnamed) node.name = authorName(element, role)
       if (!this.options.interactive || this.options.overview)
-        node.children = canvasText(element, this.options.overview ? mostRows / 4 : mostRows)
+        node.children = canvasText(element, this.options.overview ? maxRows / 4 : maxRows)
       return
     }
     if (mixedRoles.has(role)) {

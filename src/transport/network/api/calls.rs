@@ -1,4 +1,4 @@
-//! Endpoints that run any call, and those that read its record.
+//! The endpoints that make a call and that read a recorded call.
 
 use std::time::SystemTime;
 
@@ -24,9 +24,9 @@ use crate::{
     tools::{Recorded, Registry, Summary},
 };
 
-/// The path to make calls, and to read one.
-pub(super) const ALL: &str = "/api/requests";
-pub(super) const ONE: &str = "/api/requests/{ref_id}";
+/// The paths for making a call and for reading one.
+pub(super) const REQUESTS_PATH: &str = "/api/requests";
+pub(super) const REQUEST_PATH: &str = "/api/requests/{ref_id}";
 
 /// `POST /api/requests`.
 pub(super) async fn make(
@@ -34,11 +34,11 @@ pub(super) async fn make(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let given = match super::object(&state, &headers, body).await {
-        Ok(given) => given,
-        Err(refused) => return refused,
+    let body = match super::object(&state, &headers, body).await {
+        Ok(body) => body,
+        Err(error_response) => return error_response,
     };
-    match exchange(&state, Value::Object(given)).await {
+    match exchange(&state, Value::Object(body)).await {
         Ok((exchange, bytes)) => offload::in_place(bytes, || Json(exchange).into_response()),
         Err(refusal) => refusal.into_response(),
     }
@@ -54,36 +54,35 @@ pub(super) async fn show(State(state): State<ServerState>, Path(ref_id): Path<St
 }
 
 /// Makes a call. Also returns the approximate size of the result in bytes.
-async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize), ApiError> {
-    let unreadable = |why: String| ApiError::Unreadable(format!("not a call: {why}"));
+async fn exchange(state: &ServerState, body: Value) -> Result<(Exchange, usize), ApiError> {
+    let invalid = |why: String| ApiError::InvalidBody(format!("not a call: {why}"));
     let CallRequest { session_id, tool, params, request_id } =
-        serde_json::from_value(given).map_err(|error| unreadable(error.to_string()))?;
+        serde_json::from_value(body).map_err(|error| invalid(error.to_string()))?;
     let registry = state.server.registry();
     if let Some(id) = &request_id {
         if Uuid::parse_str(id).is_err() {
-            return Err(unreadable(format!("`request_id` must be a UUID, not `{id}`")));
+            return Err(invalid(format!("`request_id` must be a UUID, not `{id}`")));
         }
-        let before =
+        let earlier_call =
             registry.recorded(id).await.map_err(|error| forms::failed(error, false, None))?;
-        if before.is_some() {
-            return Err(ApiError::Taken(id.clone()));
+        if earlier_call.is_some() {
+            return Err(ApiError::IdInUse(id.clone()));
         }
     }
-    // The parameters of upstream tools must be known. If they are not available, the call fails
-    // with the reason.
+    // Loads the parameters of upstream tools. If that fails, the call fails with the reason.
     let _ = registry.passed_tools().await;
     let arguments = arguments(registry, &tool, session_id.clone(), params.unwrap_or_default())
-        .map_err(unreadable)?;
-    let begun: DateTime<Utc> = SystemTime::now().into();
+        .map_err(invalid)?;
+    let started_at: DateTime<Utc> = SystemTime::now().into();
     let outcome = super::call(state, &tool, Value::Object(arguments), request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
-    let outcome = forms::ran(outcome, no_browser)?;
+    let outcome = forms::unless_not_made(outcome, no_browser)?;
     let bytes = outcome.bytes();
     let mut exchange = Exchange {
         ref_id: outcome.recorded_id(),
         session_id: outcome.session_id.or(session_id),
         status: CallStatus::Success,
-        timestamp: iso8601(begun),
+        timestamp: iso8601(started_at),
         metadata: outcome
             .recorded
             .as_ref()
@@ -123,8 +122,8 @@ async fn exchange(state: &ServerState, given: Value) -> Result<(Exchange, usize)
     Ok((exchange, bytes))
 }
 
-/// Returns the tool's arguments. Every call may name a session; tools without a session do not get
-/// it.
+/// Returns the tool's arguments. Every call may name a session. It is not passed to tools without a
+/// session.
 fn arguments(
     registry: &Registry,
     tool: &str,
@@ -132,9 +131,9 @@ fn arguments(
     mut params: Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
     let Some(session_id) = session_id else { return Ok(params) };
-    let within = ["sessionId", "session_id"].iter().find_map(|name| params.get(*name));
-    match within {
-        Some(within) if *within != json!(session_id) => {
+    let in_params = ["sessionId", "session_id"].iter().find_map(|name| params.get(*name));
+    match in_params {
+        Some(in_params) if *in_params != json!(session_id) => {
             return Err("`session_id` differs from that of `params`".to_owned());
         }
         Some(_) => {}

@@ -1,7 +1,7 @@
-//! The OpenAPI document, built from the registry's rows and the schemas of the forms.
+//! Builds the OpenAPI document from the registry's rows and the schemas of the forms.
 //!
-//! OpenAPI 3.1 uses JSON Schema unchanged, and all schemas exist already. Annotations for a crate
-//! would define them a second time.
+//! No OpenAPI crate is used. OpenAPI 3.1 uses JSON Schema unchanged, so the registry's schemas fit.
+//! The annotations of a crate would define them a second time.
 
 use axum::http::StatusCode;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -22,21 +22,21 @@ const CALL: &str = "refId";
 /// The parameter that is a separate field of a call.
 const SESSION: &str = "sessionId";
 
-/// Returns the document of a server that offers the tools of `registry`. `base_path` is that of
-/// `--base-path`, or empty.
+/// Returns the document of a server that offers the tools of `registry`. `base_path` is the value
+/// of `--base-path`, or empty.
 pub(super) fn of(registry: &Registry, base_path: &str) -> Value {
     let mut paths = Map::new();
     let mut add = |path: &str, method: &str, operation: Value| {
         paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
     };
-    add(calls::ALL, "post", call_operation(registry));
+    add(calls::REQUESTS_PATH, "post", call_operation(registry));
     add(
-        calls::ONE,
+        calls::REQUEST_PATH,
         "get",
         json!({
             "operationId": SHOW,
             "summary": "Read a call in the record.",
-            "parameters": [in_path("ref_id")],
+            "parameters": [path_parameter_row("ref_id")],
             "responses": responses(StatusCode::OK, json!({"$ref": "#/components/schemas/Exchange"})),
         }),
     );
@@ -117,7 +117,7 @@ fn call_of(tool: &'static Tool) -> Value {
         },
         "required": required_fields,
     });
-    close(&mut form);
+    reject_unknown_fields(&mut form);
     form
 }
 
@@ -125,7 +125,7 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
     schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Returns the description of an operation of the table.
+/// Describes an operation.
 fn operation_of_row(registry: &Registry, operation: &Operation, tool: &'static Tool) -> Value {
     let mut responses = responses(operation.success, answer(operation, tool));
     if operation.success == StatusCode::CREATED {
@@ -136,9 +136,12 @@ fn operation_of_row(registry: &Registry, operation: &Operation, tool: &'static T
         "summary": tool.description,
         "responses": responses,
     });
-    let mut parameters: Vec<Value> =
-        operation.named.map(|named| in_path(&snake_case(named))).into_iter().collect();
-    match operation.given {
+    let mut parameters: Vec<Value> = operation
+        .path_parameter
+        .map(|path_parameter| path_parameter_row(&snake_case(path_parameter)))
+        .into_iter()
+        .collect();
+    match operation.source {
         ParameterSource::Query => parameters.extend(operation.parameters(tool).map(|(name, schema, required)| {
             json!({
                 "name": snake_case(name), "in": "query", "required": required, "schema": validated_schema(schema),
@@ -148,7 +151,7 @@ fn operation_of_row(registry: &Registry, operation: &Operation, tool: &'static T
             let content = json!({"application/json": {"schema": validated_schema(&tool.input)}});
             described["requestBody"] = json!({"content": content});
         }
-        ParameterSource::Nowhere => {}
+        ParameterSource::None => {}
     }
     described["parameters"] = parameters.into();
     described
@@ -157,8 +160,12 @@ fn operation_of_row(registry: &Registry, operation: &Operation, tool: &'static T
 fn answer(operation: &Operation, tool: &'static Tool) -> Value {
     match (operation.text, &tool.output) {
         (Some(field), _) => {
-            let names: Vec<String> =
-                operation.named.map(snake_case).into_iter().chain([field.to_owned()]).collect();
+            let names: Vec<String> = operation
+                .path_parameter
+                .map(snake_case)
+                .into_iter()
+                .chain([field.to_owned()])
+                .collect();
             let mut properties: Map<String, Value> =
                 names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
             if tool.answer == AnswerKind::Content {
@@ -177,15 +184,16 @@ fn answer(operation: &Operation, tool: &'static Tool) -> Value {
     }
 }
 
-fn in_path(name: &str) -> Value {
+fn path_parameter_row(name: &str) -> Value {
     json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
 }
 
 /// Returns links to the operations that take this id.
 fn links(registry: &Registry, id: &'static str) -> Value {
     let name = snake_case(id);
-    let there = operations::offered(registry).filter(|operation| operation.named == Some(id));
-    let ids = there.map(|operation| operation.id).chain((id == CALL).then_some(SHOW));
+    let operations =
+        operations::offered(registry).filter(|operation| operation.path_parameter == Some(id));
+    let ids = operations.map(|operation| operation.id).chain((id == CALL).then_some(SHOW));
     let link = |to: &str| json!({"operationId": to, "parameters": {&name: format!("$response.body#/{name}")}});
     Value::Object(ids.map(|to| (to.to_owned(), link(to))).collect())
 }
@@ -197,41 +205,42 @@ fn responses(success: StatusCode, schema: Value) -> Value {
         let description = status.canonical_reason().unwrap_or("Failed");
         (status.as_u16().to_string(), json!({"description": description, "content": form(problem)}))
     };
-    let good = json!({"description": "Done", "content": form(schema)});
-    let all =
-        [(success.as_u16().to_string(), good)].into_iter().chain(STATUSES.iter().map(describe));
+    let success_response = json!({"description": "Done", "content": form(schema)});
+    let all = [(success.as_u16().to_string(), success_response)]
+        .into_iter()
+        .chain(STATUSES.iter().map(describe));
     Value::Object(all.collect())
 }
 
-/// Returns the schema of parameters as the validation applies it: unknown fields are rejected,
-/// optional ones can be null.
+/// Returns the schema that validation applies: it rejects unknown fields and allows null for
+/// optional ones.
 fn validated_schema(schema: &Value) -> Value {
     let mut schema = schema.clone();
-    close(&mut schema);
+    reject_unknown_fields(&mut schema);
     schema
 }
 
-fn close(schema: &mut Value) {
+fn reject_unknown_fields(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     if map.get("type") == Some(&json!("integer")) {
         map.entry("minimum").or_insert(json!(0));
     }
     if let Some(items) = map.get_mut("items") {
-        close(items);
+        reject_unknown_fields(items);
     }
     let required: Vec<Value> =
         map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) else { return };
     for (name, property) in properties.iter_mut() {
-        close(property);
+        reject_unknown_fields(property);
         if !required.iter().any(|required| required == name) {
-            or_null(property);
+            allow_null(property);
         }
     }
     map.entry("additionalProperties").or_insert(json!(false));
 }
 
-fn or_null(schema: &mut Value) {
+fn allow_null(schema: &mut Value) {
     if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
         values.push(Value::Null);
     }
@@ -240,7 +249,7 @@ fn or_null(schema: &mut Value) {
     }
 }
 
-/// Returns the schema of a result, with the field names of seed 002.
+/// Returns the schema of a result, with its field names in snake case.
 fn renamed(schema: &Value) -> Value {
     let mut schema = schema.clone();
     times::describe(&mut schema);

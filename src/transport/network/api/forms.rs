@@ -29,8 +29,8 @@ pub(super) struct CallRequest {
 /// A call that was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Exchange {
-    /// The id to look the call up later; absent if it is not recorded (a call that reads the
-    /// record, or `--store none`).
+    /// The id for reading the recorded call later. Absent for calls that are not recorded: those
+    /// that read the record, and all calls with `--store none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ref_id: Option<String>,
     pub session_id: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Exchange {
     pub retryable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// The result of the tool; absent with `--responses ref`, and when the call is looked up later.
+    /// The result of the tool. Absent with `--responses ref`, and when a recorded call is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
 }
@@ -75,11 +75,11 @@ pub(super) struct CallMetadata {
 #[derive(Debug)]
 pub(super) enum ApiError {
     /// The body is not a request.
-    Unreadable(String),
+    InvalidBody(String),
     MediaType,
     UnknownTool(UnknownTool),
     /// A call with this id is in the record already.
-    Taken(String),
+    IdInUse(String),
     NoRecord(String),
     Stopping,
     /// The call could not be made, or failed on a path that names its tool.
@@ -99,7 +99,7 @@ impl From<UnknownTool> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, error, message, details) = match self {
-            Self::Unreadable(message) => {
+            Self::InvalidBody(message) => {
                 (StatusCode::BAD_REQUEST, "INVALID_REQUEST", message, Map::new())
             }
             Self::MediaType => (
@@ -111,7 +111,7 @@ impl IntoResponse for ApiError {
             Self::UnknownTool(unknown) => {
                 (StatusCode::NOT_FOUND, "UNKNOWN_TOOL", unknown.to_string(), Map::new())
             }
-            Self::Taken(id) => (
+            Self::IdInUse(id) => (
                 StatusCode::CONFLICT,
                 "REQUEST_ID_TAKEN",
                 format!("the id `{id}` is already used by another call"),
@@ -149,11 +149,11 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Returns the status of an error because of which the call did not run; `None` if it ran and
-/// failed. `no_browser`: the last attempt to start a browser failed.
-fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
+/// Returns the HTTP status of an error that kept the call from running; `None` if the call ran and
+/// failed. `no_browser` is true if the last attempt to start a browser failed.
+fn status_if_not_made(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
     match code.row().status {
-        HttpStatus::Refused(status) => Some(known(status)),
+        HttpStatus::Refused(status) => Some(to_status(status)),
         HttpStatus::Failed(_) if code == ErrorCode::BrowserError && no_browser => {
             Some(StatusCode::SERVICE_UNAVAILABLE)
         }
@@ -161,13 +161,18 @@ fn refused(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
     }
 }
 
-fn known(status: u16) -> StatusCode {
+fn to_status(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Returns the outcome for `POST /api/requests`: also errors of calls that ran have status 200.
-pub(super) fn ran(outcome: CallOutcome, no_browser: bool) -> Result<CallOutcome, ApiError> {
-    let status = outcome.result.as_ref().err().and_then(|error| refused(error.code, no_browser));
+/// Returns an error if the call did not run. For `POST /api/requests`, where calls that ran and
+/// failed have the status 200.
+pub(super) fn unless_not_made(
+    outcome: CallOutcome,
+    no_browser: bool,
+) -> Result<CallOutcome, ApiError> {
+    let status =
+        outcome.result.as_ref().err().and_then(|error| status_if_not_made(error.code, no_browser));
     let ref_id = outcome.recorded_id();
     match (status, outcome) {
         (Some(status), CallOutcome { result: Err(error), .. }) => {
@@ -177,10 +182,10 @@ pub(super) fn ran(outcome: CallOutcome, no_browser: bool) -> Result<CallOutcome,
     }
 }
 
-/// Returns the error for the other routes, where a failed call has an error status.
+/// Returns the error for the other routes. There, failed calls have an error status.
 pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> ApiError {
     let (HttpStatus::Refused(status) | HttpStatus::Failed(status)) = error.code.row().status;
-    let status = refused(error.code, no_browser).unwrap_or_else(|| known(status));
+    let status = status_if_not_made(error.code, no_browser).unwrap_or_else(|| to_status(status));
     ApiError::Failed { error, status, ref_id }
 }
 

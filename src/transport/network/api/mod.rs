@@ -1,8 +1,8 @@
 //! The JSON API at `/api` (seed 002): calls over plain HTTP, for programs without an MCP client.
 //!
-//! `calls` runs any call and returns it later, `operations` has the paths of single tools, `forms`
+//! `calls` makes calls and reads recorded ones, `operations` has the paths of single tools, `forms`
 //! the JSON of calls and results, `document` the OpenAPI document. Tools, parameters and results
-//! are derived from the registry's rows, under the names of seed 002 (`session_id`).
+//! are derived from the registry's rows. Their names are in snake case (`session_id`).
 
 mod calls;
 mod document;
@@ -34,8 +34,8 @@ use crate::{
 pub(super) fn routes(state: &ServerState) -> Router<ServerState> {
     let mut routes = Router::new()
         .route("/api/openapi.json", get(describe))
-        .route(calls::ALL, post(calls::make))
-        .route(calls::ONE, get(calls::show));
+        .route(calls::REQUESTS_PATH, post(calls::make))
+        .route(calls::REQUEST_PATH, get(calls::show));
     for operation in operations::offered(state.server.registry()) {
         routes = routes.route(operation.path, operation.route());
     }
@@ -50,9 +50,9 @@ async fn describe(State(state): State<ServerState>) -> Json<Value> {
     Json(document::of(registry, &registry.manager().config().base_path))
 }
 
-/// Makes one call, until the server ends. If the request is dropped, the call is canceled. The API
-/// can access the sessions of all clients and has no implicit session: requests are independent of
-/// each other.
+/// Makes one call. Cancels it if the server stops or the request is dropped. The API can access the
+/// sessions of all clients. It has no implicit session, because requests are independent of each
+/// other.
 async fn call(
     state: &ServerState,
     tool: &str,
@@ -75,9 +75,9 @@ async fn object(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Map<String, Value>, Response> {
-    let taken = request::body(headers, body, state.request_timeout).await;
-    let taken = taken.map_err(IntoResponse::into_response)?;
-    if taken.is_empty() {
+    let bytes = request::body(headers, body, state.request_timeout).await;
+    let bytes = bytes.map_err(IntoResponse::into_response)?;
+    if bytes.is_empty() {
         return Ok(Map::new());
     }
     let kind =
@@ -85,8 +85,8 @@ async fn object(
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(ApiError::MediaType.into_response());
     }
-    let read = offload::in_place(taken.len(), || serde_json::from_slice(&taken));
+    let read = offload::in_place(bytes.len(), || serde_json::from_slice(&bytes));
     read.map_err(|error| {
-        ApiError::Unreadable(format!("the body is not a JSON object: {error}")).into_response()
+        ApiError::InvalidBody(format!("the body is not a JSON object: {error}")).into_response()
     })
 }

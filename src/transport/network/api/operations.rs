@@ -20,12 +20,12 @@ use crate::{
     tools::{Answer, CallOutcome, Registry, Tool},
 };
 
-/// The part of the request that contains the parameters, except that in the path.
+/// The part of the request that contains the parameters, except for the parameter in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterSource {
     Query,
     Body,
-    Nowhere,
+    None,
 }
 
 /// A row of the table.
@@ -35,8 +35,8 @@ pub(super) struct Operation {
     pub tool: &'static str,
     pub id: &'static str,
     /// The tool's parameter that is part of the path, under its snake-case name.
-    pub named: Option<&'static str>,
-    pub given: ParameterSource,
+    pub path_parameter: Option<&'static str>,
+    pub source: ParameterSource,
     pub success: StatusCode,
     /// The field for the text, if the tool answers with text.
     pub text: Option<&'static str>,
@@ -48,8 +48,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/sessions",
         tool: "list_sessions",
         id: "listSessions",
-        named: None,
-        given: ParameterSource::Query,
+        path_parameter: None,
+        source: ParameterSource::Query,
         success: StatusCode::OK,
         text: None,
     },
@@ -58,8 +58,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/sessions",
         tool: "create_session",
         id: "createSession",
-        named: None,
-        given: ParameterSource::Body,
+        path_parameter: None,
+        source: ParameterSource::Body,
         success: StatusCode::CREATED,
         text: None,
     },
@@ -68,8 +68,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/sessions/{session_id}/resume",
         tool: "session_resume",
         id: "resumeSession",
-        named: Some("sessionId"),
-        given: ParameterSource::Nowhere,
+        path_parameter: Some("sessionId"),
+        source: ParameterSource::None,
         success: StatusCode::OK,
         text: None,
     },
@@ -78,8 +78,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/sessions/{session_id}",
         tool: "close_session",
         id: "closeSession",
-        named: Some("sessionId"),
-        given: ParameterSource::Nowhere,
+        path_parameter: Some("sessionId"),
+        source: ParameterSource::None,
         success: StatusCode::OK,
         text: None,
     },
@@ -88,8 +88,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/sessions/{session_id}/requests",
         tool: "list_requests",
         id: "listRequests",
-        named: Some("sessionId"),
-        given: ParameterSource::Query,
+        path_parameter: Some("sessionId"),
+        source: ParameterSource::Query,
         success: StatusCode::OK,
         text: None,
     },
@@ -98,8 +98,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/requests/{ref_id}/content",
         tool: "get_content",
         id: "getContent",
-        named: Some("refId"),
-        given: ParameterSource::Query,
+        path_parameter: Some("refId"),
+        source: ParameterSource::Query,
         success: StatusCode::OK,
         text: Some("content"),
     },
@@ -108,8 +108,8 @@ static OPERATIONS: &[Operation] = &[
         path: "/api/requests/{ref_id}/console",
         tool: "get_console_content",
         id: "getConsole",
-        named: Some("refId"),
-        given: ParameterSource::Query,
+        path_parameter: Some("refId"),
+        source: ParameterSource::Query,
         success: StatusCode::OK,
         text: Some("console"),
     },
@@ -134,8 +134,8 @@ impl Operation {
     ) -> impl Iterator<Item = (&'static str, &'static Value, bool)> {
         let required = tool.input["required"].as_array();
         let properties = tool.input["properties"].as_object().into_iter().flatten();
-        let named = self.named;
-        properties.filter(move |(name, _)| Some(name.as_str()) != named).map(
+        let path_parameter = self.path_parameter;
+        properties.filter(move |(name, _)| Some(name.as_str()) != path_parameter).map(
             move |(name, schema)| {
                 let required = required
                     .is_some_and(|required| required.iter().any(|required| required == name));
@@ -153,10 +153,10 @@ impl Operation {
                   RawQuery(query): RawQuery,
                   headers: HeaderMap,
                   body: Body| async move {
-                let mut arguments = match self.given {
+                let mut arguments = match self.source {
                     ParameterSource::Body => match super::object(&state, &headers, body).await {
-                        Ok(given) => given,
-                        Err(refused) => return refused,
+                        Ok(source) => source,
+                        Err(error_response) => return error_response,
                     },
                     ParameterSource::Query => match self.row(state.server.registry()) {
                         Some(tool) => {
@@ -164,17 +164,17 @@ impl Operation {
                         }
                         None => Map::new(),
                     },
-                    ParameterSource::Nowhere => Map::new(),
+                    ParameterSource::None => Map::new(),
                 };
-                let named = path.iter().next().map(|(_, value)| json!(value));
-                arguments.extend(self.named.map(str::to_owned).zip(named));
+                let path_parameter = path.iter().next().map(|(_, value)| json!(value));
+                arguments.extend(self.path_parameter.map(str::to_owned).zip(path_parameter));
                 self.run(&state, Value::Object(arguments)).await
             },
         )
     }
 
-    /// Returns the arguments in a query. A value that is not a number or a boolean where one is
-    /// required stays a string, and a repeated value becomes a list: validation rejects both.
+    /// Returns the arguments in a query. A value that does not have the parameter's type stays a
+    /// string, and a repeated value becomes a list. Validation then rejects both.
     fn query_arguments(&self, tool: &'static Tool, query: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
         for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -212,16 +212,20 @@ impl Operation {
         let ref_id = outcome.recorded_id();
         let answer = match (outcome.result, self.text) {
             (Ok(Answer::Text(text)), Some(field)) => {
-                let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
-                named.into_iter().chain([(field.to_owned(), json!(text))]).collect()
+                let path_parameter = self.path_parameter.map(|path_parameter| {
+                    (snake_case(path_parameter), arguments[path_parameter].clone())
+                });
+                path_parameter.into_iter().chain([(field.to_owned(), json!(text))]).collect()
             }
             (Ok(answer @ Answer::Pictured { .. }), Some(field)) => {
                 let mut content = answer.into_value();
                 let (text, images) =
                     (content["text"].take(), snake_cased(content["images"].take()));
-                let named = self.named.map(|named| (snake_case(named), arguments[named].clone()));
+                let path_parameter = self.path_parameter.map(|path_parameter| {
+                    (snake_case(path_parameter), arguments[path_parameter].clone())
+                });
                 let fields = [(field.to_owned(), text), ("images".to_owned(), images)];
-                named.into_iter().chain(fields).collect()
+                path_parameter.into_iter().chain(fields).collect()
             }
             (Ok(answer), _) => {
                 let mut value = answer.into_value();

@@ -1,4 +1,4 @@
-//! Times in the JSON API: ISO 8601, where tools use milliseconds.
+//! Converts times. The JSON API uses ISO 8601, while tools use milliseconds since 1970.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
@@ -16,8 +16,8 @@ pub(super) fn iso8601(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Rewrites the times in `value`, which fits `schema`. Other numbers, for example those of a page,
-/// stay as they are.
+/// Rewrites the times in `value`, whose schema is `schema`. Other numbers do not change, for
+/// example numbers that a page has returned.
 pub(super) fn rewrite(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if is_time(schema) => {

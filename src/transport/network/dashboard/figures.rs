@@ -14,7 +14,7 @@ pub(super) struct Figures {
     calls: u64,
     errors_by_code: BTreeMap<String, u64>,
     latency_by_tool: BTreeMap<String, Latency>,
-    /// Of the server and its child processes.
+    /// Resident memory of the server and its child processes.
     memory_bytes: u64,
     browsers: u64,
     sessions: u64,
@@ -27,7 +27,7 @@ pub(super) struct Figures {
 #[serde(rename_all = "camelCase")]
 struct Latency {
     count: u64,
-    /// The upper limit of each bucket in ms, and the number of calls up to this limit.
+    /// For each bucket, its upper limit in ms and the number of calls up to this limit.
     buckets: Vec<(f64, u64)>,
     sum_ms: f64,
 }

@@ -8,7 +8,7 @@ use axum::{
 /// The path of each file, and its content.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard_files.rs"));
 
-/// What the page may load: only files of the server, and images that its script creates.
+/// Allows the page to load only files of the server, and images that its script creates.
 pub(super) const CONTENT_SECURITY_POLICY: (HeaderName, &str) = (
     header::CONTENT_SECURITY_POLICY,
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \

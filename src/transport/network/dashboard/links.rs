@@ -1,7 +1,7 @@
-//! Who may use the dashboard: links that work once, and the cookies that they are exchanged for.
+//! Controls access to the dashboard. A link works once, and is exchanged for a cookie.
 //!
-//! Both are random texts of 256 bits. Only their digests are stored, so that a lookup takes the
-//! same time for every wrong text.
+//! The secrets of both are random texts. Only their digests are stored, so that the time of a
+//! lookup reveals nothing about the stored secrets.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// How long a link with full access can be opened, and how long its cookie is valid.
 const FULL: Lifetime =
     Lifetime { link: Duration::from_secs(600), access: Duration::from_secs(24 * 3600) };
-/// The same for a read-only link: both end one hour after its creation.
+/// The lifetime of a read-only link. Its cookie expires one hour after the creation of the link.
 const READ_ONLY: Lifetime =
     Lifetime { link: Duration::from_secs(3600), access: Duration::from_secs(3600) };
 /// Maximum number of unused links and of cookies. A new one replaces the one that expires first.
@@ -23,7 +23,7 @@ struct Lifetime {
     access: Duration,
 }
 
-/// What the owner of a link or a cookie may do.
+/// The permissions of a link or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::transport::network) struct Access {
     pub read_only: bool,
@@ -31,7 +31,7 @@ pub(in crate::transport::network) struct Access {
     pub person: Arc<str>,
     /// The only accessible session; `None` for all.
     pub session: Option<Arc<str>>,
-    /// `None` on a private socket.
+    /// `None` on a private socket, where access does not expire.
     pub expires_at: Option<Instant>,
 }
 

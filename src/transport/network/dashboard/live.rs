@@ -1,9 +1,8 @@
-//! The WebSocket of the dashboard: live images, the list of live sessions, and calls as they
-//! happen.
+//! The WebSocket of the dashboard. It sends live images, the list of live sessions, and the calls
+//! of sessions.
 //!
-//! One task reads and writes for each viewer, and one more for each session that the viewer
-//! watches. An image is sent when the viewer has shown the one before it, so that only the newest
-//! image waits for a slow viewer.
+//! Each viewer has one task, and one more for each session that it watches. An image is sent when
+//! the viewer has shown the previous one, so that a slow viewer skips images.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -66,7 +65,7 @@ enum ViewerMessage {
 #[derive(Deserialize)]
 struct WatchRequest {
     id: String,
-    /// In pixels of the screen.
+    /// In physical pixels of the screen.
     width: f64,
     height: f64,
     /// Whether to send its calls.
@@ -121,7 +120,8 @@ struct LiveViewer {
 /// A session that the viewer controls.
 struct HeldSession {
     inputs: Arc<PersonInputs>,
-    /// Answers a dialog. Not in the queue of the inputs: a dialog blocks the input that opened it.
+    /// The task that answers a dialog. It is not in the queue of the inputs, because a dialog
+    /// blocks the input that opened it.
     dialog: Option<AbortOnDropHandle<()>>,
     /// Sends the notices for the person.
     _notices: AbortOnDropHandle<()>,
@@ -150,7 +150,7 @@ impl Acknowledged {
 
     async fn wait_for(&self, number: u64) {
         while self.number.load(Ordering::Acquire) < number {
-            // A notification before the wait is stored.
+            // `Notify` stores a notification that comes before the wait.
             self.changed.notified().await;
         }
     }
@@ -246,7 +246,7 @@ impl LiveViewer {
         }
     }
 
-    /// Waits until the browser has processed the input so far, and takes no further input.
+    /// Waits until the browser has processed the input so far. Rejects further input.
     async fn finish_inputs(&self, id: &str) {
         let held = self.held.lock().remove(id);
         if let Some(held) = held {
@@ -284,8 +284,9 @@ impl LiveViewer {
 
     /// Watches the sessions of `requests` instead of the previous ones.
     async fn watch(&self, requests: Vec<WatchRequest>) {
-        let named: HashSet<String> = requests.iter().map(|request| request.id.clone()).collect();
-        self.watched.lock().retain(|id, _| named.contains(id));
+        let requested: HashSet<String> =
+            requests.iter().map(|request| request.id.clone()).collect();
+        self.watched.lock().retain(|id, _| requested.contains(id));
         for request in requests.into_iter().take(MAX_WATCHED) {
             if !self.watch_session(&request) {
                 self.send(json!({"type": "gone", "id": request.id})).await;
@@ -312,7 +313,7 @@ impl LiveViewer {
         else {
             return false;
         };
-        // The person has connected again, and still has control.
+        // The person has reconnected and still has control.
         if dashboard.is_held_by(&request.id, &self.access.person)
             && !self.held.lock().contains_key(&request.id)
         {
@@ -340,7 +341,7 @@ impl LiveViewer {
         true
     }
 
-    /// Sends the list of live sessions, now and when it changes.
+    /// Sends the list of live sessions, now and whenever it changes.
     async fn send_sessions(&self) {
         let mut list = self.state.dashboard.live_list();
         let mut known = HashSet::new();

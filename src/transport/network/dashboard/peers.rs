@@ -1,5 +1,6 @@
-//! Other servers of this user in one dashboard. Requests for their sessions are sent to their
-//! private sockets, with the access of the viewer: each server checks it as it checks a cookie.
+//! Shows other servers of this user in one dashboard. Requests for their sessions are sent to their
+//! private sockets, with the viewer's access in headers. Each server enforces it like that of a
+//! cookie.
 
 use std::{
     cmp::Reverse,
@@ -39,17 +40,18 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const UPLOAD_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Maximum size of a response in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
-/// Where the API of the dashboard is.
+/// The path of the dashboard's API.
 const API: &str = "/dashboard/api";
-/// The access of the viewer, in requests to a private socket.
+/// The headers with the viewer's access in requests to a private socket.
 const READ_ONLY: HeaderName = HeaderName::from_static("troupe-read-only");
 const SESSION: HeaderName = HeaderName::from_static("troupe-session");
 const PERSON: HeaderName = HeaderName::from_static("troupe-person");
 /// The headers of a response that are sent to the viewer.
-const RETURNED: [HeaderName; 3] =
+const FORWARDED_HEADERS: [HeaderName; 3] =
     [header::CONTENT_TYPE, header::CONTENT_DISPOSITION, header::CACHE_CONTROL];
 
-/// The access of the sender of a request to a private socket: full, or what its headers say.
+/// Returns the access of the sender of a request to a private socket: that of its headers, or full
+/// access without them.
 pub(super) fn forwarded_access(headers: &HeaderMap) -> Access {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     Access {
@@ -74,8 +76,8 @@ impl PeerServers {
         tokio::task::spawn_blocking(move || folder.running()).await.unwrap_or_default()
     }
 
-    /// Sends a request to all servers, and returns the responses with a success.
-    async fn ask_all(
+    /// Sends a request to all servers, and returns the successful responses.
+    async fn request_all(
         &self,
         access: &Access,
         method: &Method,
@@ -90,14 +92,15 @@ impl PeerServers {
     }
 
     async fn read_all(&self, access: &Access, path: &str) -> Vec<(PathBuf, Value)> {
-        let responses = self.ask_all(access, &Method::GET, path).await;
+        let responses = self.request_all(access, &Method::GET, path).await;
         join_all(
             responses.into_iter().map(async |(socket, response)| (socket, body(response).await)),
         )
         .await
     }
 
-    /// Returns the servers that know the session `id`. If it runs in one of them, only that server.
+    /// Returns whether the session `id` is running, and the servers that know it. If it is running,
+    /// returns only its server.
     async fn owners(&self, access: &Access, id: &str) -> (bool, Vec<PathBuf>) {
         let known = self.read_all(access, &format!("/sessions/{id}")).await;
         match known.iter().find(|(_, session)| session["state"] == "active") {
@@ -114,7 +117,7 @@ pub(super) fn add_access(headers: &mut HeaderMap, access: &Access) {
         headers.insert(READ_ONLY, HeaderValue::from_static("1"));
     }
     for (name, text) in [(PERSON, Some(&access.person)), (SESSION, access.session.as_ref())] {
-        // A text that is no header value is the id of no session.
+        // No session has an id that is not a valid header value.
         let value = |text: &str| HeaderValue::from_str(text).ok();
         let value = text.map(|text| value(text).unwrap_or(HeaderValue::from_static("invalid")));
         headers.extend(value.map(|value| (name, value)));
@@ -146,7 +149,7 @@ async fn forward(
         let body = Limited::new(body, MAX_RESPONSE).collect().await.map_err(io::Error::other)?;
         let mut response = Response::new(Body::from(body.to_bytes()));
         *response.status_mut() = head.status;
-        for name in RETURNED {
+        for name in FORWARDED_HEADERS {
             response.headers_mut().extend(head.headers.get(&name).map(|v| (name, v.clone())));
         }
         Ok(response)
@@ -186,11 +189,11 @@ pub(super) async fn include_peers(
             Json(sum).into_response()
         }
         ["sessions", id, ..] => {
-            let (runs, owners) = peers.owners(&access, id).await;
-            if let Some(socket) = owners.first().filter(|_| runs) {
+            let (is_running, owners) = peers.owners(&access, id).await;
+            if let Some(socket) = owners.first().filter(|_| is_running) {
                 let body = request.into_body();
                 let response = forward(socket, &access, &method, &path, body).await;
-                return response.unwrap_or_else(ended);
+                return response.unwrap_or_else(unavailable);
             }
             // The record of this dashboard has the sessions that have ended, unless the server has
             // another record.
@@ -199,7 +202,7 @@ pub(super) async fn include_peers(
                 (Ok(None), Some(socket)) => {
                     let body = request.into_body();
                     let response = forward(socket, &access, &method, &path, body).await;
-                    response.unwrap_or_else(ended)
+                    response.unwrap_or_else(unavailable)
                 }
                 _ => next.run(request).await,
             }
@@ -209,14 +212,14 @@ pub(super) async fn include_peers(
             if response.status() != StatusCode::NOT_FOUND {
                 return response;
             }
-            let found = peers.ask_all(&access, &method, &path).await.into_iter().next();
+            let found = peers.request_all(&access, &method, &path).await.into_iter().next();
             found.map_or(response, |(_, response)| response)
         }
         _ => next.run(request).await,
     }
 }
 
-fn ended(error: io::Error) -> Response {
+fn unavailable(error: io::Error) -> Response {
     let message = format!("the server of this session does not respond: {error}");
     let error = json!({"code": "SERVER_UNAVAILABLE", "message": message,
         "suggestion": "reload the list of sessions"});
@@ -235,8 +238,8 @@ async fn merged(
         return response;
     }
     let others = peers.read_all(access, path).await.into_iter().map(|(_, found)| found);
-    let own = body(response).await;
-    let lists = others.chain([own]).filter_map(|mut list| match list[field].take() {
+    let own_response = body(response).await;
+    let lists = others.chain([own_response]).filter_map(|mut list| match list[field].take() {
         Value::Array(list) => Some(list),
         _ => None,
     });

@@ -1,5 +1,5 @@
-//! The WebSocket of a dashboard that shows other servers: one connection to each server for each
-//! viewer. Messages about a session go to its server, and the lists of sessions are merged.
+//! The WebSocket of a dashboard that shows other servers. Each viewer has one connection to each
+//! server. Messages about a session go to its server, and the lists of sessions are merged.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -60,7 +60,7 @@ struct PeerLinks<'a> {
     /// The sessions that the viewer watches.
     watched: Vec<Value>,
     viewer: mpsc::Sender<Message>,
-    news: mpsc::Sender<(PathBuf, PeerMessage)>,
+    peer_messages: mpsc::Sender<(PathBuf, PeerMessage)>,
 }
 
 /// Serves a viewer until it disconnects.
@@ -72,9 +72,9 @@ pub(super) async fn serve(
 ) {
     let (sink, mut stream) = socket.split();
     let (viewer, queue) = mpsc::channel(viewer_queue::UNSENT);
-    let (news, mut arrived) = mpsc::channel(viewer_queue::UNSENT);
+    let (peer_messages, mut arrived) = mpsc::channel(viewer_queue::UNSENT);
     let (links, owners, watched) = Default::default();
-    let mut shown = PeerLinks { access, links, owners, watched, viewer, news };
+    let mut shown = PeerLinks { access, links, owners, watched, viewer, peer_messages };
     let expiry = async {
         match access.expires_at {
             Some(at) => tokio::time::sleep_until(at).await,
@@ -114,7 +114,8 @@ impl PeerLinks<'_> {
                 continue;
             }
             let (outgoing, queue) = mpsc::channel(UNSENT);
-            let work = exchange(socket.clone(), self.access.clone(), queue, self.news.clone());
+            let work =
+                exchange(socket.clone(), self.access.clone(), queue, self.peer_messages.clone());
             let task = AbortOnDropHandle::new(tokio::spawn(work));
             self.links.insert(socket, PeerLink { outgoing, sessions: None, _task: task });
         }
@@ -200,7 +201,8 @@ impl PeerLinks<'_> {
         let id = message["id"].as_str().unwrap_or_default();
         let link = self.owners.get(id).and_then(|peer| self.links.get(peer));
         match link {
-            // A server that reads nothing loses messages. It would delay the other servers.
+            // The messages to a server that does not read are dropped, so that it does not delay
+            // the other servers.
             Some(link) => drop(link.outgoing.try_send(message.to_string())),
             None => self.send(json!({"type": "gone", "id": id})).await,
         }
@@ -212,7 +214,7 @@ async fn exchange(
     socket: PathBuf,
     access: Access,
     mut queue: mpsc::Receiver<String>,
-    news: mpsc::Sender<(PathBuf, PeerMessage)>,
+    peer_messages: mpsc::Sender<(PathBuf, PeerMessage)>,
 ) {
     let connecting = async {
         let stream = local::open(&socket).await.ok()?;
@@ -240,7 +242,7 @@ async fn exchange(
                     tungstenite::Message::Close(_) => return,
                     _ => continue,
                 };
-                if news.send((socket.clone(), message)).await.is_err() {
+                if peer_messages.send((socket.clone(), message)).await.is_err() {
                     return;
                 }
             }
@@ -251,5 +253,5 @@ async fn exchange(
         }
     }
     // Fails only if the viewer has disconnected.
-    let _ = news.send((socket, PeerMessage::End)).await;
+    let _ = peer_messages.send((socket, PeerMessage::End)).await;
 }

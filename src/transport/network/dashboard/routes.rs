@@ -1,8 +1,8 @@
 //! The HTTP interface of the dashboard. Responses are JSON with camelCase fields.
 //!
-//! A browser sends the cookie also with requests of pages on other ports of this machine. So each
-//! request that changes something, and the WebSocket, requires `Origin`, and the others require
-//! that a page of the dashboard sent them (`Sec-Fetch-Site`), if the browser reports that.
+//! A browser also sends the cookie with requests of pages on other ports of the same host. So
+//! requests that change something, and the WebSocket, need an `Origin` header of the dashboard. For
+//! other requests, `Sec-Fetch-Site` must not name another site, if the browser sends it.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ async fn to_page(State(state): State<ServerState>) -> Redirect {
     Redirect::to(&format!("{base}/dashboard/"))
 }
 
-/// Returns the name of the cookie. Cookies are shared by all ports of a host.
+/// Returns the name of the cookie. It contains the port, because all ports of a host share cookies.
 fn cookie_name(state: &ServerState) -> String {
     format!("troupe-dashboard-{}", state.port)
 }
@@ -144,8 +144,8 @@ fn access(state: &ServerState, headers: &HeaderMap) -> Option<Access> {
     values.find_map(|(_, value)| state.grants.access(value))
 }
 
-/// Returns whether a page of this server sent the request. The guard has rejected requests of
-/// foreign origins, but pages of `--allowed-origins` may not use the dashboard.
+/// Returns whether a page of this server sent the request. The guard accepts requests of the
+/// `--allowed-origins` too, but their pages may not use the dashboard.
 fn is_same_origin(headers: &HeaderMap, requires_origin: bool) -> bool {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     match text(&header::ORIGIN) {
@@ -161,7 +161,7 @@ fn is_same_origin(headers: &HeaderMap, requires_origin: bool) -> bool {
     }
 }
 
-fn foreign() -> Response {
+fn reject_foreign_page() -> Response {
     let message = "the request was not sent by a page of the dashboard";
     failure(StatusCode::FORBIDDEN, "FOREIGN_ORIGIN", message, "open the dashboard with its link")
 }
@@ -170,10 +170,10 @@ fn foreign() -> Response {
 /// read-only links. Adds the `Access` to the other requests.
 async fn authorize(State(state): State<ServerState>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let changes = request.method() != Method::GET && request.method() != Method::HEAD;
-    let requires_origin = changes || headers.contains_key(header::UPGRADE);
+    let is_change = request.method() != Method::GET && request.method() != Method::HEAD;
+    let requires_origin = is_change || headers.contains_key(header::UPGRADE);
     if !state.is_private && !is_same_origin(headers, requires_origin) {
-        return foreign();
+        return reject_foreign_page();
     }
     let Some(access) = access(&state, headers) else {
         let message = "this browser has not opened a valid link of the dashboard";
@@ -184,7 +184,7 @@ async fn authorize(State(state): State<ServerState>, mut request: Request, next:
             "run `troupe dashboard`, which prints a link that works once",
         );
     };
-    if changes && access.read_only {
+    if is_change && access.read_only {
         let message = "this link can only show sessions";
         let suggestion = "open a link of `troupe dashboard` without --read-only";
         return failure(StatusCode::FORBIDDEN, "READ_ONLY", message, suggestion);
@@ -199,9 +199,9 @@ async fn json_body<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<T, Response> {
-    let taken = request::body(headers, body, state.request_timeout).await;
-    let taken = taken.map_err(IntoResponse::into_response)?;
-    serde_json::from_slice(&taken).map_err(|error| {
+    let bytes = request::body(headers, body, state.request_timeout).await;
+    let bytes = bytes.map_err(IntoResponse::into_response)?;
+    serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("the body is not the JSON object that the path requires: {error}");
         let suggestion = "see `docs/dashboard.md`";
         failure(StatusCode::BAD_REQUEST, "INVALID_REQUEST", &message, suggestion)
@@ -245,22 +245,22 @@ struct Login {
 
 async fn log_in(State(state): State<ServerState>, headers: HeaderMap, body: Body) -> Response {
     if !is_same_origin(&headers, true) {
-        return foreign();
+        return reject_foreign_page();
     }
     let login = match json_body::<Login>(&state, &headers, body).await {
         Ok(login) => login,
         Err(response) => return response,
     };
-    let Some(opened) = state.grants.open(&login.token) else {
+    let Some(granted) = state.grants.open(&login.token) else {
         let message = "the link has been used, or has expired";
         let suggestion = "run `troupe dashboard`, which prints a new link";
         return failure(StatusCode::UNAUTHORIZED, "LINK_INVALID", message, suggestion);
     };
     // A link to one session must not replace a cookie for all sessions.
-    if access(&state, &headers).is_some_and(|known| known.covers(&opened)) {
+    if access(&state, &headers).is_some_and(|known| known.covers(&granted)) {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let cookie = state.grants.create_cookie(opened);
+    let cookie = state.grants.create_cookie(granted);
     let base = &state.server.registry().manager().config().base_path;
     let age = cookie.expires_at.saturating_duration_since(Instant::now()).as_secs();
     let origin = headers.get(header::ORIGIN);
@@ -388,7 +388,7 @@ async fn delete_session(
 /// The parts of a request for a session.
 type OfSession = (State<ServerState>, Extension<Access>, Path<String>);
 
-/// What a session is exported as.
+/// The format in which a session is exported.
 enum Export {
     Report,
     Script,

@@ -1,4 +1,4 @@
-//! Links to the dashboard in the questions to the user of a client.
+//! Links to the dashboard, which questions to the user of a client contain.
 
 use std::sync::Arc;
 

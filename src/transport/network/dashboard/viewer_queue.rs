@@ -1,4 +1,4 @@
-//! The messages that wait for a viewer.
+//! The queue of messages for a viewer.
 
 use axum::extract::ws::{Message, WebSocket};
 use futures_util::{SinkExt, stream::SplitSink};

@@ -43,7 +43,7 @@ const scores = {
   inputAttribute: 520,
   tag: 530
 }
-/** Long bodies add to scores in this range. */
+/** The length of a body increases scores in this range. */
 const penalizedAbove = 50
 const penalizedBelow = 300
 const maxLengthPenalty = 10
@@ -233,7 +233,7 @@ class CandidateBuilder {
       createToken('internal:role', role + conditions.join(''), score)
     const condition = (key: string, text: string, exact: boolean): string =>
       `[${key}=${attributeValue(text, exact)}]`
-    // The characters of icon fonts are no name.
+    // A name must have other characters than those of icon fonts.
     if (name !== '' && !/^\p{Co}+$/u.test(name)) {
       const alternatives = textAlternatives(name)
       const tokens = (extra: number, suffix: (exact: boolean) => string): Token[] => [

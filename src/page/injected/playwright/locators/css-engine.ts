@@ -89,11 +89,12 @@ export class CssEngine {
   private queryCompound(compound: CompoundSelector, context: CssContext): Element[] {
     const { css, functions } = compound
     const isAny = css === undefined || (css === '*' && functions.length > 0)
-    // `:nth-match`, `:scope` and the like find their elements themselves.
+    // `:nth-match`, `:scope` and similar pseudo-classes find their elements themselves.
     const finder = isAny ? functions.find(({ name }) => finders.has(name)) : undefined
     let found = finder ? this.find(finder, context) : this.native(isAny ? '*' : css, context)
     const others = functions.filter((each) => each !== finder)
-    // Functions that only find run last: their results don't depend on the element.
+    // Functions that only find elements run last, because their results do not depend on the
+    // element.
     const isLast = ({ name }: CssFunction): boolean => name === 'nth-match'
     for (const each of [...others.filter((f) => !isLast(f)), ...others.filter(isLast)])
       found = found.filter((element) => this.matchesFunction(element, each, context))
@@ -133,7 +134,8 @@ export class CssEngine {
     for (let other = previous(element); other; other = previous(other)) {
       if (this.matchesCompound(other, compound, context)) {
         if (this.matchesBefore(other, compounds, index - 1, context)) return true
-        // A chain of equal combinators needs no other start: the closest one was the best.
+        // If the next combinator is the same, no other element can match: the closest one is the
+        // best.
         if (!isStep && compounds[index - 1].combinator === combinator) return false
       }
       if (isStep) return false

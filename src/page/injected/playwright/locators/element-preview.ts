@@ -1,9 +1,9 @@
 /** Short HTML of an element, as Playwright's messages show it. */
 
-const longestAttributes = 500
-const longestText = 50
+const maxAttributesLength = 500
+const maxTextLength = 50
 /** An element with more children is shown without its text. */
-const mostChildren = 5
+const maxChildren = 5
 
 const voidElements = new Set(
   'area base br col command embed hr img input keygen link menuitem meta param source track wbr'.split(
@@ -22,13 +22,13 @@ export function elementPreview(element: Element): string {
       value === '' && booleanAttributes.has(name) ? ` ${name}` : ` ${name}="${value}"`
     )
     .sort((first, second) => first.length - second.length)
-  const start = `<${name}${shortened(attributes.join(''), longestAttributes)}`
+  const start = `<${name}${shortened(attributes.join(''), maxAttributesLength)}`
   if (voidElements.has(name)) return onOneLine(`${start}/>`)
   const children = Array.from(element.childNodes)
   const hasOnlyText =
-    children.length <= mostChildren && children.every(({ nodeType }) => nodeType === Node.TEXT_NODE)
+    children.length <= maxChildren && children.every(({ nodeType }) => nodeType === Node.TEXT_NODE)
   const text = hasOnlyText ? (element.textContent ?? '') : children.length > 0 ? '…' : ''
-  return onOneLine(`${start}>${shortened(text, longestText)}</${name}>`)
+  return onOneLine(`${start}>${shortened(text, maxTextLength)}</${name}>`)
 }
 
 const shortened = (text: string, length: number): string =>

@@ -58,7 +58,7 @@ export class ElementText {
   }
 }
 
-/** Characters that normalized texts don't have. */
+/** Characters that normalized texts do not have. */
 const invisible = /[\u200b\u00ad]/
 
 const emptyText = new ElementText('')

@@ -73,7 +73,7 @@ class Generator {
     }
     const options = { testIdAttribute, isTarget, noText }
     for (const { tokens, isText, score } of candidatesFor(element, this.evaluator.texts, options)) {
-      // Further candidates are worse, with or without an ancestor.
+      // All further candidates are worse, with or without an ancestor.
       if (score >= bestScore) break
       const elements = this.elementsAround(element, tokens)
       const index = elements.indexOf(element)
@@ -118,8 +118,8 @@ class Generator {
   }
 
   /**
-   * Returns the elements of a candidate in their order, as far as they matter: empty if the element
-   * is not among the first, and without those far after it.
+   * Returns the first elements of a candidate in their order, up to some after `element`. Returns
+   * an empty list if `element` is not among the first ones.
    */
   private elementsAround(element: Element, tokens: Token[]): Element[] {
     const { candidates, tests } = this.search(element, tokens)
@@ -173,7 +173,7 @@ class Generator {
       try {
         found = query()
       } catch {
-        // A value with a line break is no valid CSS string.
+        // A CSS string cannot contain a line break.
         found = []
       }
       this.found.set(key, found)

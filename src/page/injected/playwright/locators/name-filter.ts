@@ -18,8 +18,8 @@ const fromElsewhere =
   'input, select, textarea, meter, progress, q, slot, [aria-labelledby], [aria-owns], ' +
   '[aria-valuetext], [aria-valuenow], [value], [part], [style*=content], [role=combobox]'
 
-/** The first names are computed: the filter reads the whole page. */
-const unfiltered = 60
+/** Number of names that are computed before the filter is used, because it reads the whole page. */
+const minComputedNames = 60
 
 export class NameFilter {
   private readonly query: PiercingQuery
@@ -33,7 +33,7 @@ export class NameFilter {
 
   /** Returns false if the name of an element cannot contain `text`, compared in any case. */
   mayBeNamed(element: Element, text: string): boolean {
-    if (this.calls++ < unfiltered) return true
+    if (this.calls++ < minComputedNames) return true
     this.marks ??= this.mark()
     if (this.marks.elsewhere.has(element) || hasLabel(element)) return true
     const folded = this.foldedText(element, this.marks.attributes.has(element))

@@ -22,7 +22,7 @@ import {
 import { parseSelector } from './selector-parser'
 
 const defaultTestIdAttribute = 'data-testid'
-const mostListedMatches = 10
+const maxListedMatches = 10
 
 export function playwrightTarget(argument: PlaywrightTargetArgument): PlaywrightTargetResult {
   const target = argument.target.trim()
@@ -93,7 +93,7 @@ function describeMatches(
   elements: Element[],
   argument: PlaywrightTargetArgument
 ): PlaywrightMatch[] {
-  return elements.slice(0, mostListedMatches).map((element) => {
+  return elements.slice(0, maxListedMatches).map((element) => {
     const selector = generateSelector(
       evaluator,
       element,

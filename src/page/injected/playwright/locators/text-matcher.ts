@@ -7,7 +7,7 @@ export interface PlaywrightTextMatcher {
   matches: (text: ElementText) => boolean
   /** Whether a text can contain a part that matches. */
   mayContain: (text: ElementText) => boolean
-  /** Whether also elements match that contain another match. */
+  /** Whether elements that contain another match also match. */
   findsOuter: boolean
 }
 

@@ -1,4 +1,4 @@
-//! The path of a server's record.
+//! The location of a server's record, which `--store` selects.
 
 use std::path::{Path, PathBuf};
 
