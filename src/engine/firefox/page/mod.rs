@@ -50,6 +50,8 @@ const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time until a page without a privileged script returns its title.
 const TITLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time until the tab of a page is selected. A blocked page does not respond.
+const SELECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time until an opening dialog is reported.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -305,7 +307,8 @@ impl FirefoxPage {
     /// timers of other tabs, and does not paint them. The privileged script activates all tabs.
     async fn select_tab(&self) {
         if !self.privileged.is_open() && self.tabs.select(&self.id) {
-            let _ = self.bidi.run("browsingContext.activate", json!({"context": self.id})).await;
+            let activate = self.bidi.run("browsingContext.activate", json!({"context": self.id}));
+            let _ = tokio::time::timeout(SELECT_TIMEOUT, activate).await;
         }
     }
 
