@@ -296,14 +296,14 @@ impl Store {
                  WHERE (?1 IS NULL OR session_id = ?1) AND NOT (?2 AND coalesce({IS_BLANK}, FALSE))
                  ORDER BY created_at DESC, sessions.rowid DESC",
             ))?;
-            let mut is_running = HashMap::new();
+            let mut running_servers = HashMap::new();
             let rows = question.query_map(params![filter.id, filter.without_blank], |row| {
                 let (state, server): (String, String) = (row.get(3)?, row.get(5)?);
                 let saved_at: Option<u64> = row.get(6)?;
                 let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);
                 let is_server_running = |id: &String| store.0.server.is_running(id);
                 let is_without_server = match state {
-                    SessionState::Active => !*is_running.entry(server.clone()).or_insert_with_key(is_server_running),
+                    SessionState::Active => !*running_servers.entry(server.clone()).or_insert_with_key(is_server_running),
                     SessionState::Recoverable | SessionState::Stale => true,
                     SessionState::Closed | SessionState::Expired | SessionState::Error => false,
                 };

@@ -591,7 +591,7 @@ async fn a_record_in_memory_is_small() {
         Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
     });
     let size = size.await.unwrap().unwrap();
-    assert!(size < MOST_IN_MEMORY + MOST_IN_MEMORY / 8, "{size} bytes");
+    assert!(size < MAX_MEMORY + MAX_MEMORY / 8, "{size} bytes");
     assert!(store.record("149").await.unwrap().is_some());
 }
 
