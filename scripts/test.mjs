@@ -3,8 +3,8 @@
 //   npm test -- rust            runs one part: see `PARTS`
 //   npm test -- node session    runs the end-to-end tests with this word in their path
 //   npm run test:full           runs all parts, and the end-to-end tests with every browser
-//   npm run test:full -- --rest runs what `npm test` leaves out, without the slowest tests, and with
-//                               Firefox and WebKit only those that depend most on their protocols
+//   npm run test:full -- --rest runs what `npm test` leaves out, without the slowest tests. With
+//                               Firefox and WebKit, runs those that depend most on their protocols
 //   … --browser=webkit          runs the end-to-end tests with one browser
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'

@@ -67,7 +67,7 @@ impl Terminal {
     }
 }
 
-/// How a terminal is told to show an image.
+/// The protocol with which a terminal shows an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageProtocol {

@@ -2,7 +2,8 @@
 //! rows of the registry and sent to the daemon.
 //!
 //! `arguments` makes clap's commands, `names` has the names of sessions, `output` prints results,
-//! in which `hints` replaces the names of tools, and shows images as `terminal_image` encodes them. `remote` runs commands of the native client.
+//! in which `hints` replaces the names of tools, and images, encoded by `terminal_image`. `remote`
+//! runs commands of the native client.
 
 pub(super) mod arguments;
 mod hints;

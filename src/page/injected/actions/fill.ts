@@ -297,7 +297,7 @@ function findOption(
       'Pass one of its options as `value`.'
     )
   }
-  requireEnabled(element, option, wanted)
+  requireEnabled(element, option, requested)
   return option
 }
 
@@ -321,7 +321,7 @@ function listedOption(
 function requireEnabled(
   element: HTMLSelectElement,
   option: HTMLOptionElement,
-  wanted: string
+  requested: string
 ): void {
   if (isOptionDisabled(option))
     throw refuse(
