@@ -227,11 +227,8 @@ async function rustTests() {
     return
   }
   const summary = /tests run: (\d+) passed(?: \([^)]*\))?(?:, (\d+) failed)?(?:, (\d+) skipped)?/g
-  await counted(
-    'cargo',
-    ['nextest', 'run', '--workspace', ...TESTING, '--no-tests=pass', '--color=never'],
-    summary
-  )
+  const options = ['--no-fail-fast', '--no-tests=pass', '--color=never']
+  await counted('cargo', ['nextest', 'run', '--workspace', ...TESTING, ...options], summary)
 }
 
 /**

@@ -403,6 +403,7 @@ describe('facts in the documents', () => {
 /** Options of browsers and of other programs that the documents name. */
 const FOREIGN = [
   '--remote-debugging-port',
+  '--remote-allow-system-access',
   '--site-per-process',
   '--host-resolver-rules',
   '--rounds',
