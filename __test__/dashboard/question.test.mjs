@@ -223,6 +223,30 @@ describe('a question of an agent', { timeout: 120_000 }, () => {
     assert.equal(status, 404)
   })
 
+  test('accepts only an answer that fits its schema', async (t) => {
+    const client = await server.connect()
+    const id = await open(client)
+    const schema = {
+      type: 'object',
+      properties: { size: { type: 'string', enum: ['S', 'L'] } },
+      required: ['size']
+    }
+    const ask = () => client.ok('ask_user', { sessionId: id, message: 'Which size?', schema })
+    await ask()
+    const question = (await shown(id)).id
+    const live = await (await openDashboard(server)).live(t)
+    for (const [at, answer] of [{}, { size: 'M' }, { size: 'S', color: 'red' }].entries()) {
+      live.say({ type: 'done', id, question, answer })
+      const errors = () => live.messages.filter(({ type }) => type === 'error')
+      const { error } = await until(() => errors()[at], `an error for ${JSON.stringify(answer)}`)
+      assert.equal(error.code, 'INVALID_ANSWER')
+      assert.match(error.message, /does not fit the question: .*(size|color)/)
+    }
+    live.say({ type: 'done', id, question, answer: { size: 'L' } })
+    await until(async () => (await shown(id)) === null, 'the end of the question')
+    assert.deepEqual((await ask()).content, { size: 'L' })
+  })
+
   test('does not replace the access of a browser that sees all sessions', async (t) => {
     const client = await server.connect()
     const [id, other] = [await open(client), await open(client)]
