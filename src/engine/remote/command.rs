@@ -120,6 +120,10 @@ fn shell(command: &str) -> Command {
 }
 
 /// The process group of a command. Its processes are killed when it is dropped.
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "without groups, `kill_on_drop` kills the command")
+)]
 struct CommandGroup(Option<u32>);
 
 impl Drop for CommandGroup {
