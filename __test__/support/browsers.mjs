@@ -139,20 +139,15 @@ const ABOUT_PROTOCOL = [
   'bad-input/dialogs.test.mjs',
   'bad-input/elements.test.mjs',
   'bad-input/navigation.test.mjs',
-  'extraction/pictures.test.mjs',
   'extraction/text.test.mjs',
   'interaction/',
-  'life/deaths.test.mjs',
   'life/ends.test.mjs',
-  'navigation/navigation.test.mjs',
   'network/',
   'page/closed-roots.test.mjs',
   'page/frames.test.mjs',
   'safety/rules.test.mjs',
   'state/storage-state.test.mjs',
   'tools/every.test.mjs',
-  'waiting/afterwards.test.mjs',
-  'waiting/busy.test.mjs',
   'waiting/leaving.test.mjs'
 ]
 
