@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { CommandLine } from '../support/command-line.mjs'
 import { Viewer, ask, logIn } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
@@ -208,6 +209,19 @@ describe(
       assert.equal((await ask(server.at('/dashboard/api/me'), { headers: forged })).status, 401)
       for (const path of ['/mcp', '/ws', '/api/tools', '/metrics'])
         assert.equal((await ask(server.at(path))).status, 404, path)
+    })
+
+    test('shows sessions of the command line with their names', async (t) => {
+      const cli = new CommandLine(t, env)
+      await cli.ok('open', site.url('/one'), '-s', 'shop')
+      const names = async () =>
+        (await viewer.api('/sessions')).json.sessions.map((/** @type {any} */ { name }) => name)
+      await until(async () => (await names()).includes('shop'), 'the name of the session')
+      assert.deepEqual(
+        (await names()).filter((/** @type {string | null} */ name) => name !== null),
+        ['shop']
+      )
+      await cli.ok('close', '-s', 'shop')
     })
 
     test('finds servers by private files, and removes those of killed ones', async (t) => {

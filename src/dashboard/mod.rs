@@ -16,7 +16,10 @@ mod sessions;
 mod takeover;
 mod uploads;
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -42,9 +45,13 @@ pub use crate::{
     store::{CallFilter, RecordedCall},
 };
 
+/// Returns the names of sessions by their ids. Reads files.
+pub type SessionNameSource = Arc<dyn Fn() -> HashMap<String, String> + Send + Sync>;
+
 /// The dashboard of a server.
 pub struct Dashboard {
     manager: Arc<SessionManager>,
+    names: Option<SessionNameSource>,
     watched: WatchedSessions,
     live_list: Mutex<Weak<LiveListTask>>,
 }
@@ -57,8 +64,8 @@ pub struct Deleted {
 }
 
 impl Dashboard {
-    pub fn new(manager: Arc<SessionManager>) -> Self {
-        Self { manager, watched: WatchedSessions::default(), live_list: Mutex::default() }
+    pub fn new(manager: Arc<SessionManager>, names: Option<SessionNameSource>) -> Self {
+        Self { manager, names, watched: WatchedSessions::default(), live_list: Mutex::default() }
     }
 
     fn store(&self) -> &Store {

@@ -1,6 +1,6 @@
 //! The list of sessions.
 
-use std::{sync::Arc, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -27,6 +27,7 @@ pub struct SessionView {
     /// The id of the server process.
     pub server: String,
     pub id: String,
+    /// The name for `-s` of a command.
     pub name: Option<String>,
     pub state: ShownState,
     pub browser: String,
@@ -81,7 +82,7 @@ pub struct PageView {
 impl Dashboard {
     /// Returns the live sessions, newest first, and then the newest of those that have ended.
     pub async fn sessions(&self) -> Result<Vec<SessionView>> {
-        let mut sessions = self.live_sessions().await;
+        let mut sessions = self.live_views().await;
         let rows = self.store().sessions(SessionFilter::default()).await?;
         let is_live = |row: &SessionRow| sessions.iter().any(|live| live.id == row.id);
         let ended: Vec<SessionView> = rows
@@ -92,11 +93,18 @@ impl Dashboard {
             .map(|row| self.ended_view(row))
             .collect();
         sessions.extend(ended);
+        self.add_names(&mut sessions).await;
         Ok(sessions)
     }
 
     /// Returns the live sessions, newest first.
     pub async fn live_sessions(&self) -> Vec<SessionView> {
+        let mut sessions = self.live_views().await;
+        self.add_names(&mut sessions).await;
+        sessions
+    }
+
+    async fn live_views(&self) -> Vec<SessionView> {
         let running = self.store().running_calls();
         let live = self.manager.list();
         let views = live.iter().rev().map(|session| self.view(session, running.get(&session.id)));
@@ -107,12 +115,24 @@ impl Dashboard {
     pub async fn session(&self, id: &str) -> Result<Option<SessionDetails>> {
         if let Some(session) = self.manager.find(id) {
             let running = self.store().running_calls();
-            let view = self.view(&session, running.get(&session.id)).await;
+            let mut view = self.view(&session, running.get(&session.id)).await;
+            self.add_names(slice::from_mut(&mut view)).await;
             return Ok(Some(SessionDetails { session: view, pages: pages(&session).await }));
         }
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let row = self.store().sessions(filter).await?.pop();
-        Ok(row.map(|row| SessionDetails { session: self.ended_view(&row), pages: Vec::new() }))
+        let Some(row) = self.store().sessions(filter).await?.pop() else { return Ok(None) };
+        let mut view = self.ended_view(&row);
+        self.add_names(slice::from_mut(&mut view)).await;
+        Ok(Some(SessionDetails { session: view, pages: Vec::new() }))
+    }
+
+    /// Adds the names that commands have given to the sessions.
+    async fn add_names(&self, sessions: &mut [SessionView]) {
+        let Some(source) = self.names.clone() else { return };
+        let Ok(mut names) = tokio::task::spawn_blocking(move || source()).await else { return };
+        for session in sessions {
+            session.name = names.remove(&session.id);
+        }
     }
 
     async fn view(&self, session: &Session, running: Option<&Arc<NewRequest>>) -> SessionView {

@@ -25,7 +25,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     let manager = server.registry().manager();
     // `initialize` is answered while the browser starts.
     manager.prepare();
-    let _socket = DashboardSocket::open(server.clone());
+    let _socket = DashboardSocket::open(server.clone(), None);
     let connection = Arc::<Connection>::default();
     connection.resume_earlier_sessions(manager).await;
     let over = CancellationToken::new();

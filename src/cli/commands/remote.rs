@@ -1,11 +1,11 @@
 //! Runs commands in the daemon for the native client, which has sent its arguments.
 
-use std::io;
+use std::{collections::HashMap, io};
 
 use tokio_util::sync::CancellationToken;
 use troupe_client::CommandRequest;
 
-use super::{Caller, arguments};
+use super::{Caller, arguments, names::SessionNames};
 use crate::{
     cli::{
         daemon::{Launcher, is_older},
@@ -13,7 +13,7 @@ use crate::{
         screen::Screen,
     },
     config::version,
-    transport::{CommandFuture, CommandOutput, CommandRunner},
+    transport::{CommandFuture, CommandOutput, CommandRunner, DaemonFolder},
 };
 
 /// The commands of the daemon in this process.
@@ -52,6 +52,11 @@ impl CommandRunner for RemoteCommands {
             Err(usage) => exit_code(misused(&screen, &usage)),
         };
         Some(Box::pin(std::future::ready(code)))
+    }
+
+    fn session_names(&self) -> HashMap<String, String> {
+        let names = DaemonFolder::of_this_user().and_then(|folder| SessionNames::new(&folder));
+        names.map(|names| names.by_id()).unwrap_or_default()
     }
 }
 

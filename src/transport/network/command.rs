@@ -3,7 +3,7 @@
 //! `troupe_client` defines the protocol. The body of the response owns the command, so the command
 //! is dropped if the client disconnects.
 
-use std::{io, mem, pin::Pin, sync::Arc};
+use std::{collections::HashMap, io, mem, pin::Pin, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
@@ -28,6 +28,10 @@ pub type CommandFuture = Pin<Box<dyn Future<Output = u8> + Send>>;
 pub trait CommandRunner: Send + Sync {
     /// Starts a command that writes to `output`; `None` if only the Node program can run it.
     fn start(&self, request: CommandRequest, output: CommandOutput) -> Option<CommandFuture>;
+
+    /// Returns the names that commands have given to sessions, by the ids of the sessions. Reads
+    /// files.
+    fn session_names(&self) -> HashMap<String, String>;
 }
 
 /// The output that has not been sent yet. It stays small, because the command is not polled while

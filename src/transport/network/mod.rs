@@ -56,7 +56,7 @@ pub(super) use self::{
 use super::{LifetimeLog, Token, local};
 use crate::{
     config::{Config, Transport},
-    dashboard::Dashboard,
+    dashboard::{Dashboard, SessionNameSource},
     error::{ErrorCode, Result, TroupeError},
     server::Server,
     upstream::UpstreamHealth,
@@ -94,14 +94,21 @@ struct ServerState {
 
 impl ServerState {
     /// Creates the state of a server on a port or for the dashboard.
-    fn new(server: Arc<Server>, tasks: TaskTracker) -> Self {
+    fn new(
+        server: Arc<Server>,
+        tasks: TaskTracker,
+        commands: Option<Arc<dyn CommandRunner>>,
+    ) -> Self {
         let manager = server.registry().manager().clone();
         let config = manager.config();
         let clients = Clients::new(manager.clone(), config, tasks);
+        let names = commands
+            .clone()
+            .map(|commands| -> SessionNameSource { Arc::new(move || commands.session_names()) });
         Self {
             request_timeout: config.request_timeout,
             is_private: config.socket.is_some(),
-            dashboard: Arc::new(Dashboard::new(manager.clone())),
+            dashboard: Arc::new(Dashboard::new(manager.clone(), names)),
             grants: Arc::default(),
             port: 0,
             metrics: Arc::new(Metrics::new(&server, &clients)),
@@ -113,7 +120,7 @@ impl ServerState {
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             peers: None,
-            commands: None,
+            commands,
         }
     }
 }
@@ -174,7 +181,7 @@ impl NetworkServer {
             ServerAddress::Socket(_) => 0,
         };
         let state =
-            ServerState { port, peers, commands, ..ServerState::new(server, tasks.clone()) };
+            ServerState { port, peers, ..ServerState::new(server, tasks.clone(), commands) };
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
@@ -213,7 +220,7 @@ impl NetworkServer {
         // A dashboard of other servers needs no browser, and is not one of these servers.
         let _socket = state.peers.is_none().then(|| {
             manager.prepare();
-            DashboardSocket::open(state.server.clone())
+            DashboardSocket::open(state.server.clone(), state.commands.clone())
         });
         let connections = TaskTracker::new();
         let limits = listen::ConnectionLimits {

@@ -7,7 +7,7 @@ use axum::{Router, middleware};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle, task::TaskTracker};
 
 use super::{
-    ServerState, dashboard,
+    CommandRunner, ServerState, dashboard,
     guard::{self, Guard},
     listen::{self, ConnectionLimits, ServerListener, StopSignals},
     not_served,
@@ -27,11 +27,12 @@ pub(in crate::transport) struct DashboardSocket {
 
 impl DashboardSocket {
     /// Registers `server` in the state directory of the user, and accepts connections of this user.
-    /// Returns immediately. A failure is only logged, because the server works without the socket.
-    pub fn open(server: Arc<Server>) -> Self {
+    /// `commands` knows the names of sessions. Returns immediately. A failure is only logged,
+    /// because the server works without the socket.
+    pub fn open(server: Arc<Server>, commands: Option<Arc<dyn CommandRunner>>) -> Self {
         let serving = async move {
             match register().await {
-                Ok(Some(socket)) => serve(server, socket).await,
+                Ok(Some(socket)) => serve(server, commands, socket).await,
                 Ok(None) => {}
                 Err(error) => tracing::debug!(%error, "`troupe dashboard` cannot find this server"),
             }
@@ -52,10 +53,14 @@ async fn register() -> io::Result<Option<(RegisteredServer, ServerListener)>> {
     Ok(Some((files, listener.into())))
 }
 
-async fn serve(server: Arc<Server>, (_files, listener): (RegisteredServer, ServerListener)) {
+async fn serve(
+    server: Arc<Server>,
+    commands: Option<Arc<dyn CommandRunner>>,
+    (_files, listener): (RegisteredServer, ServerListener),
+) {
     let stop = CancellationToken::new();
-    let state = ServerState { stop: stop.clone(), ..ServerState::new(server, TaskTracker::new()) };
-    let state = ServerState { is_private: true, ..state };
+    let state = ServerState::new(server, TaskTracker::new(), commands);
+    let state = ServerState { stop: stop.clone(), is_private: true, ..state };
     let config = state.server.registry().manager().config();
     let limits =
         ConnectionLimits { connections: MAX_CONNECTIONS, head: state.request_timeout, idle: None };
