@@ -113,17 +113,17 @@ impl Dashboard {
 
     /// Returns the session `id` with its pages. `None` if neither the server nor its record has it.
     pub async fn session(&self, id: &str) -> Result<Option<SessionDetails>> {
-        if let Some(session) = self.manager.find(id) {
+        let mut details = if let Some(session) = self.manager.find(id) {
             let running = self.store().running_calls();
-            let mut view = self.view(&session, running.get(&session.id)).await;
-            self.add_names(slice::from_mut(&mut view)).await;
-            return Ok(Some(SessionDetails { session: view, pages: pages(&session).await }));
-        }
-        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let Some(row) = self.store().sessions(filter).await?.pop() else { return Ok(None) };
-        let mut view = self.ended_view(&row);
-        self.add_names(slice::from_mut(&mut view)).await;
-        Ok(Some(SessionDetails { session: view, pages: Vec::new() }))
+            let view = self.view(&session, running.get(&session.id)).await;
+            SessionDetails { session: view, pages: pages(&session).await }
+        } else {
+            let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+            let Some(row) = self.store().sessions(filter).await?.pop() else { return Ok(None) };
+            SessionDetails { session: self.ended_view(&row), pages: Vec::new() }
+        };
+        self.add_names(slice::from_mut(&mut details.session)).await;
+        Ok(Some(details))
     }
 
     /// Adds the names that commands have given to the sessions.
