@@ -19,6 +19,8 @@ use super::{
     RemoteAddress,
     output_mask::{environment_secrets, mask},
 };
+#[cfg(windows)]
+use crate::engine::job::Job;
 use crate::{
     config::{self, redacted_endpoint, server_variables},
     engine::connection::AttachFailure,
@@ -66,7 +68,7 @@ pub(super) async fn run_for_address(
     let failed = |reason: String| AttachFailure::new(format!("--browser-command {reason}"));
     let cannot_run = |error: io::Error| failed(format!("could not be run: {error}"));
     let mut child = shell(command).spawn().map_err(cannot_run)?;
-    let group = CommandGroup(child.id());
+    let group = CommandGroup::of(&child).map_err(cannot_run)?;
     let output = tokio::time::timeout(timeout, wait_for_output(&mut child)).await;
     drop(group);
     let Ok(output) = output else {
@@ -119,17 +121,29 @@ fn shell(command: &str) -> Command {
     shell
 }
 
-/// The process group of a command. Its processes are killed when it is dropped.
-#[cfg_attr(
-    not(unix),
-    expect(dead_code, reason = "without groups, `kill_on_drop` kills the command")
-)]
-struct CommandGroup(Option<u32>);
+/// A command and the processes that it starts. They are killed when it is dropped.
+struct CommandGroup {
+    #[cfg(unix)]
+    id: Option<u32>,
+    #[cfg(windows)]
+    _job: Job,
+}
 
+impl CommandGroup {
+    fn of(command: &Child) -> io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            id: command.id(),
+            #[cfg(windows)]
+            _job: Job::of(command)?,
+        })
+    }
+}
+
+#[cfg(unix)]
 impl Drop for CommandGroup {
     fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) = self.0.and_then(|id| i32::try_from(id).ok()) {
+        if let Some(group) = self.id.and_then(|id| i32::try_from(id).ok()) {
             let group = nix::unistd::Pid::from_raw(group);
             let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         }
