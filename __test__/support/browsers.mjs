@@ -497,8 +497,7 @@ export const FULL_ONLY = [
 export const NOT_IN_CI = [
   'apps/grid.test.mjs',
   'page/large.test.mjs',
-  'playwright/generated-code.test.mjs',
-  'record/growth.test.mjs'
+  'playwright/generated-code.test.mjs'
 ]
 
 /** Files that measure durations or start many browsers. No other file runs at the same time. */
