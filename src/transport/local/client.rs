@@ -71,6 +71,8 @@ impl DaemonClient {
     }
 
     async fn send(&mut self, request: Request<Full<Bytes>>) -> io::Result<Bytes> {
+        // Without this, hyper cancels a request that follows the previous response too closely.
+        self.requests.ready().await.map_err(io::Error::other)?;
         let response = self.requests.send_request(request).await.map_err(io::Error::other)?;
         let body = response.into_body().collect().await.map_err(io::Error::other)?;
         Ok(body.to_bytes())
@@ -155,6 +157,32 @@ fn result(answer: &Value) -> Result<DaemonResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Answers every request of every connection with an empty object.
+    #[cfg(unix)]
+    async fn serve(listener: tokio::net::UnixListener) {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = hyper::service::service_fn(async |_| {
+                Ok::<_, std::convert::Infallible>(hyper::Response::new(Full::<Bytes>::from("{}")))
+            });
+            let serving = hyper::server::conn::http1::Builder::new();
+            let _ = serving.serve_connection(TokioIo::new(stream), service).await;
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn a_request_directly_after_another_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+        let _server = AbortOnDropHandle::new(tokio::spawn(serve(listener)));
+        let mut client = DaemonClient::connect(&socket).await.unwrap();
+        for _ in 0..5_000 {
+            let request = Request::get("/").header(header::HOST, "localhost");
+            client.send(request.body(Full::default()).unwrap()).await.unwrap();
+        }
+    }
 
     #[test]
     fn the_response_is_found_in_a_stream_with_other_messages() {
