@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::{
     EngineError, EngineResult,
-    connection::{BrowserAddress, BrowserConnection},
+    connection::BrowserConnection,
     install,
     network_policy::{Egress, Gateway},
     process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
@@ -22,6 +22,8 @@ use super::{
     switches,
 };
 use crate::config::{Config, display_present};
+#[cfg(any(windows, feature = "testing"))]
+use crate::engine::connection::BrowserAddress;
 
 /// The connection to a browser and, if Troupe started it, its process.
 pub(super) struct ChromiumProcess {
