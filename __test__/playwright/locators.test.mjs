@@ -141,6 +141,27 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
     }
   }
 
+  test('of clicks are checked if they are the only match', async () => {
+    const { page, world } = await openTarget(
+      '<button>Save</button><button disabled>Send</button><i>x</i><i>y</i>'
+    )
+    const check = { action: 'click', force: false, guard: false, timeout: 0 }
+    /** @param {string} target */
+    const find = (target) => world.call('playwrightClickTarget', { target, framePrefix: '', check })
+    const save = await find('text=Save')
+    assert.equal(save.actionable.ok, true)
+    assert.equal(save.actionable.ref, save.ref)
+    for (const [target, count] of /** @type {const} */ ([
+      ['text=Send', 1],
+      ['i', 2]
+    ])) {
+      const { actionable, ...found } = await find(target)
+      assert.deepEqual([found.count, actionable], [count, undefined])
+    }
+    assert.equal((await find('#none')).error.code, 'ELEMENT_NOT_FOUND')
+    await page.close()
+  })
+
   test('lead into child frames', async () => {
     const { page, find } = await openTarget(
       '<p>x</p><iframe name="inner" srcdoc="<p>y</p>"></iframe>'

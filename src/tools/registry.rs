@@ -721,28 +721,37 @@ impl Registry {
             begun: SystemTime::now(),
         };
         let _change = mark_change(tool, &session);
-        let result = if tool.properties.lifecycle == Some(LifecycleEffect::Close) {
-            // The end of the session would cancel a call that runs in it.
-            run.run(&tool.name, call, given).await
-        } else {
-            Box::pin(session.run(run.run(&tool.name, call, given))).await
-        };
-        if let Some(entered) = entered.get() {
-            recording.entered(entered.clone());
-        }
-        let result = result?;
-        if session.end_reason().is_none() {
+        let work = async {
+            let response = run.run(&tool.name, call.clone(), given).await;
+            if let Some(entered) = entered.get() {
+                recording.entered(entered.clone());
+            }
+            let response = response?;
             let page = match named_page {
+                _ if session.end_reason().is_some() => None,
                 Some(id) => session.page(Some(&id)).await.ok(),
                 None => session.current_page(),
             };
             outcome.page_id = page.as_ref().map(|page| page.id.clone());
-            if let Some(page) = page {
-                recording.record_page(&page).await;
+            // The snapshot for the record is taken while that of the result is written.
+            let record = async {
+                if let Some(page) = &page {
+                    recording.record_page(page).await;
+                }
+            };
+            let (result, ()) = tokio::join!(response.render(&call), record);
+            if let Some(page) = &page {
                 // The result has no field for the notice.
-                Box::pin(hand_off(&session, &page, self.manager.config())).await;
+                Box::pin(hand_off(&session, page, self.manager.config())).await;
             }
-        }
+            result
+        };
+        let result = if tool.properties.lifecycle == Some(LifecycleEffect::Close) {
+            // The end of the session would cancel a call that runs in it.
+            work.await
+        } else {
+            Box::pin(session.run(work)).await
+        }?;
         recording.passed(PageObservations::default(), result.to_string().into());
         Ok(Answer::PassedThrough(result))
     }

@@ -11,7 +11,7 @@ use crate::{
     page::{
         Page,
         act::ActionOutcome,
-        query::{ActionPoint, ActionabilityQuery, FrameTransform, ReachedPoint, point_in},
+        query::{ActionPoint, ActionabilityQuery, PlaywrightTarget},
         script::GRACE,
     },
 };
@@ -29,6 +29,14 @@ pub struct ClickOptions {
     pub force: bool,
     pub timeout: Duration,
     pub modifiers: Modifiers,
+}
+
+impl ClickOptions {
+    /// Returns the arguments of `waitActionable`.
+    fn check(&self) -> Value {
+        let action = if self.button == MouseButton::Left { "click" } else { "hover" };
+        json!({"action": action, "force": self.force, "guard": !self.force})
+    }
 }
 
 /// A position in CSS pixels.
@@ -67,8 +75,7 @@ impl Page {
         target: &PointerTarget,
         options: &ClickOptions,
     ) -> Result<ActionOutcome> {
-        let action = if options.button == MouseButton::Left { "click" } else { "hover" };
-        let arguments = json!({"action": action, "force": options.force, "guard": !options.force});
+        let arguments = options.check();
         let plain = options.button == MouseButton::Left && options.modifiers == 0 && !options.force;
         if let PointerTarget { selector: Some(selector), position: None } = target
             && plain
@@ -79,6 +86,36 @@ impl Page {
             return self.click_on(action_point, done, options).await;
         }
         let action_point = self.await_pointer_target(target, arguments, options.timeout).await?;
+        self.click_action_point(action_point, options).await
+    }
+
+    /// Finds the element of a target of the Playwright tool set for a click. If possible, the same
+    /// call checks whether it is actionable.
+    pub async fn playwright_click_target(
+        &self,
+        target: &str,
+        options: &ClickOptions,
+    ) -> Result<PlaywrightTarget> {
+        if self.engine.capabilities().combined_clicks {
+            return self.playwright_target(target, None, false).await;
+        }
+        let mut check = options.check();
+        check["timeout"] = 0.into();
+        self.checked_playwright_target(target, check).await
+    }
+
+    /// Clicks the element of a [`Self::playwright_click_target`].
+    pub async fn click_playwright_target(
+        &self,
+        target: &PlaywrightTarget,
+        options: &ClickOptions,
+    ) -> Result<ActionOutcome> {
+        let reference = &target.reference;
+        let Some(answer) = &target.actionable else {
+            return self.click(&PointerTarget::element(reference), options).await;
+        };
+        let query = ActionabilityQuery::new(reference, options.check(), options.timeout);
+        let action_point = ActionPoint::in_main_frame(answer, self.main_frame().clone(), query);
         self.click_action_point(action_point, options).await
     }
 
@@ -145,12 +182,7 @@ impl Page {
         if answer["ok"] != true {
             return Ok(None);
         }
-        let reached = ReachedPoint {
-            point: point_in(&answer),
-            transform: FrameTransform::default(),
-            retried: false,
-        };
-        let action_point = ActionPoint::of(&answer, &reached, resolved.frame, query);
+        let action_point = ActionPoint::in_main_frame(&answer, resolved.frame, query);
         let Some(press) = press else { return Ok(Some((action_point, None))) };
         self.record_pointer((action_point.x, action_point.y));
         self.input(mark, press.done).await?;

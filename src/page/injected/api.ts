@@ -908,6 +908,16 @@ export type PlaywrightTargetResult =
    */
   | { frame: string; rest: string; locator: string; selector: string; next: number }
 
+/** Arguments of `waitActionable` for the element that is found. */
+export interface PlaywrightClickTargetArgument extends PlaywrightTargetArgument {
+  check: Omit<WaitActionableArgument, 'target' | keyof RefContext>
+}
+
+export type PlaywrightClickTargetResult = PlaywrightTargetResult & {
+  /** Missing if the element is not the only one or is not actionable. */
+  actionable?: ActionableResult
+}
+
 /** A function of the interface. */
 export type Call<Argument, Result> = (argument: Argument) => Result
 
@@ -1000,4 +1010,6 @@ export interface PlaywrightTroupe {
   playwrightSnapshot: Call<PlaywrightSnapshotArgument, PlaywrightSnapshotResult>
   /** Finds the element of a target, and its locator. */
   playwrightTarget: Call<PlaywrightTargetArgument, PlaywrightTargetResult>
+  /** Does the same, and checks whether the element is actionable. */
+  playwrightClickTarget: Call<PlaywrightClickTargetArgument, Promise<PlaywrightClickTargetResult>>
 }

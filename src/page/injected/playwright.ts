@@ -4,14 +4,16 @@
  */
 import './index'
 import type { PlaywrightTroupe } from './api'
-import { readCall } from './dom/call-error'
+import { asyncCall, readCall } from './dom/call-error'
 import { afterHostCheck } from './dom/closed-shadow-roots'
+import { playwrightClickTarget } from './playwright/click-target'
 import { playwrightTarget } from './playwright/locators/playwright-target'
 import { playwrightSnapshot } from './playwright/playwright-snapshot'
 
 const calls: { [Name in keyof PlaywrightTroupe]: unknown } = {
   playwrightSnapshot: readCall(afterHostCheck(playwrightSnapshot)),
-  playwrightTarget: readCall(afterHostCheck(playwrightTarget))
+  playwrightTarget: readCall(afterHostCheck(playwrightTarget)),
+  playwrightClickTarget: asyncCall(playwrightClickTarget)
 }
 
 Object.assign((globalThis as { __troupe?: object }).__troupe ?? {}, calls)

@@ -120,6 +120,12 @@ impl ActionPoint {
         }
     }
 
+    /// Creates it from the answer for an element in the `main` frame.
+    pub fn in_main_frame(answer: &Value, main: FrameId, query: ActionabilityQuery) -> Self {
+        let (point, transform) = (point_in(answer), FrameTransform::default());
+        Self::of(answer, &ReachedPoint { point, transform, retried: false }, main, query)
+    }
+
     /// Creates a point of the main frame's viewport, where the page does not guard a press.
     pub fn in_viewport((x, y): (f64, f64), frame: FrameId, description: String) -> Self {
         Self {

@@ -23,6 +23,8 @@ pub struct PlaywrightTarget {
     pub locator: String,
     /// The locator that Playwright's messages show.
     pub shown: String,
+    /// The answer of `waitActionable` if that was requested and the element is actionable.
+    pub(in crate::page) actionable: Option<Value>,
 }
 
 /// One of several elements that a target matches.
@@ -44,9 +46,22 @@ enum FrameAnswer {
         #[serde(default)]
         matches: Vec<PlaywrightMatch>,
         locator: String,
+        actionable: Option<Value>,
     },
     /// The rest of the target is in a child frame.
     Inner { frame: String, rest: String, locator: String },
+}
+
+/// The target of a query, and what is returned about its element.
+#[derive(Default)]
+struct TargetQuery<'a> {
+    target: &'a str,
+    /// The ref in its frame of an element to search in.
+    within: Option<String>,
+    /// Whether the locator is generated for the element. It always is for refs.
+    generate: bool,
+    /// Arguments of `waitActionable`, if the element is also checked. Only in the main frame.
+    check: Option<Value>,
 }
 
 /// Splits a ref into the number of its frame and itself; `None` for other targets.
@@ -88,15 +103,6 @@ impl Page {
         within: Option<&str>,
         generate: bool,
     ) -> Result<PlaywrightTarget> {
-        if let Some(number) = frame_of_ref(target) {
-            let frame = self.playwright_frame(number).ok_or_else(|| not_in_snapshot(target))?;
-            let found = self.playwright_target_in(frame, target, None, true).await?;
-            self.record_locator(target, &found.locator);
-            return Ok(PlaywrightTarget {
-                shown: format!("locator('aria-ref={target}')"),
-                ..found
-            });
-        }
         let (frame, within) = match within {
             None => (self.main_frame().clone(), None),
             Some(reference) => {
@@ -104,7 +110,36 @@ impl Page {
                 (resolved.frame, Some(resolved.target))
             }
         };
-        self.playwright_target_in(frame, target, within, generate).await
+        let query = TargetQuery { target, within, generate, ..Default::default() };
+        self.playwright_ref_or_target_in(frame, query).await
+    }
+
+    /// Finds the element of `target`. If it is the only one and in the main frame, the same call
+    /// checks it: `check` contains the arguments of `waitActionable`.
+    pub(in crate::page) async fn checked_playwright_target(
+        &self,
+        target: &str,
+        check: Value,
+    ) -> Result<PlaywrightTarget> {
+        let query = TargetQuery { target, check: Some(check), ..Default::default() };
+        self.playwright_ref_or_target_in(self.main_frame().clone(), query).await
+    }
+
+    /// Searches in `frame`, unless the target is a ref, which names its frame.
+    async fn playwright_ref_or_target_in(
+        &self,
+        frame: FrameId,
+        query: TargetQuery<'_>,
+    ) -> Result<PlaywrightTarget> {
+        let target = query.target;
+        let Some(number) = frame_of_ref(target) else {
+            return self.playwright_target_in(frame, query).await;
+        };
+        let frame = self.playwright_frame(number).ok_or_else(|| not_in_snapshot(target))?;
+        let query = TargetQuery { within: None, generate: true, ..query };
+        let found = self.playwright_target_in(frame, query).await?;
+        self.record_locator(target, &found.locator);
+        Ok(PlaywrightTarget { shown: format!("locator('aria-ref={target}')"), ..found })
     }
 
     /// Finds `target` in the first frame that has a match, and generates its locator.
@@ -116,7 +151,8 @@ impl Page {
             self.state.read(|facts| facts.frames.keys().cloned().collect());
         frames.sort_by_key(|frame| frame != self.main_frame());
         for frame in frames {
-            match self.playwright_target_in(frame, target, None, true).await {
+            let query = TargetQuery { target, generate: true, ..Default::default() };
+            match self.playwright_target_in(frame, query).await {
                 Ok(found) => return Ok(Some(found)),
                 Err(error) if error.code == ErrorCode::ElementNotFound => {}
                 Err(error) => return Err(error),
@@ -128,17 +164,23 @@ impl Page {
     async fn playwright_target_in(
         &self,
         mut frame: FrameId,
-        target: &str,
-        mut within: Option<String>,
-        generate: bool,
+        query: TargetQuery<'_>,
     ) -> Result<PlaywrightTarget> {
+        let TargetQuery { target, mut within, generate, mut check } = query;
         let mut rest = target.to_owned();
         let mut outer = self.outer_locator(&frame).await?;
         for _ in 0..=MAX_DEPTH {
-            let arguments = self.target_arguments(&frame, &rest, within.take(), generate);
-            let answer = self.inject_in(&frame, "playwrightTarget", arguments).await?;
+            let mut arguments = self.target_arguments(&frame, &rest, within.take(), generate);
+            let call = match check.take().filter(|_| frame == *self.main_frame()) {
+                None => "playwrightTarget",
+                Some(check) => {
+                    arguments["check"] = check;
+                    "playwrightClickTarget"
+                }
+            };
+            let answer = self.inject_in(&frame, call, arguments).await?;
             match read(answer)? {
-                FrameAnswer::Element { r#ref, count, matches, locator } => {
+                FrameAnswer::Element { r#ref, count, matches, locator, actionable } => {
                     let locator = format!("{outer}{locator}");
                     let matches = matches
                         .into_iter()
@@ -153,6 +195,7 @@ impl Page {
                         matches,
                         shown: locator.clone(),
                         locator,
+                        actionable,
                     });
                 }
                 FrameAnswer::Inner { frame: owner, rest: inner, locator } => {

@@ -73,18 +73,17 @@ impl PlaywrightHandler {
         Self { modal_state, work: Box::new(work) }
     }
 
-    /// Runs the tool `name` with checked arguments. Returns a result of MCP.
+    /// Runs the tool `name` with checked arguments.
     pub async fn run(
         &self,
         name: &str,
         call: PlaywrightCall,
         given: Map<String, Value>,
-    ) -> Result<Value> {
-        let response = match self.refusal(name, &call).await? {
-            Some(refusal) => refusal,
-            None => (self.work)(call.clone(), Value::Object(given))?.await?,
-        };
-        response.render(&call).await
+    ) -> Result<Response> {
+        match self.refusal(name, &call).await? {
+            Some(refusal) => Ok(refusal),
+            None => (self.work)(call, Value::Object(given))?.await,
+        }
     }
 
     /// Returns the response if an open dialog or file chooser, or its absence, prevents the call.
@@ -135,7 +134,11 @@ impl PlaywrightCall {
 
     /// Finds the only element of a ref, selector or locator.
     pub async fn strict_target(&self, page: &Page, target: &str) -> Result<PlaywrightTarget> {
-        let found = self.target(page, target).await?;
+        Self::only_match(self.target(page, target).await?)
+    }
+
+    /// Returns an error if there are several matches.
+    pub fn only_match(found: PlaywrightTarget) -> Result<PlaywrightTarget> {
         if found.count > 1 {
             let PlaywrightTarget { count, shown, matches, .. } = &found;
             let mut message = format!(

@@ -81,7 +81,6 @@ pub(super) struct ClickArguments {
 
 pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result<Response> {
     let page = call.page().await?;
-    let target = call.strict_target(&page, &given.target).await?;
     let modifiers = given.modifiers.unwrap_or_default();
     let button = given.button.unwrap_or(ButtonArgument::Left);
     let is_double = given.double_click == Some(true);
@@ -92,9 +91,10 @@ pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result
         timeout: call.config.timeout_action,
         modifiers: modifiers.iter().fold(0, |bits, name| bits | modifier_bit(name)),
     };
+    let target = page.playwright_click_target(&given.target, &options).await?;
+    let target = PlaywrightCall::only_match(target)?;
     let method = if is_double { "dblclick" } else { "click" };
-    let element = PointerTarget::element(&target.reference);
-    let clicked = Box::pin(call.act(page.click(&element, &options))).await;
+    let clicked = Box::pin(call.act(page.click_playwright_target(&target, &options))).await;
     clicked.map_err(|error| action_error(&call, &target, error))?;
     let mut written = Map::new();
     if button != ButtonArgument::Left {

@@ -49,7 +49,7 @@ impl GeneratedCode {
 
 /// The parts of a result, before it is rendered.
 #[derive(Default)]
-pub(super) struct Response {
+pub(in crate::tools) struct Response {
     errors: Vec<String>,
     results: Vec<String>,
     code: Vec<GeneratedCode>,
@@ -176,18 +176,26 @@ async fn add_page(
     let modal = current.as_deref().map(modal_states).unwrap_or_default();
     // Before the headers, because the snapshot waits for frames that still load.
     let snapshot = match &current {
-        Some(page) => match snapshot(call, page, shown, modal.is_empty()).await {
-            // The action is done: it must not look as if it had failed.
-            Err(error) if matches!(shown, ShownContent::Page) => Some(RenderedSnapshot {
-                text: format!("- The snapshot could not be taken: {}", error.message),
-                is_link: true,
-            }),
-            other => other?,
-        },
+        Some(page) => snapshot(call, page, shown, modal.is_empty()).await.transpose(),
         None => None,
     };
-    let headers =
-        join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref()))).await;
+    let file = async {
+        match snapshot {
+            Some(Ok(snapshot)) => snapshot.write(call).await.map(Some),
+            Some(Err(error)) => Err(error),
+            None => Ok(None),
+        }
+    };
+    let headers = join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref())));
+    let (snapshot, headers) = tokio::join!(file, headers);
+    let snapshot = match snapshot {
+        // The action is done: it must not look as if it had failed.
+        Err(error) if matches!(shown, ShownContent::Page) => Some(RenderedSnapshot {
+            text: format!("- The snapshot could not be taken: {}", error.message),
+            is_link: true,
+        }),
+        other => other?,
+    };
     let changed = remember_headers(call, &pages, &headers);
     let shows_page = !matches!(shown_by(call, shown), ShownContent::Nothing);
     if shows_page || changed {
@@ -229,6 +237,23 @@ struct RenderedSnapshot {
     is_link: bool,
 }
 
+/// A snapshot, and the file that it is written to.
+struct TakenSnapshot {
+    text: String,
+    /// `None`: the result contains the text.
+    file: Option<FileName>,
+}
+
+impl TakenSnapshot {
+    async fn write(self, call: &PlaywrightCall) -> Result<RenderedSnapshot> {
+        let Self { text, file } = self;
+        let Some(name) = file else { return Ok(RenderedSnapshot { text, is_link: false }) };
+        let file = output::path_for(&call.config, name).await?;
+        output::write_text(call, &file, text).await?;
+        Ok(RenderedSnapshot { text: file.link("Snapshot"), is_link: true })
+    }
+}
+
 /// Takes the snapshot of a result. `responds`: whether no dialog or file chooser is open.
 /// Otherwise, the snapshot is empty.
 async fn snapshot(
@@ -236,7 +261,7 @@ async fn snapshot(
     page: &Page,
     shown: &ShownContent,
     responds: bool,
-) -> Result<Option<RenderedSnapshot>> {
+) -> Result<Option<TakenSnapshot>> {
     let boxes = call.config.snapshot_boxes;
     let (options, file) = match shown_by(call, shown) {
         ShownContent::Nothing => return Ok(None),
@@ -244,10 +269,8 @@ async fn snapshot(
         ShownContent::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
     };
     let text = if responds { page.aria_snapshot(&options).await? } else { String::new() };
-    let Some(name) = file else { return Ok(Some(RenderedSnapshot { text, is_link: false })) };
-    let file = output::path_for(&call.config, FileName::new(name, "page", "yml")).await?;
-    output::write_text(call, &file, text).await?;
-    Ok(Some(RenderedSnapshot { text: file.link("Snapshot"), is_link: true }))
+    let file = file.map(|name| FileName::new(name, "page", "yml"));
+    Ok(Some(TakenSnapshot { text, file }))
 }
 
 /// The lines about a page in a result.
