@@ -63,7 +63,7 @@ impl Dashboard {
 }
 
 async fn follow(dashboard: Arc<Dashboard>, sessions: watch::Sender<Option<Arc<Vec<SessionView>>>>) {
-    let mut calls = dashboard.call_news();
+    let mut calls = dashboard.call_events();
     loop {
         let read_at = Instant::now();
         let now = Arc::new(dashboard.live_sessions().await);

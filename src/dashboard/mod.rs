@@ -89,8 +89,8 @@ impl Dashboard {
     }
 
     /// Returns a receiver of all calls from now on: each when it begins, and again when it ends.
-    pub fn call_news(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
-        self.store().call_news()
+    pub fn call_events(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
+        self.store().call_events()
     }
 
     /// Deletes the record of a session that no server uses. Returns `None` if there is none.

@@ -101,7 +101,7 @@ struct CallElements<'a> {
 impl Replay {
     /// Reads the refs in the snapshot of a whole page.
     pub fn read_page(&mut self, page: &str) {
-        // A snapshot that omits lines cannot show what is unique.
+        // A snapshot that omits lines cannot show which elements are unique.
         if page.lines().any(|line| line.trim_start().starts_with("- …")) {
             return self.read_part(page);
         }
@@ -211,18 +211,16 @@ impl Replay {
             None => None,
         };
         let shown = self.shown.get(reference);
-        let now = described(call_elements.answer, reference);
-        let now =
-            now.or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()));
-        let now =
-            now.filter(|now| !now.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*now.role));
-        let named = match (shown, now) {
+        let current = described(call_elements.answer, reference)
+            .or_else(|| self.described.get(reference).cloned().filter(|_| shown.is_none()))
+            .filter(|head| !head.name.is_empty() && !DESCRIBED_BY_TEXT.contains(&&*head.role));
+        let named = match (shown, current) {
             // The element's name may have changed since it was shown.
-            (Some(shown), Some(now)) if !shown.name.is_empty() && !now.has_name(&shown.name) => {
-                self.by_name(reference, &now)
+            (Some(shown), Some(head)) if !shown.name.is_empty() && !head.has_name(&shown.name) => {
+                self.by_name(reference, &head)
             }
             (Some(shown), _) => shown.named.clone(),
-            (None, Some(now)) => self.by_name(reference, &now),
+            (None, Some(head)) => self.by_name(reference, &head),
             (None, None) => None,
         };
         named.or_else(|| self.by_test_id(reference, test_id?)).or_else(|| shown?.unnamed.clone())
@@ -230,16 +228,16 @@ impl Replay {
 
     /// Returns a target for the element of `reference` by role and name, unless they are not unique
     /// in the last page.
-    fn by_name(&self, reference: &str, now: &Head) -> Option<String> {
+    fn by_name(&self, reference: &str, head: &Head) -> Option<String> {
         let is_other = |line: &SnapshotLine| {
             line.reference.as_deref() != Some(reference)
-                && line.role == now.role
-                && now.has_name(&line.name)
+                && line.role == head.role
+                && head.has_name(&line.name)
         };
         if self.page.iter().any(is_other) {
             return None;
         }
-        self.in_frame(reference, now.by_role())
+        self.in_frame(reference, head.by_role())
     }
 
     /// Returns a target by the test id, which usually stays when the role and the name change.
@@ -509,8 +507,8 @@ impl<'a> Tree<'a> {
 
     /// Returns the targets that match only the line `at`.
     fn targets_of(&self, at: usize) -> ElementTargets {
-        let Some(frame) = self.frames[at] else { return self.in_its_frame(at) };
-        let ElementTargets { name, named, unnamed } = self.in_its_frame(at);
+        let Some(frame) = self.frames[at] else { return self.targets_in_frame(at) };
+        let ElementTargets { name, named, unnamed } = self.targets_in_frame(at);
         let inner =
             |target: Option<String>| Some(format!("{} >>> {}", self.any_target(frame)?, target?));
         ElementTargets { name, named: inner(named), unnamed: inner(unnamed) }
@@ -526,7 +524,8 @@ impl<'a> Tree<'a> {
         self.any_target(self.frames[at]?)
     }
 
-    fn in_its_frame(&self, at: usize) -> ElementTargets {
+    /// Like `targets_of`, but the targets are relative to the frame that contains the line.
+    fn targets_in_frame(&self, at: usize) -> ElementTargets {
         let line = &self.lines[at];
         let own = line.head().by_role();
         let name = line.name.clone();
@@ -579,42 +578,46 @@ impl<'a> Tree<'a> {
             return None;
         }
         let is_other = |other: &usize| {
-            let it = &self.lines[*other];
             *other != container
-                && it.role == line.role
+                && self.lines[*other].role == line.role
                 && self.frames[*other] == self.frames[container]
         };
         let others: Vec<usize> = (0..self.lines.len()).filter(is_other).collect();
-        let labels = |container: usize| {
+        let lines_in = |container: usize| {
             let within = std::iter::once(container).chain(self.descendants(container));
             within.filter(move |inner| self.frames[*inner] == self.frames[container])
         };
         let is_elsewhere = |label: &str| {
-            let mut others = others.iter().flat_map(|other| labels(*other));
+            let mut others = others.iter().flat_map(|other| lines_in(*other));
             others.any(|inner| self.lines[inner].label() == Some(label))
         };
-        let mut own =
-            labels(container).filter(|inner| *inner != at).filter_map(|at| self.lines[at].label());
-        own.find(|label| !is_elsewhere(label))
+        let mut labels = lines_in(container)
+            .filter(|inner| *inner != at)
+            .filter_map(|at| self.lines[at].label());
+        labels
+            .find(|label| !is_elsewhere(label))
             .map(|label| format!("role={} >> has-text={}", line.role, escaped(label)))
     }
 
+    /// Returns whether two lines have the same frame, role and name.
     fn is_same(&self, one: usize, other: usize) -> bool {
         let key = |at: usize| (self.frames[at], &self.lines[at].role, &self.lines[at].name);
         key(one) == key(other)
     }
 
+    /// Returns whether no other line of its frame has the role and the name of the line `at`.
     fn is_unique(&self, at: usize) -> bool {
         let line = &self.lines[at];
         self.counts.get(&(self.frames[at], &*line.role, &*line.name)) == Some(&1)
     }
 
+    /// Returns whether no other line contains the text of the line `at`.
     fn is_only_text(&self, at: usize) -> bool {
         let text = self.lines[at].text.to_lowercase();
-        let holds = |line: &&SnapshotLine| {
+        let contains_text = |line: &&SnapshotLine| {
             [&line.name, &line.text].into_iter().any(|label| label.to_lowercase().contains(&text))
         };
-        self.lines.iter().filter(holds).count() == 1
+        self.lines.iter().filter(contains_text).count() == 1
     }
 
     /// Returns the indexes of the lines that the line `at` contains.
@@ -666,11 +669,11 @@ mod tests {
     }
 
     #[test]
-    fn a_ref_becomes_a_target_of_role_and_name_that_means_one_element() {
+    fn a_ref_becomes_a_target_by_role_and_name_that_matches_one_element() {
         let mut replay = Replay::default();
         replay.read_page(PAGE);
         let target = |reference: &str| target(&replay, reference, "");
-        for (reference, wanted) in [
+        for (reference, expected) in [
             ("e3", r#"role=listitem >> has-text="Alice" >> role=button[name="Delete"]"#),
             ("e5", r#"role=listitem >> has-text="Bob" >> role=button[name="Delete"]"#),
             ("e9", r#"role=row >> has-text="Ben" >> role=button[name="Say \"x\""]"#),
@@ -681,7 +684,7 @@ mod tests {
             ("e4", r#"role=listitem >> has-text="Bob""#),
             ("e6", r#"role=row >> has-text="Ann""#),
         ] {
-            assert_eq!(target(reference).as_deref(), Some(wanted), "{reference}");
+            assert_eq!(target(reference).as_deref(), Some(expected), "{reference}");
         }
         for reference in ["e18", "e16", "e99"] {
             assert_eq!(target(reference), None, "{reference}");
@@ -722,7 +725,7 @@ mod tests {
         };
         let id = |value: &str| json!({"attribute": "data-testid", "value": value});
         let within = |value: &str, within: &str| json!({"attribute": "data-test", "value": value, "within": within});
-        for (reference, test_id, wanted) in [
+        for (reference, test_id, expected) in [
             // A target by role and name has precedence.
             ("e1", id("save"), Some(r#"role=button[name="Save"]"#)),
             ("e4", id("edit-ann"), Some(r#"testid="edit-ann""#)),
@@ -745,7 +748,7 @@ mod tests {
         ] {
             assert_eq!(
                 target(reference, test_id.clone()).as_deref(),
-                wanted,
+                expected,
                 "{reference} {test_id}"
             );
         }
@@ -761,7 +764,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_not_shown_in_a_whole_page_has_to_be_unique_in_the_last() {
+    fn a_name_from_a_part_of_a_page_must_be_unique_in_the_last_whole_page() {
         let mut replay = Replay::default();
         replay.read_page("- button \"Delete\" [ref=e1]\n- button \"Play\" [ref=e2]");
         replay.read_part("- button \"Delete\" [ref=e3]\n- button \"Send\" [ref=e4]");
@@ -776,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_object_reads_no_variable_of_the_person_who_runs_the_script() {
+    fn a_recorded_env_object_does_not_read_the_variable_that_it_names() {
         let mut replay = Replay::default();
         replay.add(
             "evaluate",
@@ -792,7 +795,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_at_the_time_of_the_call_counts() {
+    fn a_target_has_the_name_that_the_element_had_at_the_call() {
         let mut replay = Replay::default();
         replay.read_page("- button \"Play\" [ref=e1]");
         let now = "Clicked button \"Pause\" [active] [ref=e1]";
@@ -804,7 +807,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_or_has_no_name_is_not_replayed() {
+    fn masked_values_become_variables_and_refs_without_a_name_are_reported() {
         let mut replay = Replay::default();
         replay.add("type", json!({"selector": "#password", "text": MASK}), &[], &HashMap::new());
         replay.add(

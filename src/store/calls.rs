@@ -17,8 +17,8 @@ use crate::error::Result;
 const MAX_RESULT: usize = 64 * 1024;
 /// The number of newest calls that a search reads, which limits how long it takes.
 const SEARCH_LIMIT: u64 = 20_000;
-/// Maximum number of calls that are queued for a receiver. A slower one loses the oldest.
-const QUEUED_CALLS: usize = 256;
+/// Maximum number of queued calls for each receiver. A receiver that is too slow loses the oldest.
+const MAX_QUEUED_CALLS: usize = 256;
 
 /// A call in a page of the record.
 #[derive(Debug, Clone)]
@@ -65,15 +65,15 @@ pub struct CallFilter {
     pub limit: usize,
 }
 
-/// The running calls, and the receivers of their ends.
+/// The running calls, and the receivers of calls that begin or end.
 pub(super) struct CallFeed {
     running: Mutex<HashMap<Arc<str>, Arc<NewRequest>>>,
-    news: broadcast::Sender<Arc<RecordedCall>>,
+    events: broadcast::Sender<Arc<RecordedCall>>,
 }
 
 impl Default for CallFeed {
     fn default() -> Self {
-        Self { running: Mutex::default(), news: broadcast::Sender::new(QUEUED_CALLS) }
+        Self { running: Mutex::default(), events: broadcast::Sender::new(MAX_QUEUED_CALLS) }
     }
 }
 
@@ -101,11 +101,11 @@ impl CallFeed {
 
     /// Copies the call for the receivers, if there are any.
     fn report(&self, request: &NewRequest, end: impl FnOnce() -> Option<CallEnd>) {
-        if self.news.receiver_count() == 0 {
+        if self.events.receiver_count() == 0 {
             return;
         }
         // Fails if the last receiver has been dropped meanwhile.
-        let _ = self.news.send(Arc::new(RecordedCall {
+        let _ = self.events.send(Arc::new(RecordedCall {
             number: 0,
             ref_id: request.ref_id.to_string(),
             session_id: request.session_id.as_deref().map(str::to_owned),
@@ -120,8 +120,8 @@ impl CallFeed {
 impl Store {
     /// Returns a receiver of all later calls. It receives each call when it begins and when it
     /// ends.
-    pub fn call_news(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
-        self.0.calls.news.subscribe()
+    pub fn call_events(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
+        self.0.calls.events.subscribe()
     }
 
     /// Returns the latest running call of each session.
@@ -140,7 +140,7 @@ impl Store {
     /// Returns the calls that `filter` selects, newest first.
     pub async fn calls(&self, filter: CallFilter) -> Result<Vec<RecordedCall>> {
         let (mut conditions, mut values) = (vec!["TRUE".to_owned()], Vec::<Value>::new());
-        // A condition that also accepts all sessions would keep SQLite from using the index.
+        // `?1 IS NULL OR session_id = ?1` would keep SQLite from using the index.
         if let Some(session) = filter.session {
             values.push(session.into());
             conditions.push(format!("session_id = ?{}", values.len()));

@@ -33,7 +33,7 @@ impl Store {
     /// Returns the changes in `record` since the last read, and moves the cursor to the end of the
     /// record. Returns the whole content if the changes are longer, or if the content of the last
     /// read is not stored any more.
-    pub async fn read_on(
+    pub async fn read_from_cursor(
         &self,
         record: &Record,
         cursor_of: CursorOf,

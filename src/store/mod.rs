@@ -1,19 +1,20 @@
 //! The record: an SQLite file with every call and its result, and with the saved state of sessions.
 //! Uses only `config` and `error`.
 //!
-//! One thread (`writer`) runs the writes, and batches concurrent ones. Readers have their own
-//! connection, so that no call waits for another's. `log` checkpoints in the background. `schema`
-//! opens a file and rejects files that are not Troupe's. `servers` tracks which servers share a
-//! file and which of them are alive. `sessions`, `records`, `calls` and `cursors` have the
-//! queries. `retention` deletes the oldest data. If a write fails, the server logs a warning and
-//! calls go on.
+//! One thread (`writer`) runs the writes, and batches concurrent ones. Reads use a separate
+//! connection, so that they do not wait for writes. `checkpoints` runs SQLite's checkpoints in the
+//! background. `schema` opens a file and rejects files that are not Troupe's. `servers` tracks
+//! which servers share a file and which of them are running. `sessions`, `records`, `calls` and
+//! `cursors` have the queries. `ledger` keeps changes of sessions whose write has failed.
+//! `retention` deletes the oldest data. If a write fails, the server logs a warning and calls
+//! continue.
 
 mod calls;
+mod checkpoints;
 mod cursors;
 mod delta;
 mod ledger;
 mod location;
-mod log;
 mod purge;
 mod records;
 mod retention;
@@ -42,8 +43,8 @@ pub use self::{
     location::RecordLocation,
     purge::Purged,
     records::{
-        Answered, Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
-        Summary,
+        Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
+        RecordedAnswer, Summary,
     },
     schema::Fault,
     sessions::{
@@ -69,7 +70,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Store(Arc<Inner>);
 
 struct Inner {
-    place: RecordLocation,
+    location: RecordLocation,
     writer: Writer,
     /// A connection for reads. A record in memory is read through the writer.
     reader: Option<Arc<Mutex<Connection>>>,
@@ -83,8 +84,10 @@ impl Store {
     /// is rejected. If a file cannot be written, a warning is logged and the record is kept in
     /// memory.
     pub fn open(config: &Config) -> Result<Self> {
-        let place = RecordLocation::of(config)?;
-        let RecordLocation::File(path) = &place else { return Self::in_memory(place, config) };
+        let location = RecordLocation::of(config)?;
+        let RecordLocation::File(path) = &location else {
+            return Self::in_memory(location, config);
+        };
         match Self::in_file(path, config) {
             Ok(store) => Ok(store),
             Err(fault @ Fault::Unavailable { .. }) => {
@@ -100,13 +103,13 @@ impl Store {
         Self::in_memory(RecordLocation::None, &Config::default())
     }
 
-    fn in_memory(place: RecordLocation, config: &Config) -> Result<Self> {
+    fn in_memory(location: RecordLocation, config: &Config) -> Result<Self> {
         let connection = schema::open_in_memory()?;
         let server = ServerRegistration::without_file();
         let bytes = config.retention.bytes.min(MAX_MEMORY);
         let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
         let (ledger, calls) = Default::default();
-        let inner = Inner { place, writer, reader: None, server, ledger, calls };
+        let inner = Inner { location, writer, reader: None, server, ledger, calls };
         Ok(Self(Arc::new(inner)).with_server_row())
     }
 
@@ -119,14 +122,14 @@ impl Store {
                 path.display()
             );
         }
-        log::start_checkpoints(&mut opened.connection, path)
+        checkpoints::start(&mut opened.connection, path)
             .map_err(|error| Fault::unavailable(path, error))?;
         let server = ServerRegistration::register(path)?;
         let reader = schema::open_for_reading(path)?;
         let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))
             .map_err(|error| Fault::unavailable(path, error.message))?;
         let store = Self(Arc::new(Inner {
-            place: RecordLocation::File(path.to_owned()),
+            location: RecordLocation::File(path.to_owned()),
             writer,
             reader: Some(Arc::new(Mutex::new(reader))),
             server,
@@ -152,12 +155,12 @@ impl Store {
 
     /// Returns whether calls are recorded.
     pub fn records(&self) -> bool {
-        self.0.place != RecordLocation::None
+        self.0.location != RecordLocation::None
     }
 
     /// Returns the path of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
-        match &self.0.place {
+        match &self.0.location {
             RecordLocation::File(path) => Some(path),
             RecordLocation::None | RecordLocation::Memory => None,
         }
@@ -171,7 +174,8 @@ impl Store {
         }
     }
 
-    /// Writes the queue and releases the server's lock.
+    /// Writes what is queued, removes this server from the table of running servers, and releases
+    /// its lock.
     pub async fn close(&self) {
         let id = self.0.server.id.clone();
         let done = self.0.writer.write(0, move |connection| servers::end(connection, &id));

@@ -31,9 +31,9 @@ impl Store {
         let session = session.map(str::to_owned);
         let mut purged = Purged::default();
         loop {
-            let of = session.clone();
+            let id = session.clone();
             let deleted =
-                self.change(move |connection| delete_calls(connection, of.as_deref())).await?;
+                self.change(move |connection| delete_calls(connection, id.as_deref())).await?;
             if deleted == 0 {
                 break;
             }
@@ -58,8 +58,8 @@ impl Store {
         let mut free = self.change(free_pages).await?;
         while free > 0 {
             let left = self
-                .change(|connection| free_slice(connection).and_then(|()| free_pages(connection)));
-            let left = left.await?;
+                .change(|connection| free_slice(connection).and_then(|()| free_pages(connection)))
+                .await?;
             // The file may have been created without incremental vacuum.
             if left >= free {
                 break;
@@ -107,15 +107,15 @@ fn delete_sessions(
     connection: &Connection,
     session: Option<&str>,
 ) -> rusqlite::Result<(usize, usize)> {
-    let of = "(?1 IS NULL OR session_id = ?1)";
-    let delete = format!("DELETE FROM sessions WHERE {of} AND NOT ({IN_USE})");
+    let is_selected = "(?1 IS NULL OR session_id = ?1)";
+    let delete = format!("DELETE FROM sessions WHERE {is_selected} AND NOT ({IN_USE})");
     let deleted = connection.execute(&delete, params![session])?;
     connection.execute(
         "DELETE FROM diff_cursors WHERE ref_id NOT IN (SELECT ref_id FROM requests)
              AND ref_id NOT IN (SELECT session_id FROM sessions)",
         [],
     )?;
-    let count = format!("SELECT count(*) FROM sessions WHERE {of} AND {IN_USE}");
+    let count = format!("SELECT count(*) FROM sessions WHERE {is_selected} AND {IN_USE}");
     let in_use = connection.query_row(&count, params![session], |row| row.get(0))?;
     Ok((deleted, in_use))
 }

@@ -107,12 +107,12 @@ pub struct Record {
     /// Milliseconds since 1970.
     pub at: u64,
     /// `None` while it runs.
-    pub answer: Option<Answered>,
+    pub answer: Option<RecordedAnswer>,
 }
 
 /// The result of a call in the record.
 #[derive(Debug, Clone)]
-pub struct Answered {
+pub struct RecordedAnswer {
     pub success: bool,
     /// `None` if its server died.
     pub result: Option<String>,
@@ -322,7 +322,7 @@ impl Store {
         .await
     }
 
-    /// Returns the call `ref_id` without its content, and its error message.
+    /// Returns the summary and the error message of the call `ref_id`.
     pub async fn summary(&self, ref_id: &str) -> Result<Option<(Summary, Option<String>)>> {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
@@ -333,40 +333,42 @@ impl Store {
         .await
     }
 
-    /// Returns the newest console messages of the call `ref_id` that fit into `room` characters.
+    /// Returns the newest console messages of the call `ref_id` that fit into `budget` characters.
     /// Does not use the cursor.
     pub async fn console_of_record(
         &self,
         ref_id: &str,
         level: Option<&str>,
-        room: usize,
+        budget: usize,
     ) -> Result<NewestMessages> {
-        self.console("ref_id = ?1", ref_id, level, room).await
+        self.console("ref_id = ?1", ref_id, level, budget).await
     }
 
-    /// Returns the newest console messages of the calls of a session that fit into `room`
+    /// Returns the newest console messages of the calls of a session that fit into `budget`
     /// characters.
     pub async fn console_of_session(
         &self,
         session: &str,
         level: Option<&str>,
-        room: usize,
+        budget: usize,
     ) -> Result<NewestMessages> {
-        let of =
+        let condition =
             "NOT is_repeated AND ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)";
-        self.console(of, session, level, room).await
+        self.console(condition, session, level, budget).await
     }
 
+    /// Returns the newest console messages that match the SQL `condition`, in which `?1` is `id`.
     async fn console(
         &self,
-        of: &'static str,
+        condition: &'static str,
         id: &str,
         level: Option<&str>,
-        mut room: usize,
+        mut budget: usize,
     ) -> Result<NewestMessages> {
         let (id, level) = (id.to_owned(), level.map(str::to_owned));
         self.read(move |connection| {
-            let matching = format!("FROM console_logs WHERE {of} AND (?2 IS NULL OR level = ?2)");
+            let matching =
+                format!("FROM console_logs WHERE {condition} AND (?2 IS NULL OR level = ?2)");
             let count = format!("SELECT count(*) {matching}");
             let count: usize = connection
                 .prepare_cached(&count)?
@@ -379,10 +381,10 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let message = message(row)?;
                 let length = message.to_string().chars().count() + 1;
-                if length > room {
+                if length > budget {
                     break;
                 }
-                room -= length;
+                budget -= length;
                 messages.push(message);
             }
             messages.reverse();
@@ -462,7 +464,7 @@ fn write_answer(
                 message.level,
                 message.text,
                 message.at,
-                location(message).map(|place| place.to_string()),
+                location(message).map(|location| location.to_string()),
                 is_repeated
             ])?;
     }
@@ -521,7 +523,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     let status: Option<String> = row.get(5)?;
     let answer = match status {
         None => None,
-        Some(status) => Some(Answered {
+        Some(status) => Some(RecordedAnswer {
             success: status == "success",
             result: row.get(6)?,
             page_snapshot: row.get(7)?,
@@ -541,7 +543,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-/// Returns the source of a message, in the terms of seed 002.
+/// Returns the location of a message as JSON: `url`, `lineNumber` and `columnNumber`.
 fn location(message: &Message) -> Option<Value> {
     message
         .url
@@ -574,7 +576,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_record_is_found_without_sorting_all() {
+    fn the_query_for_the_newest_record_does_not_sort_all_records() {
         let connection = crate::store::schema::open_in_memory().unwrap();
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}")).unwrap();
         let steps: Vec<String> = plan

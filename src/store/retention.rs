@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 
-use super::{servers::store_states_left_behind, time::now};
+use super::{servers::store_states_of_ended_servers, time::now};
 use crate::config::Retention;
 
 /// If a check deleted nothing, the next one follows after this time or this number of transactions.
@@ -12,7 +12,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 const CHECK_TRANSACTIONS: u32 = 64;
 /// Time between two updates of the stored states of sessions whose server has ended.
 const STATE_UPDATE_INTERVAL: Duration = Duration::from_secs(600);
-/// A check is due after the limit divided by this number was written.
+/// A check is due when the bytes written since the last one reach the limit divided by this number.
 const CHECK_DIVISOR: u64 = 16;
 /// Saved states of ended sessions may use the limit divided by this number. If they use more, they
 /// are deleted before calls.
@@ -25,8 +25,8 @@ const VACUUM_SLICE: usize = 500;
 /// Enforces the retention limits. Deletes a small part of the excess after each write.
 pub(super) struct Trimmer {
     retention: Retention,
-    next: Instant,
-    next_aging: Instant,
+    next_check: Instant,
+    next_state_update: Instant,
     transactions: u32,
     /// Bytes written since the last check.
     bytes: u64,
@@ -36,8 +36,8 @@ impl Trimmer {
     pub fn new(retention: Retention) -> Self {
         Self {
             retention,
-            next: Instant::now(),
-            next_aging: Instant::now() + STATE_UPDATE_INTERVAL,
+            next_check: Instant::now(),
+            next_state_update: Instant::now() + STATE_UPDATE_INTERVAL,
             transactions: 0,
             bytes: 0,
         }
@@ -49,7 +49,7 @@ impl Trimmer {
         self.bytes = self.bytes.saturating_add(bytes as u64);
         self.transactions >= CHECK_TRANSACTIONS
             || self.bytes >= self.retention.bytes / CHECK_DIVISOR
-            || Instant::now() >= self.next
+            || Instant::now() >= self.next_check
     }
 
     /// Counts a transaction of `bytes` bytes. If a check is due, deletes a part of what exceeds the
@@ -58,12 +58,12 @@ impl Trimmer {
         if !self.count_transaction(bytes) {
             return Ok(());
         }
-        if Instant::now() >= self.next_aging {
-            self.next_aging = Instant::now() + STATE_UPDATE_INTERVAL;
-            store_states_left_behind(connection)?;
+        if Instant::now() >= self.next_state_update {
+            self.next_state_update = Instant::now() + STATE_UPDATE_INTERVAL;
+            store_states_of_ended_servers(connection)?;
         }
-        if !forget(connection, self.retention)? {
-            self.next = Instant::now() + CHECK_INTERVAL;
+        if !delete_slice(connection, self.retention)? {
+            self.next_check = Instant::now() + CHECK_INTERVAL;
             (self.transactions, self.bytes) = (0, 0);
         }
         Ok(())
@@ -74,8 +74,8 @@ impl Trimmer {
 const HAS_ENDED: &str =
     "(sessions.state <> 'active' OR sessions.server_id NOT IN (SELECT server_id FROM servers))";
 
-/// Deletes a slice. Returns whether there was something to delete.
-fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<bool> {
+/// Deletes a part of the data that exceeds the limits. Returns whether there was any.
+fn delete_slice(connection: &Connection, retention: Retention) -> rusqlite::Result<bool> {
     let oldest = now().saturating_sub(retention.age);
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
@@ -84,7 +84,7 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
     let transaction = connection.unchecked_transaction()?;
     let mut deleted = 0;
     if is_too_large {
-        deleted = forget_snapshot(&transaction, retention)?;
+        deleted = delete_oldest_state(&transaction, retention)?;
     }
     if deleted == 0 {
         // Calls are stored in order of time, so the query reads no other rows.
@@ -125,7 +125,7 @@ fn forget(connection: &Connection, retention: Retention) -> rusqlite::Result<boo
 
 /// Deletes the oldest saved state of an ended session, if such states use more than their part of
 /// the limit. Returns the number of deleted states.
-fn forget_snapshot(connection: &Connection, retention: Retention) -> rusqlite::Result<usize> {
+fn delete_oldest_state(connection: &Connection, retention: Retention) -> rusqlite::Result<usize> {
     let sizes = format!(
         "SELECT coalesce(sum(octet_length(session_snapshots.state) + (
                     SELECT coalesce(sum(octet_length(storage)), 0) FROM session_origins

@@ -80,7 +80,7 @@ CREATE TABLE pictures (
     data BLOB NOT NULL,
     PRIMARY KEY (ref_id, number)
 );
--- Of a record, or (under the session's id) of all the records of a session.
+-- The cursors of records. With a session's id as `ref_id`, the cursor of all its records.
 CREATE TABLE diff_cursors (
     ref_id TEXT PRIMARY KEY,
     cursor_position INTEGER NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE diff_cursors (
 );
 ",
     "
--- The storage of each origin of a session, which may be large and seldom changes.
+-- The storage of each origin of a session. It may be large and rarely changes.
 CREATE TABLE session_origins (
     session_id TEXT NOT NULL REFERENCES session_snapshots ON DELETE CASCADE,
     origin TEXT NOT NULL,
@@ -116,7 +116,8 @@ DROP TABLE sessions;
 ALTER TABLE sessions_with_all_states RENAME TO sessions;
 ",
     "
--- True for a message that an earlier call of the session has too, in a list of all messages.
+-- True if an earlier call of the session has the same message. Lists of the session's messages
+-- omit it.
 ALTER TABLE console_logs ADD COLUMN is_repeated BOOLEAN NOT NULL DEFAULT FALSE;
 ",
     "

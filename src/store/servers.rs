@@ -52,7 +52,7 @@ impl ServerRegistration {
     pub fn unregister(&self) {
         let lock = self.lock.lock().take();
         if lock.is_some() {
-            forget(self.folder.as_deref(), &self.id);
+            remove_lock_file(self.folder.as_deref(), &self.id);
         }
     }
 
@@ -75,7 +75,8 @@ fn is_running(folder: Option<&Path>, id: &str) -> bool {
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-fn forget(folder: Option<&Path>, id: &str) {
+/// Removes the lock file of the server `id`.
+fn remove_lock_file(folder: Option<&Path>, id: &str) {
     if let Some(folder) = folder {
         let _ = fs::remove_file(folder.join(id));
         // Succeeds only for the last server.
@@ -95,7 +96,7 @@ pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<
     Ok(())
 }
 
-/// Adds a server to the file. Closes the calls that ended servers left without a result.
+/// Adds a server to the file. Removes servers that have ended without removing themselves.
 pub(super) fn begin(
     connection: &Connection,
     id: &str,
@@ -107,20 +108,20 @@ pub(super) fn begin(
         .query_map([id], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for other in others.iter().filter(|other| !is_running(folder, other)) {
-        close(connection, other, "the server died during the call")?;
-        forget(folder, other);
+        remove(connection, other, "the server died during the call")?;
+        remove_lock_file(folder, other);
     }
-    store_states_left_behind(connection)
+    store_states_of_ended_servers(connection)
 }
 
 /// Removes a server from the file.
 pub(super) fn end(connection: &Connection, id: &str) -> rusqlite::Result<()> {
-    close(connection, id, "the server ended during the call")?;
-    store_states_left_behind(connection)
+    remove(connection, id, "the server ended during the call")?;
+    store_states_of_ended_servers(connection)
 }
 
-/// Records an error for the calls that `server` left without a result.
-fn close(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<()> {
+/// Removes `server` from the file. Records the error `why` for its calls without a result.
+fn remove(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO responses (ref_id, status, error_message, timestamp)
          SELECT ref_id, 'error', ?2, ?3 FROM requests
@@ -133,7 +134,7 @@ fn close(connection: &Connection, server: &str, why: &str) -> rusqlite::Result<(
 
 /// Stores the state of each session whose server has ended: `recoverable` or `stale` by the age of
 /// its saved state, or `closed` if it has none.
-pub(super) fn store_states_left_behind(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn store_states_of_ended_servers(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(
         "UPDATE sessions SET state = (
              SELECT iif(max(saved_at) IS NULL, 'closed', iif(max(saved_at) >= ?1, 'recoverable', 'stale'))

@@ -288,7 +288,7 @@ impl Store {
         self.flush().await;
         let store = self.clone();
         self.read(move |connection| {
-            let mut question = connection.prepare_cached(&format!(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT session_id, created_at, last_activity, sessions.state, metadata, server_id, saved_at,
                         (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id),
                         (SELECT pid FROM servers WHERE servers.server_id = sessions.server_id)
@@ -297,7 +297,7 @@ impl Store {
                  ORDER BY created_at DESC, sessions.rowid DESC",
             ))?;
             let mut running_servers = HashMap::new();
-            let rows = question.query_map(params![filter.id, filter.without_blank], |row| {
+            let rows = statement.query_map(params![filter.id, filter.without_blank], |row| {
                 let (state, server): (String, String) = (row.get(3)?, row.get(5)?);
                 let saved_at: Option<u64> = row.get(6)?;
                 let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);

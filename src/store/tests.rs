@@ -187,7 +187,7 @@ async fn only_calls_that_ran_when_their_server_died_get_an_error() {
 }
 
 #[tokio::test]
-async fn a_session_is_recoverable_once_its_server_is_gone_and_closed_where_nothing_was_saved() {
+async fn after_the_end_of_its_server_a_session_is_recoverable_or_closed_if_nothing_was_saved() {
     let folder = Folder::new();
     let (store, other) = (folder.open(), folder.open());
     for id in ["saved", "bare", "old", "closed", "expired"] {
@@ -236,7 +236,7 @@ async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_befo
         store.save_state("released", saved("state", &[]));
         store.session_ended("released", SessionState::Recoverable);
         let stored = store.ask_writer(|connection| {
-            super::servers::store_states_left_behind(connection)?;
+            super::servers::store_states_of_ended_servers(connection)?;
             let mut rows =
                 connection.prepare("SELECT session_id, state FROM sessions ORDER BY session_id")?;
             rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -256,26 +256,26 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
     store.session_ended("former", SessionState::Expired);
     store.flush().await;
     let raw = Connection::open(folder.file()).unwrap();
-    let lose_row = || raw.execute("DELETE FROM servers", []).unwrap();
+    let delete_server_row = || raw.execute("DELETE FROM servers", []).unwrap();
     let stored = |id: &str| -> String {
         raw.query_row("SELECT state FROM sessions WHERE session_id = ?1", [id], |row| row.get(0))
             .unwrap()
     };
-    lose_row();
+    delete_server_row();
     store.session_begun(session("new"));
     store.flush().await;
     folder.open().close().await;
     assert_eq!(stored("new"), "active");
-    lose_row();
+    delete_server_row();
     record(&store, "r", Some("new"), page("a")).await;
     store.flush().await;
     folder.open().close().await;
     assert_eq!(stored("new"), "active");
-    lose_row();
+    delete_server_row();
     assert!(store.claim_session("former").await.unwrap());
     folder.open().close().await;
     assert_eq!(stored("former"), "active");
-    lose_row();
+    delete_server_row();
     store.request(request("running", None)).await;
     store.flush().await;
     // Keeps the folder of the locks.
@@ -523,7 +523,7 @@ async fn a_state_that_does_not_fit_into_the_queue_does_not_block_later_states() 
 }
 
 #[tokio::test]
-async fn saved_states_of_sessions_that_are_over_are_deleted_before_calls_are() {
+async fn saved_states_of_ended_sessions_are_deleted_before_calls() {
     let folder = Folder::new();
     let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
     let store = Store::open(&Config { retention, ..folder.config() }).unwrap();
@@ -537,7 +537,7 @@ async fn saved_states_of_sessions_that_are_over_are_deleted_before_calls_are() {
         store.save_state(&id, saved("state", &[("a", "1", storage)]));
         let end = if number % 2 == 0 { SessionState::Expired } else { SessionState::Recoverable };
         store.session_ended(&id, end);
-        // One slice at most is deleted after each write.
+        // At most one slice is deleted after each write.
         record(&store, &id, Some(&id), page("a")).await;
         store.flush().await;
     }
@@ -603,7 +603,7 @@ async fn a_thousand_concurrent_writes_become_few_transactions() {
     let writes = (0..1000).map(|number| record_later(&store, number));
     futures_util::future::join_all(writes).await;
     assert!(store.record("999").await.unwrap().is_some());
-    // A transaction each would take longer, and a wait for the disk each much longer.
+    // One transaction for each write would take longer, and a sync to disk for each much longer.
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
@@ -617,7 +617,7 @@ mod reading {
 
     async fn read(store: &Store, ref_id: &str, of: CursorOf) -> Reading {
         let record = store.record(ref_id).await.unwrap().unwrap();
-        store.read_on(&record, of, false).await.unwrap()
+        store.read_from_cursor(&record, of, false).await.unwrap()
     }
 
     #[tokio::test]
@@ -632,7 +632,7 @@ mod reading {
         let store = folder.open();
         assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
         let record = store.record("r").await.unwrap().unwrap();
-        let again = store.read_on(&record, CursorOf::Record, true).await.unwrap();
+        let again = store.read_from_cursor(&record, CursorOf::Record, true).await.unwrap();
         assert_eq!(again, Reading::Whole("a\nb\n".into()));
     }
 
@@ -659,7 +659,7 @@ mod reading {
     }
 
     #[tokio::test]
-    async fn the_console_of_a_record_is_filtered_by_level_and_always_whole() {
+    async fn the_console_of_a_record_is_filtered_by_level_and_does_not_use_the_cursor() {
         let store =
             Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap();
         let message = |level: &str| Message {

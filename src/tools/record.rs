@@ -80,7 +80,7 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<CallC
         _ => CursorOf::Record,
     };
     let reset = given.reset_cursor.unwrap_or(false);
-    let reading = call.manager.store().read_on(&record, cursor_of, reset).await?;
+    let reading = call.manager.store().read_from_cursor(&record, cursor_of, reset).await?;
     let text = offload::in_place(bytes, || match reading {
         Reading::Changes(changes) if changes.chars().count() <= budget => changes,
         // A part of the changes is not useful.

@@ -361,7 +361,7 @@ impl LiveViewer {
 
     /// Sends the calls of watched sessions as they happen.
     async fn send_calls(&self) {
-        let mut calls = self.state.dashboard.call_news();
+        let mut calls = self.state.dashboard.call_events();
         loop {
             let call = match calls.recv().await {
                 Ok(call) => call,

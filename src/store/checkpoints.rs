@@ -15,7 +15,7 @@ const PAGES: i32 = 1_000;
 const MAX_PAGES: i32 = 16 * PAGES;
 
 /// Starts a thread that checkpoints the log of `writer`, until that is closed.
-pub(super) fn start_checkpoints(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
+pub(super) fn start(writer: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
