@@ -42,8 +42,8 @@ export interface RefCounter {
 export interface RefContext {
   refs: RefCounter
   /**
-   * The caller can pass in closed shadow roots: answer with {@link UncheckedHosts} if there are
-   * unchecked possible hosts.
+   * Whether the caller can pass in closed shadow roots. If so, and there are unchecked possible
+   * hosts, the answer is {@link UncheckedHosts}.
    */
   hosts?: boolean
 }
@@ -189,8 +189,8 @@ export interface TestId {
    */
   within?: string
   /**
-   * Also if it is not unique in the document: the role of the innermost list item or table row, if
-   * it is unique in that.
+   * If it is not unique in the document, but in a list item or table row: the role of the innermost
+   * one.
    */
   item?: 'listitem' | 'row'
 }
@@ -247,7 +247,7 @@ export interface FrameMatrixResult {
   matrix: number[]
 }
 
-// ---- entering
+// ---- entering values
 
 export interface RefArgument {
   ref: string
@@ -883,10 +883,6 @@ export interface PlaywrightTargetArgument extends RefContext {
   testIdAttribute?: string
 }
 
-/**
- * `locator` is JavaScript without `page.`, as Playwright prints it. `selector` is the same as a
- * Playwright selector.
- */
 /** One of several elements that a target matches. */
 export interface PlaywrightMatch {
   /** Its tag with attributes and text. */
@@ -895,6 +891,10 @@ export interface PlaywrightMatch {
   locator: string
 }
 
+/**
+ * `locator` is JavaScript without `page.`, as Playwright prints it. `selector` is the same as a
+ * Playwright selector.
+ */
 export type PlaywrightTargetResult =
   | (ResolveResult & {
       locator: string

@@ -77,10 +77,11 @@ type Attempt =
       box?: Box
     }
 
-/** The attempts of a wait. `scrolls` counts those that had to scroll. */
+/** Checks the actionability of a target, repeatedly during a wait. */
 class ActionabilityChecks {
   private readonly argument: ActionableArgument
   private readonly code: ErrorCode
+  /** The number of attempts that had to scroll. */
   private scrolls = 0
 
   constructor(argument: ActionableArgument) {
@@ -182,13 +183,12 @@ class ActionabilityChecks {
       }
       return { ok: true, element, ...point, box: boxOf(element) }
     }
-    let covered = this.hit(element)
-    if ('x' in covered) return { ok: true, element, x: covered.x, y: covered.y, box }
+    let hit = this.hitPoint(element)
+    if ('x' in hit) return { ok: true, element, x: hit.x, y: hit.y, box }
     this.bringIntoView(element, this.scrolls++)
-    covered = this.hit(element)
-    if ('x' in covered)
-      return { ok: true, element, x: covered.x, y: covered.y, box: boxOf(element) }
-    if (covered.by === null)
+    hit = this.hitPoint(element)
+    if ('x' in hit) return { ok: true, element, x: hit.x, y: hit.y, box: boxOf(element) }
+    if (hit.coveredBy === null)
       return refuse(
         'ELEMENT_NOT_INTERACTIVE',
         'is outside of the viewport and cannot be scrolled into it'
@@ -200,8 +200,8 @@ class ActionabilityChecks {
       action === 'click' || action === 'check'
         ? `${advice.covered} ${withoutPointer(element)}`.trimEnd()
         : undefined
-    return refuse('covered', `is covered by ${covered.by}`, true, {
-      details: { covering: covered.by },
+    return refuse('covered', `is covered by ${hit.coveredBy}`, true, {
+      details: { covering: hit.coveredBy },
       suggestion
     })
   }
@@ -226,14 +226,18 @@ class ActionabilityChecks {
     if (this.points(element).length === 0) this.bringIntoView(element, 0)
   }
 
-  private hit(element: Element): Point | { by: string | null } {
-    let by: string | null = null
+  /**
+   * Returns the first action point at which a click acts on the element. Without one, returns a
+   * description of the covering element, which is null if all points are outside of the viewport.
+   */
+  private hitPoint(element: Element): Point | { coveredBy: string | null } {
+    let coveredBy: string | null = null
     for (const point of this.points(element)) {
       const hit = elementAt(point)
       if (hit && actsOn(hit, element)) return point
-      if (hit) by ??= describeCover(hit, element)
+      if (hit) coveredBy ??= describeCover(hit, element)
     }
-    return { by }
+    return { coveredBy }
   }
 
   /** Returns the element to act on: the label of a hidden checkbox, the control of a label. */
@@ -436,10 +440,10 @@ export async function waitActionable(
     const hosts = uncheckedHosts(argument)
     if (hosts) return hosts
     // Two checks at the same time on the animation timeline cannot detect movement.
-    const early =
+    const isTooEarly =
       lastBox !== undefined &&
       Number(document.timeline?.currentTime ?? 0) - boxTime < minCheckInterval
-    const attempt = attempts.try(refs, early ? undefined : lastBox)
+    const attempt = attempts.try(refs, isTooEarly ? undefined : lastBox)
     if (attempt.ok) {
       const found = success(attempt, refs)
       if (argument.guard) guardClick(attempt.element)

@@ -20,7 +20,7 @@ interface Guard {
 
 let guard: Guard | null = null
 /** The caller that waits for a number of button releases. */
-let releaseWaiter: { releases: number; go: () => void } | null = null
+let releaseWaiter: { releases: number; resolve: () => void } | null = null
 
 /** Maximum ms between the check and the click. */
 const maxDelay = 5000
@@ -39,18 +39,18 @@ export function endGuard(): string | undefined {
   return covered
 }
 
-/** Resolves after this number of button releases since the check, or when the wait is given up. */
+/** Resolves after this number of button releases since the check, or at `cancelReleaseWait`. */
 export function awaitReleases(releases: number): Promise<void> {
   cancelReleaseWait()
   if (guard === null || guard.releases >= releases) return Promise.resolve()
-  return new Promise((go) => {
-    releaseWaiter = { releases, go }
+  return new Promise((resolve) => {
+    releaseWaiter = { releases, resolve }
   })
 }
 
 /** Ends the wait for button releases, because this document does not receive them. */
 export function cancelReleaseWait(): Done {
-  releaseWaiter?.go()
+  releaseWaiter?.resolve()
   releaseWaiter = null
   return { done: true }
 }

@@ -8,7 +8,7 @@ import { lastAdditionTime } from '../dom/mutation-observer'
 import { documentDeadline, responseDeadline } from '../snapshot/loading'
 import { nextChange } from './actionability'
 
-/** Time in ms within which a page that has rendered something may request more. */
+/** After content was added, the call waits until nothing is added for this time in ms. */
 const settleTime = 50
 
 /** Waits until the page has rendered its content, and then adds nothing for `settleTime`. */

@@ -23,8 +23,8 @@ export function watchDownloads(): void {
     if (link instanceof HTMLAnchorElement && isDownloaded(link)) downloadEvent = event
   }
   addWindowListener(['click'], recordClick, true)
-  // Scripts also click links that are not in the document. Documents with an opaque origin and
-  // WebKit have only click events.
+  // Scripts also click links that are not in the document, and the window receives no click event
+  // then. Documents with an opaque origin and WebKit do not dispatch this event.
   ;(window as { navigation?: Navigation }).navigation?.addEventListener('navigate', (event) => {
     if (event.downloadRequest !== null && isDownloaded(new URL(event.destination.url)))
       downloadEvent = event

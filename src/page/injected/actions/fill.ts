@@ -57,7 +57,7 @@ function refuse(
   )
 }
 
-/** `withKey`: also dispatches the last key event of a paste. */
+/** Dispatches the events of a changed value. `withKey` adds the last key event of a paste. */
 function dispatchInputEvents(element: Element, value: string | null, withKey = false): void {
   element.dispatchEvent(
     new InputEvent('input', {
@@ -121,7 +121,7 @@ function fillField(
       : requested
   field.focus({ preventScroll: true })
   field.value = type === 'color' ? value.toLowerCase() : value
-  if (strictTypes.test(type) && field.value !== value && !isSameNumber(type, field.value, value)) {
+  if (strictTypes.test(type) && field.value !== value && !isSameValue(type, field.value, value)) {
     field.value = old
     throw refuse(
       field,
@@ -135,6 +135,7 @@ function fillField(
   return { password: type === 'password', value: type === 'password' ? '' : field.value }
 }
 
+/** Input types that accept only values of one format. */
 const strictTypes = /^(color|date|datetime-local|month|number|range|time|week)$/
 const examples: Record<string, string> = {
   color: '#ff8800',
@@ -147,7 +148,8 @@ const examples: Record<string, string> = {
   week: '2026-W47'
 }
 
-const isSameNumber = (type: string, left: string, right: string): boolean =>
+/** Returns whether a field of a strict type reads two texts as the same value: `1.0` and `1`. */
+const isSameValue = (type: string, left: string, right: string): boolean =>
   type === 'color'
     ? left === right.toLowerCase()
     : type === 'datetime-local' || type === 'time'
@@ -166,7 +168,7 @@ function hasText(field: HTMLElement, value: string, text: string, isTyped: boole
     )
   const type = field instanceof HTMLInputElement ? field.type : ''
   if (strictTypes.test(type))
-    return value === lines.trim() || isSameNumber(type, value, lines.trim())
+    return value === lines.trim() || isSameValue(type, value, lines.trim())
   return (
     value === lines ||
     (isHtml(field) && field.isContentEditable && normalize(value) === normalize(lines))

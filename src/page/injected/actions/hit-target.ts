@@ -162,6 +162,7 @@ export function bringPositionIntoView(element: Element, position: Point, attempt
   bringPointIntoView(element, inViewport, attempt)
 }
 
+/** Properties that do not move an element. */
 const paintOnly =
   /^(offset|computedOffset|easing|composite|opacity|visibility|filter|backdropFilter|fill|stroke|outline.*|textShadow|boxShadow|.*[cC]olor|background.*|cursor)$/
 

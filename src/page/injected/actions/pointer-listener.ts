@@ -18,7 +18,7 @@ interface Listener {
 
 const world = globalThis as { __troupePresses?: Listener }
 
-/** Returns the listener, which all scripts of this world share. */
+/** Returns the listener, which `prelude.ts` and `index.ts` share. */
 export function pointerListener(): Listener {
   const listener: Listener = (world.__troupePresses ??= {
     handler: null,

@@ -32,7 +32,7 @@ export const readCall = <Argument, Result>(
 ): ((argument?: Argument) => string) =>
   syncCall((argument: Argument) => withCallCache(() => run(argument)))
 
-/** Wraps a function as a call of the contract: returns JSON and never throws. */
+/** Wraps a function as a call of `api.ts`: returns JSON and never throws. */
 export function syncCall<Argument, Result>(
   run: (argument: Argument) => Result
 ): (argument?: Argument) => string {

@@ -186,7 +186,7 @@ function readStep(compound: string, combinator: string, whole: string): Step {
     let end = match.index + match[0].length
     let body = ''
     if (selector[end] === '(') {
-      const close = closing(selector, end)
+      const close = closingParenthesis(selector, end)
       body = selector.slice(end + 1, close)
       end = close + 1
     }
@@ -196,7 +196,8 @@ function readStep(compound: string, combinator: string, whole: string): Step {
   return { combinator, selector: selector === '' ? '*' : selector, tests }
 }
 
-function closing(text: string, open: number): number {
+/** Returns the index of the parenthesis that closes the one at `open`. */
+function closingParenthesis(text: string, open: number): number {
   let depth = 0
   let quote = ''
   for (let i = open; i < text.length; i++) {

@@ -145,6 +145,7 @@ export function contentMatrix(frame: Element): DOMMatrix {
 
 export const coefficients = ({ a, b, c, d, e, f }: DOMMatrix): number[] => [a, b, c, d, e, f]
 
+/** Positions of a point in its scroll container, as shares of the container's size. */
 const alignments = [0.5, 0.9, 0.1]
 
 /**
@@ -159,7 +160,7 @@ export function bringPointIntoView(
 ): void {
   const share = alignments[attempt % alignments.length]
   const page = document.scrollingElement
-  const by = (box: Element | Window, left: number, top: number): void =>
+  const scroll = (box: Element | Window, left: number, top: number): void =>
     box.scrollBy({ left, top, behavior: 'instant' as ScrollBehavior })
   for (let box = composedParent(element); box; box = composedParent(box)) {
     if (
@@ -168,12 +169,12 @@ export function bringPointIntoView(
     )
       continue
     const { x, y } = boxMatrix(box).inverse().transformPoint(inViewport())
-    by(
+    scroll(
       box,
       x - box.clientLeft - box.clientWidth * share,
       y - box.clientTop - box.clientHeight * share
     )
   }
   const { x, y } = inViewport()
-  by(window, x - innerWidth * share, y - innerHeight * share)
+  scroll(window, x - innerWidth * share, y - innerHeight * share)
 }

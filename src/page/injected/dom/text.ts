@@ -114,14 +114,14 @@ function matchesBelow(element: Element, matcher: TextMatcher): boolean {
 /** Returns the smallest elements whose text matches, in document order. */
 export function queryText(matcher: TextMatcher, scope: Root | Element): Element[] {
   const found: Element[] = []
-  const holds = (text: string): boolean =>
+  const mayContainMatch = (text: string): boolean =>
     matcher.exact ? matcher.needle === null || text.includes(matcher.needle) : matcher.test(text)
   const visit = (element: Element): boolean => {
     if (noText.has(localName(element))) return false
     const text = elementText(element)
     // A pattern with anchors can match a part without matching the whole, so patterns search every
     // branch.
-    if (matcher.needle !== null && !holds(text)) return false
+    if (matcher.needle !== null && !mayContainMatch(text)) return false
     let below = false
     eachComposedChild(element, (child) => {
       if (isElement(child) && visit(child)) below = true

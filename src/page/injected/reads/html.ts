@@ -78,8 +78,8 @@ function write(element: Element, out: string[], depth: number): void {
   if (droppedTags.has(tag) || attr(element, 'aria-hidden') === 'true') return
   const shown = renderingOf(element, true)
   if (shown === Rendering.None && tag !== 'br' && tag !== 'wbr') return
-  const wrapper = tag === 'slot' || depth > maxDepth
-  if (!wrapper) {
+  const omitsTag = tag === 'slot' || depth > maxDepth
+  if (!omitsTag) {
     out.push('<', tag)
     for (const name of element.getAttributeNames()) {
       if (!keptAttributes.has(name)) continue
@@ -97,7 +97,7 @@ function write(element: Element, out: string[], depth: number): void {
       if (shown !== Rendering.Invisible) out.push(escape((child as Text).data))
     } else if (isElement(child) && depth < maxDepth * 10) write(child, out, depth + 1)
   })
-  if (!wrapper) out.push('</', tag, '>')
+  if (!omitsTag) out.push('</', tag, '>')
 }
 
 /** Returns the HTML of the page or of an element as a complete document. */

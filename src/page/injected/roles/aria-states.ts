@@ -20,7 +20,7 @@ const selectable = new Set([
   'rowheader',
   'treeitem'
 ])
-/** Roles with selectable and other elements. `[selected=false]` marks a selectable element. */
+/** Roles whose elements are not all selectable. `[selected=false]` marks those that are. */
 const optionallySelectable = new Set(['row', 'treeitem'])
 const formTags = new Set([
   'button',

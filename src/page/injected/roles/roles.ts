@@ -309,7 +309,10 @@ function headerCellRole(cell: Element): string | null {
   return isData(before) || isData(after) ? 'rowheader' : 'columnheader'
 }
 
-/** Whether `role=presentation` is ignored: for focusable elements and global attributes. */
+/**
+ * Returns whether `role=presentation` is ignored. It does not apply to focusable elements and to
+ * elements with a global ARIA attribute.
+ */
 function presentationIsIgnored(element: Element): boolean {
   return hasGlobalAttribute(element) || (isHtml(element) && isFocusable(element))
 }

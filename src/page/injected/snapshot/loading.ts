@@ -3,6 +3,7 @@ import { byTag, elementMatches, normalize, queryAll, textContent } from '../dom/
 import { lastAdditionTime } from '../dom/mutation-observer'
 import { Rendering, renderingOf } from '../dom/styles'
 
+/** Elements that are content without text. */
 const otherContent = 'img, svg, canvas, video, iframe, object, input, select, textarea, button'
 
 const isRendered = (element: Element): boolean => renderingOf(element, false) !== Rendering.None
@@ -36,20 +37,24 @@ export const mayLoad = (): boolean =>
   isMarked() || queryAll(document, 'script[src]').length > 0 || isBlank()
 
 /** Maximum ms between the load event and the first rendering. */
-const firstRendering = 500
+const maxFirstRenderingTime = 500
 /** Maximum ms between a response and its rendering. */
-const rendering = 400
+const maxRenderingTime = 400
 
-/** Returns until when to wait for the content of a new document (ms since its start). */
+/** Returns the time until which a new document may render its content, in ms since its start. */
 export function documentDeadline(): number {
   if (isMarked()) return Infinity
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
   const loaded = navigation?.loadEventEnd || performance.now()
-  return Math.max(isBlank() ? loaded + firstRendering : 0, responseDeadline(loaded, 0, false))
+  return Math.max(
+    isBlank() ? loaded + maxFirstRenderingTime : 0,
+    responseDeadline(loaded, 0, false)
+  )
 }
 
 /**
- * Returns until when a page may render what its scripts have loaded, in ms since its start.
+ * Returns the time until which a page may render what its scripts have loaded, in ms since its
+ * start.
  *
  * Considers scripts that were requested after `partsSince`, because frameworks render their
  * contents with a delay. Unless the page `isChanged`, also considers responses since `since` after
@@ -63,7 +68,7 @@ export function responseDeadline(partsSince: number, since: number, isChanged: b
     const isPart = initiatorType === 'script' && startTime > partsSince
     const isResponse = initiatorType === 'fetch' || initiatorType === 'xmlhttprequest'
     if (isPart || (isResponse && !isChanged && startTime > since && responseEnd > added))
-      deadline = Math.max(deadline, responseEnd + rendering)
+      deadline = Math.max(deadline, responseEnd + maxRenderingTime)
   }
   return deadline
 }

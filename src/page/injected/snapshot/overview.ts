@@ -10,16 +10,16 @@ import { Writer } from './writer'
 
 /** A level of detail. */
 interface Level {
-  /** Landmarks around the main content become one line each. */
-  landmarks: boolean
+  /** Whether landmarks around the main content become one line each. */
+  collapsesLandmarks: boolean
   /** Maximum number of repeated lines. */
-  run: number
+  maxRun: number
 }
 
 const levels: Level[] = [
-  { landmarks: false, run: 10 },
-  { landmarks: true, run: 5 },
-  { landmarks: true, run: 3 }
+  { collapsesLandmarks: false, maxRun: 10 },
+  { collapsesLandmarks: true, maxRun: 5 },
+  { collapsesLandmarks: true, maxRun: 3 }
 ]
 /** Factor for other lines than rows and items, which repeat less often. */
 const otherLineFactor = 3
@@ -110,12 +110,12 @@ function reduce(children: TreeChild[], level: Level): TreeChild[] {
 
 /** Reduces siblings of one role. `folded` is the number of siblings that are omitted already. */
 function reduceRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
-  const most = level.run * (repeatedRoles.has(run[0].role) ? 1 : otherLineFactor)
+  const maxRun = level.maxRun * (repeatedRoles.has(run[0].role) ? 1 : otherLineFactor)
   // Omitting only a few lines would save nothing.
-  const all = folded === 0 && run.length <= most + minShown
+  const showsAll = folded === 0 && run.length <= maxRun + minShown
   // Selected and focused elements are always shown.
   const shown = run.filter(
-    (node, index) => all || index < most || /\[(active|selected|checked)/.test(node.states)
+    (node, index) => showsAll || index < maxRun || /\[(active|selected|checked)/.test(node.states)
   )
   const result = shown.flatMap((node) => reduceNode(node, level))
   const count = folded + run.length - shown.length
@@ -125,7 +125,7 @@ function reduceRun(run: TreeNode[], folded: number, level: Level): TreeChild[] {
 /** Returns the reduced form of a node. */
 function reduceNode(node: TreeNode, level: Level): TreeChild[] {
   const { role } = node
-  if (level.landmarks && secondaryLandmarks.has(role)) {
+  if (level.collapsesLandmarks && secondaryLandmarks.has(role)) {
     const lines = countLines(node.children)
     return lines === 0 ? [] : [{ ...copy(node, []), value: `… ${lines} lines` }]
   }

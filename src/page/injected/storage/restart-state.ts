@@ -77,12 +77,12 @@ const scrolled = new Set<WeakRef<Element>>()
 
 export function recordScrolls(): void {
   const known = new WeakSet<Element>()
-  const note = ({ target }: Event): void => {
+  const recordTarget = ({ target }: Event): void => {
     if (!isElement(target as Node | null) || known.has(target as Element)) return
     known.add(target as Element)
     scrolled.add(new WeakRef(target as Element))
   }
-  addWindowListener(['scroll'], note, true)
+  addWindowListener(['scroll'], recordTarget, true)
 }
 
 function scrollPositions(paths: Paths): ScrollState[] {

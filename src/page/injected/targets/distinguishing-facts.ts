@@ -27,9 +27,9 @@ const quoted = (text: string): string =>
  */
 export function distinguishingFacts(elements: Element[]): string[] {
   const facts = [addressOf, valueOf, entryOf, areaOf].map((factOf) => elements.map(factOf))
-  const telling = facts.filter((values) => new Set(values).size > 1)
+  const distinguishing = facts.filter((values) => new Set(values).size > 1)
   return elements.map((_, index) => {
-    const own = telling.map((values) => values[index]).filter((fact) => fact !== '')
+    const own = distinguishing.map((values) => values[index]).filter((fact) => fact !== '')
     return own.length > 0 ? ` (${own.join(', ')})` : ''
   })
 }

@@ -162,9 +162,9 @@ export function similarElements(target: string, refs: RefAllocator): Match[] {
     const role = roleOf(element)
     const name = nameOf(element, role)
     // One of several elements with the same name is enough.
-    const called = name === '' ? tagOf(element) : `${role} ${name}`
-    if (found.has(called)) continue
-    found.set(called, { ref: refs.of(element), description: describeElement(element, refs) })
+    const key = name === '' ? tagOf(element) : `${role} ${name}`
+    if (found.has(key)) continue
+    found.set(key, { ref: refs.of(element), description: describeElement(element, refs) })
     if (found.size === maxSuggestions) break
   }
   return [...found.values()]

@@ -142,8 +142,8 @@ function findIn(part: TargetPart, scope: Root | Element, target: string): Elemen
 function queryTextOrAttributes(matcher: TextMatcher, scope: Root | Element): Element[] {
   const found = queryText(matcher, scope)
   if (found.some(isVisible)) return found
-  const said = queryTextAttributes(matcher, scope).map(({ element }) => element)
-  return said.length > 0 ? said : found
+  const byAttributes = queryTextAttributes(matcher, scope).map(({ element }) => element)
+  return byAttributes.length > 0 ? byAttributes : found
 }
 
 function queryRelativeXPath(body: string, scope: Root | Element, target: string): Element[] {

@@ -95,9 +95,9 @@ function clearCache(): void {
 }
 
 /** Begins a walk that uses the cache. */
-export function beginCachedWalk(by: object, active: Element | null): void {
-  if (rules !== by) clearCache()
-  rules = by
+export function beginCachedWalk(ruleIndex: object, active: Element | null): void {
+  if (rules !== ruleIndex) clearCache()
+  rules = ruleIndex
   const before = focused?.deref() ?? null
   if (before !== active) {
     for (const element of [before, active]) if (element) invalidate(element, new Set())

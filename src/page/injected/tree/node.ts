@@ -27,9 +27,12 @@ export interface TreeNode {
   folds: boolean
   /** Children are omitted because of the `depth` option. */
   cut: boolean
+  /** The role of the last children, and the number of them in a row. */
   runRole: string
   runCount: number
+  /** The last children if they exceed the limit of a run, with the state that they inherit. */
   skipped: [Element, number][]
+  /** The last child without a line. If it is a block, the next text begins a new line. */
   boundary: Element | null
   /** The node is in the line cache: the next walk may reuse it unchanged. */
   cached: boolean

@@ -304,13 +304,13 @@ function canvasSize(element: Element): string {
 /**
  * Returns the text that a canvas has for screen readers, such as the rows of a grid that it draws.
  */
-function canvasText(element: Element, most: number): string[] {
+function canvasText(element: Element, limit: number): string[] {
   const rows = Array.from(queryAll(element, 'tr, [role=row]'))
   if (rows.length === 0) {
     const text = normalize(textContent(element))
     return text === '' ? [] : [text]
   }
-  const texts = rows.slice(0, most).map((row) => {
+  const texts = rows.slice(0, limit).map((row) => {
     const cells = Array.from(row.children, (cell) => normalize(textContent(cell)))
     return cells.join(' | ').trim()
   })
@@ -487,18 +487,18 @@ export class Walk {
         !isSelfContained(tag, facts, effects))
     )
       this.uncacheable++
-    const asked = this.animated || (effects & VISIBILITY) !== 0
+    const checksVisibility = this.animated || (effects & VISIBILITY) !== 0
     // An element without attributes, or a link with only a URL, can be hidden only by a rule for
     // its tag or by a closed `details`. A custom element can be hidden by its own `:host` rules,
     // and slotted elements by the document's rules.
     const plain =
       facts === 0 ||
       (facts === HAS_OTHER && this.rules === this.documentRules && !tag.includes('-'))
-    if (!plain || asked || effects & DISPLAY || bits & CHECK_RENDERING) {
-      const shown = renderingOf(element, asked)
+    if (!plain || checksVisibility || effects & DISPLAY || bits & CHECK_RENDERING) {
+      const shown = renderingOf(element, checksVisibility)
       if (shown === Rendering.None) return
       if (shown === Rendering.Invisible) bits |= INVISIBLE
-      else if (asked && shown === Rendering.Visible) bits &= ~INVISIBLE
+      else if (checksVisibility && shown === Rendering.Visible) bits &= ~INVISIBLE
       if (tag === 'details') bits |= CHECK_RENDERING
       if (facts & HAS_ARIA) {
         if (attr(element, 'aria-hidden') === 'true' && element !== this.active) return
@@ -532,11 +532,11 @@ export class Walk {
       if (tag !== 'iframe') this.children(element, parent, bits)
       return
     }
-    const forced = element === this.root
+    const isRoot = element === this.root
     if (
       captions.has(tag) &&
       parent.name !== '' &&
-      !forced &&
+      !isRoot &&
       normalize(textContent(element)) === parent.name
     )
       return
@@ -544,7 +544,7 @@ export class Walk {
     const acting =
       (cursor !== '' && !(bits & NAMED)) ||
       (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isInteractive(element, role) : false)
-    if (!forced && this.isTransparent(element, role, tag, acting, facts, bits)) {
+    if (!isRoot && this.isTransparent(element, role, tag, acting, facts, bits)) {
       this.transparent(element, parent, tag, effects, bits)
       return
     }
@@ -623,14 +623,15 @@ export class Walk {
     const block = blockTags.has(tag)
     if (tag === 'label' && !(bits & NAMED) && isVisibleLabel(element as HTMLLabelElement))
       bits |= NAMED
-    const speaks = (bits & NAMED) === 0 && (!this.options.interactive || (bits & KEEP_TEXT) !== 0)
-    if (speaks) {
+    const writesText =
+      (bits & NAMED) === 0 && (!this.options.interactive || (bits & KEEP_TEXT) !== 0)
+    if (writesText) {
       if (block) parent.children.push('\n')
       else if (!parent.boundary || !isBlock(parent.boundary)) parent.boundary = element
       if (effects & BEFORE) this.text(pseudoText(element, '::before'), parent, bits)
     }
     this.children(element, parent, bits)
-    if (speaks) {
+    if (writesText) {
       if (effects & AFTER) this.text(pseudoText(element, '::after'), parent, bits)
       if (block) parent.children.push('\n')
       else parent.boundary = element
@@ -802,8 +803,8 @@ export class Walk {
         return
       }
       node.name = fromText ? nameOf(element, role) : given
-      const quiet = (fromText && node.name !== '') || presentationalChildren.has(role)
-      this.below(node, effects, quiet ? bits | NAMED : bits)
+      const omitsText = (fromText && node.name !== '') || presentationalChildren.has(role)
+      this.below(node, effects, omitsText ? bits | NAMED : bits)
       this.dropRepeatedText(node)
       return
     }
@@ -926,7 +927,7 @@ export class Walk {
   }
 }
 
-/** Returns whether a line in these has a ref. */
+/** Returns whether one of these nodes or of their descendants has a ref. */
 const containsRef = (children: TreeChild[]): boolean =>
   children.some(
     (child) =>

@@ -13,7 +13,7 @@ export const quoteForCss = (text: string): string => `"${text.replace(/["\\]/g, 
 export const regexSource = (regex: RegExp): string =>
   String(regex).replace(/(^|[^\\])(\\\\)*\\(['"`])/g, '$1$2$3')
 
-/** Escapes quotes and `>>`, which separate and end parts of a selector. */
+/** Formats a regular expression for a selector. Escapes quotes and `>>`, which end a part of it. */
 function regexInSelector(regex: RegExp): string {
   if (regex.unicode || regex.flags.includes('v')) return String(regex)
   return String(regex)

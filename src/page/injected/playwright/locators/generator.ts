@@ -125,7 +125,7 @@ class Generator {
     const { candidates, tests } = this.search(element, tokens)
     const matches = (each: Element): boolean => tests.every((test) => test(each))
     if (!matches(element)) return []
-    // Only without shadow roots, the elements in an ancestor follow each other.
+    // With shadow roots, the elements in an ancestor may not be adjacent in this list.
     const hasShadowRoots = this.evaluator.query.shadowRootsIn(document).length > 0
     const found: Element[] = []
     let index = -1
