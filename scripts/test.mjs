@@ -14,7 +14,7 @@ import { spec } from 'node:test/reporters'
 import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
 import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
-import { ALONE, BROWSERS, FULL_ONLY, NOT_IN_CI, nothingOf } from '../__test__/support/browsers.mjs'
+import { ALONE, BROWSERS, FULL_ONLY, NOT_IN_CI, runsNone } from '../__test__/support/browsers.mjs'
 import { CHECKED_TARGETS, CROSS_BUILT, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
 import { END_TO_END, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
 
@@ -136,9 +136,9 @@ await runScript(async () => {
   const started = performance.now()
   const failed = []
   for (const [name, { title, run, needs, isFull, isAlone }] of Object.entries(PARTS)) {
-    const isRest = isFull || name === 'node'
-    const isWanted = only ? only === name : !isAlone && (rest ? isRest : full || !isFull)
-    if (!isWanted) continue
+    const isInRest = isFull || name === 'node'
+    const isSelected = only ? only === name : !isAlone && (rest ? isInRest : full || !isFull)
+    if (!isSelected) continue
     await setup(needs)
     console.log(`\n${cyan('▸')} ${bold(title)}`)
     const begun = performance.now()
@@ -266,8 +266,8 @@ async function counted(program, args, summary) {
 
 async function nodeTests() {
   const all = testFiles('__test__')
-  const wanted = all.filter((file) => words.every((word) => file.includes(word)))
-  if (wanted.length === 0)
+  const selected = all.filter((file) => words.every((word) => file.includes(word)))
+  if (selected.length === 0)
     throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
   if (withBrowser && !(withBrowser in BROWSERS)) {
     throw new StepFailed(
@@ -278,22 +278,24 @@ async function nodeTests() {
     if (withBrowser && browser !== withBrowser) continue
     const main = browser === 'chromium'
     /** Whether `npm test` runs the file with this browser. @param {string} name */
-    const usual = (name) => {
-      const left = [...FULL_ONLY, ...NOT_IN_CI]
-      return main && (words.length > 0 || !left.some((path) => name.startsWith(path)))
+    const isInDefaultRun = (name) => {
+      const omitted = [...FULL_ONLY, ...NOT_IN_CI]
+      return main && (words.length > 0 || !omitted.some((path) => name.startsWith(path)))
     }
-    const files = wanted.filter((file) => {
+    const files = selected.filter((file) => {
       const name = file.replace('__test__/', '')
       if (onlyFiles && !onlyFiles.includes(name)) return false
-      if (!rest) return full || usual(name)
-      const isOfRest = restFiles?.some((path) => name.startsWith(path)) ?? true
-      return isOfRest && !NOT_IN_CI.includes(name) && !usual(name) && !nothingOf(browser, name)
+      if (!rest) return full || isInDefaultRun(name)
+      const isInRest = restFiles?.some((path) => name.startsWith(path)) ?? true
+      return (
+        isInRest && !NOT_IN_CI.includes(name) && !isInDefaultRun(name) && !runsNone(browser, name)
+      )
     })
     if (files.length === 0) continue
     console.log(`${cyan('▸')} ${bold(`with ${browser}`)}: ${files.length} files`)
     process.env.TEST_BROWSER = browser
     if (!main) process.env.NODE_OPTIONS = `--import ${ONLY_THIS_BROWSER}`
-    await (main && words.length === 0 && !rest ? covered(files) : nodeTestsIn(files))
+    await (main && words.length === 0 && !rest ? runWithCoverage(files) : nodeTestsIn(files))
     delete process.env.NODE_OPTIONS
   }
 }
@@ -302,7 +304,7 @@ async function nodeTests() {
  * Runs all files, then reports which parts of the tools no test has used.
  * @param {string[]} files
  */
-async function covered(files) {
+async function runWithCoverage(files) {
   // Imported here because it loads the addon, which the set-up builds.
   const coverage = await import('../__test__/support/coverage.mjs')
   process.env[NOTES] = coverage.begin(NOTES_FOLDER)
@@ -321,20 +323,23 @@ async function covered(files) {
 async function nodeTestsIn(files) {
   const alone = files.filter((file) => ALONE.includes(file.replace('__test__/', '')))
   /** The duration of each file in milliseconds. @type {Map<string, number>} */
-  const took = new Map()
-  await inGroups(
+  const durations = new Map()
+  await runFiles(
     files.filter((file) => !alone.includes(file)),
     2,
-    took
+    durations
   )
-  await inGroups(alone, 1, took)
-  const longest = [...took].sort(([, one], [, other]) => other - one).slice(0, SLOWEST_FILES)
-  const durations = longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`)
-  console.log(dim(`the slowest: ${durations.join(', ')}`))
+  await runFiles(alone, 1, durations)
+  const longest = [...durations].sort(([, one], [, other]) => other - one).slice(0, SLOWEST_FILES)
+  const lines = longest.map(([file, ms]) => `${file} ${(ms / 1000).toFixed(1)} s`)
+  console.log(dim(`the slowest: ${lines.join(', ')}`))
 }
 
-/** @param {string[]} files @param {number} concurrency @param {Map<string, number>} took */
-async function inGroups(files, concurrency, took) {
+/**
+ * Runs test files, and adds their durations to `durations`.
+ * @param {string[]} files @param {number} concurrency @param {Map<string, number>} durations
+ */
+async function runFiles(files, concurrency, durations) {
   if (files.length === 0) return
   const events = run({
     files: files.map((file) => join(ROOT, file)),
@@ -342,7 +347,7 @@ async function inGroups(files, concurrency, took) {
     timeout: 600_000
   })
   events.on('test:complete', ({ name, file, nesting, details }) => {
-    if (nesting === 0 && name === file) took.set(relative(ROOT, file), details.duration_ms)
+    if (nesting === 0 && name === file) durations.set(relative(ROOT, file), details.duration_ms)
   })
   events.on('test:fail', ({ name, file, details }) => {
     const error = /** @type {any} */ (details.error)

@@ -123,7 +123,8 @@ export async function startAttackSite(t) {
  */
 export async function startInternet(t, port) {
   const { connect } = await import('node:net')
-  let leadsTo = port
+  /** The port to which all connections lead. */
+  let targetPort = port
   /** Hosts of the requested connections. @type {string[]} */
   const asked = []
   /** @type {Set<import('node:net').Socket>} */
@@ -133,10 +134,10 @@ export async function startInternet(t, port) {
     socket.on('close', () => open.delete(socket))
     socket.on('error', () => {})
     socket.once('data', (head) => {
-      const place = /^CONNECT (\S+)/.exec(String(head))?.[1]
-      if (!place) return socket.destroy()
-      asked.push(place)
-      const server = connect(leadsTo, '127.0.0.1', () => {
+      const host = /^CONNECT (\S+)/.exec(String(head))?.[1]
+      if (!host) return socket.destroy()
+      asked.push(host)
+      const server = connect(targetPort, '127.0.0.1', () => {
         socket.write('HTTP/1.1 200 OK\r\n\r\n')
         socket.pipe(server).pipe(socket)
       })
@@ -154,7 +155,7 @@ export async function startInternet(t, port) {
   const { port: own } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
   /** Makes every name resolve to another port from now on. @param {number} port */
   const rebind = (port) => {
-    leadsTo = port
+    targetPort = port
     for (const socket of open) socket.destroy()
   }
   return { port: own, asked, rebind }

@@ -13,9 +13,8 @@
  * @property {string[]} [restFiles] the files and folders that `npm run test:full -- --rest` runs
  *   with this browser. Without it, all run
  * @property {string[]} [withoutTools] tools that fail and suggest an alternative
- * @property {Record<string, Record<string, string>>} unsupported by file (or folder), by name of a
- *   test or a `describe`
- *   (`*`: all of the file): why it does not run
+ * @property {Record<string, Record<string, string>>} unsupported the reasons why tests do not run,
+ *   by file or folder, and by the name of the test or `describe` (`*`: the whole file)
  */
 
 const NO_FILE_SYSTEM_ACCESS = 'this browser does not implement the File System Access API'
@@ -49,7 +48,7 @@ const AFTER_PAGE_SCRIPTS =
 const KEYS = 'the driver presses Meta as Alt and Meta, and sends two events for a key with Control'
 
 const SEEMS_STABLE =
-  'without a display, two frames follow at once: a moving element seems stable between them'
+  'without a display, two frames follow each other at once, so a moving element seems stable'
 const BROWSER_PER_SESSION =
   'its driver needs a browser process for each session, and none runs before the first session'
 const NO_BEFOREUNLOAD = 'WebDriver navigates without the `beforeunload` dialog'
@@ -175,7 +174,7 @@ export const BROWSERS = {
       ...ABOUT_CHROMIUM,
       'extraction/pictures.test.mjs': {
         'refs are drawn at their elements at any device scale':
-          'Firefox cannot look like a phone (--device)'
+          'Firefox does not emulate devices (--device)'
       },
       'life/deaths.test.mjs': {
         'that an action has opened, the action reports that, and its own page keeps working':
@@ -280,7 +279,7 @@ export const BROWSERS = {
         'annotate of a full page includes elements below the viewport': SCROLLBAR,
         'compare_screenshots compares an element, a full page, a JPEG and another size': SCROLLBAR,
         'refs are drawn at their elements at any device scale':
-          'WebDriver cannot look like a phone (--device)',
+          'WebDriver does not emulate devices (--device)',
         'save_pdf writes a PDF of the page without overwriting a file': NO_PDF,
         'save_pdf writes only to its folders': NO_PDF
       },
@@ -529,8 +528,8 @@ export const ALONE = [
  * @param {string} browser
  * @param {string} file
  */
-export function nothingOf(browser, file) {
-  return of(browser, file).some((names) => '*' in names)
+export function runsNone(browser, file) {
+  return entriesOf(browser, file).some((names) => '*' in names)
 }
 
 /**
@@ -540,14 +539,14 @@ export function nothingOf(browser, file) {
  * @param {string} name
  */
 export function unsupported(browser, file, name) {
-  for (const names of of(browser, file)) {
+  for (const names of entriesOf(browser, file)) {
     const reason = names[name] ?? names['*']
     if (reason) return reason
   }
 }
 
-/** Returns the entry of a file in the table. @param {string} browser @param {string} file */
-function of(browser, file) {
+/** Returns the entries of the table for a file. @param {string} browser @param {string} file */
+function entriesOf(browser, file) {
   const rows = Object.entries(BROWSERS[browser]?.unsupported ?? {})
   return rows
     .filter(([path]) => (path.endsWith('/') ? file.startsWith(path) : file === path))

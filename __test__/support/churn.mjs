@@ -16,9 +16,9 @@ const TIMEOUT = 120_000
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {{ calls: number, sessions: number, growth: number }} limits how many calls, on how many
- *   sessions at once, and
- *   by how many MiB the server's own memory may grow between a third of them and all
+ * @param {{ calls: number, sessions: number, growth: number }} limits the number of calls, the
+ *   number of concurrent sessions, and by how many MiB the server's memory may grow between a third
+ *   of the calls and the last one
  */
 export async function churn(t, { calls, sessions, growth }) {
   const site = await startSite(t)
@@ -35,39 +35,40 @@ export async function churn(t, { calls, sessions, growth }) {
   const client = await connect()
   let made = 0
   /** Uses a session, then ends it: alternately by `close_session` and by the end of its client. */
-  const life = async (/** @type {number} */ number) => {
-    const own = number % 2 === 0
-    const ownClient = own ? await connect() : client
-    const named = own ? {} : { sessionId: (await client.ok('create_session')).sessionId }
-    await ownClient.ok('navigate', { ...named, url: site.url(`/set-cookie?whose=${number}`) })
-    await ownClient.ok('navigate', { ...named, url: site.url('/form') })
+  const useSession = async (/** @type {number} */ number) => {
+    const hasOwnClient = number % 2 === 0
+    const user = hasOwnClient ? await connect() : client
+    const session = hasOwnClient ? {} : { sessionId: (await client.ok('create_session')).sessionId }
+    await user.ok('navigate', { ...session, url: site.url(`/set-cookie?whose=${number}`) })
+    await user.ok('navigate', { ...session, url: site.url('/form') })
     for (let call = 0; call < CALLS_PER_SESSION - 4; call += 4) {
-      await ownClient.ok('fill', { ...named, selector: '#name', value: `Number ${number}` })
-      await ownClient.ok('snapshot', named)
-      await ownClient.ok('click', { ...named, selector: '#name' })
+      await user.ok('fill', { ...session, selector: '#name', value: `Number ${number}` })
+      await user.ok('snapshot', session)
+      await user.ok('click', { ...session, selector: '#name' })
       assert.equal(
         (
-          await ownClient.ok('evaluate', {
-            ...named,
+          await user.ok('evaluate', {
+            ...session,
             script: 'document.querySelector("#name").value'
           })
         ).value,
         `Number ${number}`
       )
     }
-    await ownClient.ok('navigate', { ...named, url: site.url('/cookies') })
+    await user.ok('navigate', { ...session, url: site.url('/cookies') })
     assert.equal(
-      (await ownClient.ok('get_text', { ...named, selector: '#out' })).text,
+      (await user.ok('get_text', { ...session, selector: '#out' })).text,
       `whose=${number}`
     )
-    if (own) await ownClient.delete()
-    else await client.ok('close_session', named)
+    if (hasOwnClient) await user.delete()
+    else await client.ok('close_session', session)
     made += CALLS_PER_SESSION
   }
-  const live = async (/** @type {number} */ until) => {
+  /** Uses sessions until this number of calls is made, and returns the server's resources. */
+  const resourcesAfter = async (/** @type {number} */ callCount) => {
     let number = made / CALLS_PER_SESSION
     const worker = async () => {
-      while (number * CALLS_PER_SESSION < until) await life(number++)
+      while (number * CALLS_PER_SESSION < callCount) await useSession(number++)
     }
     await Promise.all(Array.from({ length: sessions }, worker))
     // All sessions have ended, so the browser has only the resources that it needs without
@@ -75,17 +76,17 @@ export async function churn(t, { calls, sessions, growth }) {
     return stableResources(pid, folder)
   }
   const started = performance.now()
-  const before = await live(calls / 3)
-  const after = await live(calls)
+  const before = await resourcesAfter(calls / 3)
+  const after = await resourcesAfter(calls)
   t.diagnostic(
     `${made} calls in ${((performance.now() - started) / 1000).toFixed(0)} s; ${JSON.stringify({ before, after })}`
   )
   // The numbers of client connections and idle threads vary with the load. A leak in each session
   // would be many times that.
-  const more = { threads: sessions, files: sessions, processes: 2, folders: 1 }
+  const tolerance = { threads: sessions, files: sessions, processes: 2, folders: 1 }
   for (const what of /** @type {const} */ (['threads', 'files', 'processes', 'folders'])) {
     assert.ok(
-      after[what] <= before[what] + more[what],
+      after[what] <= before[what] + tolerance[what],
       `${what}: ${before[what]}, then ${after[what]}`
     )
   }
@@ -106,7 +107,7 @@ async function stableResources(pid, folder) {
       if (now !== last) [last, since] = [now, performance.now()]
       return performance.now() - since > 500
     },
-    'an end of what comes and goes',
+    'stable numbers of threads, files, processes and folders',
     20_000
   )
   return resourcesOf(pid, folder)

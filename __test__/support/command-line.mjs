@@ -50,7 +50,7 @@ export class CommandLine {
   }
 
   /**
-   * Runs `troupe ARGS` with Node, as where there is no native client.
+   * Runs `troupe ARGS` with Node, as on platforms without a native client.
    * @param {string[]} args
    * @param {{ env?: Record<string, string>, cwd?: string, input?: string | Buffer }} [options]
    */

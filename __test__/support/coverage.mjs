@@ -20,7 +20,7 @@ export const TOOLS = JSON.parse(addon.toolSchemas())
 const OPTION_ROWS = JSON.parse(addon.optionRows())
 
 /** Options that tests of `npm test` cannot use, with the reason. @type {Record<string, string>} */
-const OPTIONS_BEYOND = {
+const UNTESTABLE_OPTIONS = {
   downloadHost: 'needs a machine without a browser: registry.test.mjs uses it'
 }
 
@@ -39,7 +39,7 @@ function spellings({ flag, variable, key, nested, aliases }) {
 /** Returns the flags of the options that no test has used. @param {Set<string>} [used] */
 const unusedOptions = (used = new Set()) =>
   OPTION_ROWS.filter(
-    (row) => !(row.key in OPTIONS_BEYOND) && !spellings(row).some((name) => used.has(name))
+    (row) => !(row.key in UNTESTABLE_OPTIONS) && !spellings(row).some((name) => used.has(name))
   ).map(({ flag }) => `option ${flag}`)
 
 /**
@@ -59,8 +59,8 @@ function pointsIn(schema, path) {
   })
 }
 
-/** Actions beside `click` that may lead to another page. */
-const LEADING = [
+/** Actions other than `click` that may navigate. */
+const NAVIGATING = [
   'type',
   'fill',
   'fill_form',
@@ -84,7 +84,9 @@ export const BEYOND = {
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
   // Every tool reports pages in the same form. `click` shows a page whose server is down, `pages` a
   // page that has crashed.
-  ...Object.fromEntries(LEADING.map((tool) => [tool, ['-> page.failure', '-> newPages.crashed']])),
+  ...Object.fromEntries(
+    NAVIGATING.map((tool) => [tool, ['-> page.failure', '-> newPages.crashed']])
+  ),
   click: ['-> newPages.crashed'],
   list_sessions: ['-> sessions.pages.crashed'],
   session_resume: ['-> pages.crashed'],
@@ -93,7 +95,7 @@ export const BEYOND = {
 
 const POINTER = ['click', 'check', 'uncheck', 'hover', 'drag_and_drop']
 const ENTERING = ['type', 'fill', 'fill_form', 'select']
-const SCHEMED = ['navigate', 'pages', 'get_cookies', 'set_cookies']
+const WITH_URL = ['navigate', 'pages', 'get_cookies', 'set_cookies']
 
 /**
  * Errors that depend on the work of a tool, not on its parameters.
@@ -102,7 +104,7 @@ const SCHEMED = ['navigate', 'pages', 'get_cookies', 'set_cookies']
 const ERRORS = {
   ELEMENT_NOT_CLICKABLE: POINTER,
   ELEMENT_NOT_EDITABLE: [...ENTERING, 'upload_file', 'check', 'uncheck'],
-  INVALID_URL: [...SCHEMED, 'mock_response'],
+  INVALID_URL: [...WITH_URL, 'mock_response'],
   NAVIGATION_FAILED: ['navigate', 'go_back', 'go_forward', 'reload', 'pages'],
   BLOCKED_BY_POLICY: [
     'navigate',
@@ -137,16 +139,16 @@ export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch
 /** Returns the errors that a tool can return. @param {Tool} tool @returns {string[]} */
 function errorsOf({ name, group, inputSchema: { properties = {} } }) {
   const takes = (parameter) => parameter in properties
-  const aimed = takes('selector') || takes('source') || takes('fields')
-  const found = aimed && !ANSWER_WITH_NONE.includes(name)
+  const takesTarget = takes('selector') || takes('source') || takes('fields')
+  const needsMatch = takesTarget && !ANSWER_WITH_NONE.includes(name)
   return [
     'INVALID_PARAMETERS',
     ...(takes('sessionId') ? ['SESSION_NOT_FOUND'] : []),
     ...(takes('pageId') && name !== 'batch' ? ['PAGE_NOT_FOUND'] : []),
     ...(takes('pageId') && !PAST_DIALOGS.includes(name) ? ['DIALOG_OPEN'] : []),
-    ...(aimed ? ['INVALID_SELECTOR'] : []),
-    ...(found ? ['ELEMENT_NOT_FOUND'] : []),
-    ...(found && group === 'interaction' ? ['ELEMENT_AMBIGUOUS'] : []),
+    ...(takesTarget ? ['INVALID_SELECTOR'] : []),
+    ...(needsMatch ? ['ELEMENT_NOT_FOUND'] : []),
+    ...(needsMatch && group === 'interaction' ? ['ELEMENT_AMBIGUOUS'] : []),
     ...Object.keys(ERRORS).filter((code) => ERRORS[code].includes(name))
   ]
 }
@@ -221,7 +223,7 @@ export function missing(path) {
         .filter((point) => !BEYOND[name]?.includes(point))
         .map((point) => `${name}: ${point}`),
       ...new Set(
-        undeclared.map((field) => `${name}: its schema has no \`${field}\`, and its answer has it`)
+        undeclared.map((field) => `${name}: its result has \`${field}\`, which its schema lacks`)
       )
     ]
   })

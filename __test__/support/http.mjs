@@ -7,7 +7,7 @@ import { openWebSocket } from './websocket.mjs'
 
 /**
  * Starts a server on a free port, and ends it with the test.
- * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {{ after: (end: () => unknown) => void }} t a test, or the result of `shared()`
  * @param {string[]} [args]
  * @param {{ env?: Record<string, string>, cwd?: string, transport?: string, browser?: boolean }}
  *   [options]

@@ -13,7 +13,7 @@ const { NativeManager } = addon
 
 /**
  * Creates a manager and starts its browser. Both end with the test.
- * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {{ after: (end: () => unknown) => void }} t a test, or the result of `shared()`
  * @param {object} [config]
  */
 export async function startManager(t, config = {}) {
@@ -55,5 +55,5 @@ export async function failure(promise) {
   } catch (error) {
     return error
   }
-  throw new Error(`this should have failed, and gave ${JSON.stringify(value)}`)
+  throw new Error(`this should have failed, but returned ${JSON.stringify(value)}`)
 }

@@ -29,7 +29,7 @@ export async function startGrid(t, options = {}) {
   const sessions = new Map()
   /** Requests for sessions: their capabilities. @type {any[]} */
   const requests = []
-  /** Continue the requests in the queue. @type {Set<() => void>} */
+  /** Functions that continue the requests in the queue. @type {Set<() => void>} */
   const queue = new Set()
   /** Requests for which a browser starts. */
   let starting = 0
@@ -49,7 +49,8 @@ export async function startGrid(t, options = {}) {
   })
 
   const hasSlot = () => sessions.size + starting < slots
-  const free = () =>
+  /** Resolves to true when a slot is free, or to false after `queueTimeout`. */
+  const awaitSlot = () =>
     new Promise((resolve) => {
       if (hasSlot()) return resolve(true)
       const done = (/** @type {boolean} */ found) => {
@@ -67,7 +68,7 @@ export async function startGrid(t, options = {}) {
   const create = async (body) => {
     const requestedCapabilities = JSON.parse(body).capabilities.alwaysMatch
     requests.push(requestedCapabilities)
-    if (!(await free())) {
+    if (!(await awaitSlot())) {
       const message =
         'Could not start a new session. New session request timed out \nHost info: host: node'
       return [500, { error: 'session not created', message, stacktrace: '' }]

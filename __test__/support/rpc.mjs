@@ -87,8 +87,10 @@ export class RpcClient {
 
   /**
    * Returns the result of a tool. `json` is its text as JSON (of a success or an error), `text` has
-   * all its text parts, `meta` is its `_meta`, and `ms` the duration of the call. @param {string}
-   * tool @param {object} [args] @param {Parameters<RpcClient['request']>[2]} [options]
+   * all its text parts, `meta` is its `_meta`, and `ms` the duration of the call.
+   * @param {string} tool
+   * @param {object} [args]
+   * @param {Parameters<RpcClient['request']>[2]} [options]
    */
   async call(tool, args = {}, options) {
     const started = performance.now()

@@ -34,7 +34,7 @@ function outputFolder() {
 
 /**
  * Starts a server with `args`, initializes it, and ends it with the test.
- * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {{ after: (end: () => unknown) => void }} t a test, or the result of `shared()`
  * @param {string[]} [args]
  * @param {ServerOptions} [options]
  */

@@ -8,7 +8,7 @@ import { PAGES } from './pages.mjs'
  * @typedef {import('node:http').ServerResponse} Response
  * @typedef {(request: Request, response: Response, url: URL) => void} Route
  * @typedef {{ method: string, path: string, headers: import('node:http').IncomingHttpHeaders, body:
- *   string }} Seen
+ *   string }} ReceivedRequest
  */
 
 /**
@@ -77,7 +77,7 @@ const ROUTES = {
 
 /**
  * Starts a site. It ends with the test.
- * @param {{ after: (end: () => unknown) => void }} t a test, or what `shared()` gives
+ * @param {{ after: (end: () => unknown) => void }} t a test, or the result of `shared()`
  * @param {Record<string, string | Route>} [routes] more paths, as HTML or as functions. They take
  *   precedence over the site's own
  */
@@ -88,7 +88,7 @@ export async function startSite(t, routes) {
 }
 
 export class Site {
-  /** The received requests in order. @type {Seen[]} */
+  /** The received requests in order. @type {ReceivedRequest[]} */
   requests = []
   port = 0
   /** @type {Map<string, { requested: () => void, released: Promise<void> }>} */
