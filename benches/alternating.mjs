@@ -1,5 +1,4 @@
-// Makes the same calls on two servers alternately, and returns how much longer the second one
-// takes.
+// Makes the same calls on two servers alternately, and compares their durations.
 import { quantile } from 'simple-statistics'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
@@ -30,12 +29,13 @@ export async function alternate(one, other, page, calls, make) {
   await Promise.all(clients.map((client) => client.close()))
   return {
     /**
-     * The difference at a quantile in milliseconds, and the ratio.
+     * Compares the second server with the first at a quantile: the difference in milliseconds, and
+     * the ratio.
      * @param {number} share the quantile, 0 to 1
      */
     at: (share) => {
       const [first, second] = times.map((list) => quantile(list, share))
-      return { more: second - first, times: second / first }
+      return { difference: second - first, ratio: second / first }
     }
   }
 }
@@ -54,7 +54,7 @@ export async function changesCost(start, page) {
     100,
     () => click
   )
-  return compared.at(0.5).times
+  return compared.at(0.5).ratio
 }
 
 /**
@@ -71,5 +71,5 @@ export async function proxyCost(start, page) {
     40,
     () => navigate
   )
-  return compared.at(0.5).more
+  return compared.at(0.5).difference
 }

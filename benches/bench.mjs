@@ -32,7 +32,7 @@ import {
   findBrowser,
   httpSides,
   onFirefox,
-  passing,
+  upstreamSides,
   playwrightSets,
   recording,
   servers
@@ -55,7 +55,7 @@ import { passingCosts } from './upstream.mjs'
 /** A call is repeated in its round until one of these limits is reached. */
 const REPEAT = { times: 5, milliseconds: 250 }
 /** The servers whose result texts are counted. */
-const READ = ['troupe', 'peer', 'peerFast']
+const COUNTED = ['troupe', 'peer', 'peerFast']
 
 await runScript(async () => {
   const { rounds, only, addon: given, withFloor, withOthers, check } = options()
@@ -132,7 +132,7 @@ await runScript(async () => {
     }
     if (rows.some(({ id }) => id.startsWith('upstream'))) {
       progress('calls to @playwright/mcp, and through Troupe')
-      const costs = await passingCosts(passing({ browser, addon }), `${site.url}/form`)
+      const costs = await passingCosts(upstreamSides({ browser, addon }), `${site.url}/form`)
       for (const [id, cost] of Object.entries(costs)) samples.add(id, compared[0].name, cost)
     }
     if (rows.some(({ id }) => id.startsWith('set'))) {
@@ -204,7 +204,7 @@ function options() {
 /** Rotates the list, so that each round begins with another server.
  * @template T @param {T[]} list @param {number} round @returns {T[]} */
 function rotated(list, round) {
-  return list.map((_, place) => list[(place + round) % list.length])
+  return list.map((_, index) => list[(index + round) % list.length])
 }
 
 /**
@@ -274,7 +274,7 @@ async function measureCalls(rows, compared, rounds, samples, url) {
             // The number of bytes is the same in each round.
             const bytes =
               round === 1 &&
-              READ.includes(server.name) &&
+              COUNTED.includes(server.name) &&
               (await bytesRead(row.read, server, client, url + row.page, row.argument))
             if (bytes) samples.add(row.id, server.name, bytes)
           } else if (names.has(server.tools[row.action]()[0])) {

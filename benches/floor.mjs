@@ -164,13 +164,13 @@ const TOOLS = {
     await loaded
   },
   click: async (page) => {
-    const place = await evaluate(
+    const center = await evaluate(
       page,
       `(({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 }))(document.querySelector('#count').getBoundingClientRect())`
     )
-    const button = { ...place, button: 'left', clickCount: 1 }
+    const button = { ...center, button: 'left', clickCount: 1 }
     await Promise.all([
-      page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...place }),
+      page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...center }),
       page.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...button }),
       page.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...button })
     ])

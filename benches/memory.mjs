@@ -44,7 +44,7 @@ function isServer(pid) {
   }
 }
 
-/** @param {number} pid in KiB */
+/** Returns the proportional set size of a process in KiB. @param {number} pid */
 function pss(pid) {
   return Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0)
 }

@@ -41,9 +41,9 @@ export async function recordCosts(start, page) {
       changes
     )
     return {
-      recordMedian: recorded.at(0.5).more,
-      recordLate: recorded.at(0.99).more,
-      recordSaving: saved.at(0.5).more,
+      recordMedian: recorded.at(0.5).difference,
+      recordLate: recorded.at(0.99).difference,
+      recordSaving: saved.at(0.5).difference,
       recordStream: await stream(start(join(folder, 'stream.db')))
     }
   } finally {

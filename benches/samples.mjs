@@ -23,10 +23,10 @@ export class Samples {
   }
 
   /**
-   * The value that `part` of them are below.
+   * Returns a quantile of the values; `undefined` if there are none.
    * @param {string} row
    * @param {string} server
-   * @param {number} part
+   * @param {number} part the quantile, 0 to 1
    */
   quantile(row, server, part) {
     const values = this.values(row, server)

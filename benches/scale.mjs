@@ -39,7 +39,7 @@ await runScript(async () => {
   const { values } = parseArgs({
     options: { addon: { type: 'string' }, only: { type: 'string' }, check: { type: 'boolean' } }
   })
-  const wanted = (/** @type {string} */ name) =>
+  const isSelected = (/** @type {string} */ name) =>
     !values.only || values.only.split(',').includes(name)
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
@@ -48,10 +48,10 @@ await runScript(async () => {
   const addon = values.addon ? resolve(values.addon) : await releaseAddon()
   const start = recording({ browser, addon })
   try {
-    if (wanted('neighbor')) await byNeighbor(start, site.url)
-    if (wanted('sessions')) await bySessions(start, browser, site.url)
-    if (wanted('page')) await byPage(start, site.url)
-    if (wanted('record')) await byRecord(start, site.url)
+    if (isSelected('neighbor')) await byNeighbor(start, site.url)
+    if (isSelected('sessions')) await bySessions(start, browser, site.url)
+    if (isSelected('page')) await byPage(start, site.url)
+    if (isSelected('record')) await byRecord(start, site.url)
   } finally {
     site.close()
   }

@@ -1,4 +1,4 @@
-// The compared servers, and the calls that do the same work on each.
+// The compared servers, and the calls that do the same work on each. `peer` is @playwright/mcp.
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,10 +57,10 @@ export function recording({ browser, addon }) {
 }
 
 /**
- * The peer, and the same behind Troupe (`--upstream`).
+ * Starts the peer directly, or behind Troupe (`--upstream`).
  * @param {{ browser: string, addon: string }} options
  */
-export function passing({ browser, addon }) {
+export function upstreamSides({ browser, addon }) {
   const peer = [
     process.execPath,
     join(ROOT, 'node_modules/@playwright/mcp/cli.js'),

@@ -24,7 +24,7 @@ export class Agent {
   latest = ''
   #client
   #count
-  #same
+  #withFixedValues
 
   /**
    * @param {Client} client @param {Count} count
@@ -35,10 +35,10 @@ export class Agent {
     this.#client = client
     this.#count = count
     /** @param {string} text */
-    this.#same = (text) => {
-      let same = text.replaceAll(url, ORIGIN).replaceAll(folder, FOLDER)
-      for (const [pattern, sample] of random) same = same.replace(pattern, sample)
-      return same
+    this.#withFixedValues = (text) => {
+      let fixed = text.replaceAll(url, ORIGIN).replaceAll(folder, FOLDER)
+      for (const [pattern, sample] of random) fixed = fixed.replace(pattern, sample)
+      return fixed
     }
   }
 
@@ -46,8 +46,8 @@ export class Agent {
   async call(tool, args) {
     const text = await this.#client.call(tool, args)
     this.cost.turns++
-    this.cost.sent += this.#count(this.#same(`${tool} ${JSON.stringify(args)}`))
-    this.cost.read += this.#count(this.#same(text))
+    this.cost.sent += this.#count(this.#withFixedValues(`${tool} ${JSON.stringify(args)}`))
+    this.cost.read += this.#count(this.#withFixedValues(text))
     // In JSON, the quotes of a snapshot are escaped.
     this.latest = text.startsWith('{') ? text.replaceAll('\\"', '"') : text
   }

@@ -12,9 +12,10 @@ import { McpClient, ShellClient } from './agent.mjs'
  * @typedef {{
  *   instructions?: string, tools?: any[], skill?: { description: string, text: string }
  * }} Fixed
- * @typedef {{ folder: string, work: string, browser?: string }} Place
+ * @typedef {{ folder: string, work: string, browser?: string }} StartOptions
  * @typedef {{ name: string, title: string, package: string, random?: [RegExp, string][],
- *   start: (place: Place) => Promise<{ client: import('./agent.mjs').Client, fixed: Fixed }>
+ *   start: (options: StartOptions) =>
+ *     Promise<{ client: import('./agent.mjs').Client, fixed: Fixed }>
  * }} Program
  */
 
