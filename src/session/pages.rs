@@ -135,14 +135,14 @@ impl Pages {
         self.list().opened
     }
 
-    /// Removes the pages of a browser that is gone. The next pages get the numbers `again`. All
-    /// others get numbers above `opened`.
-    pub fn reset(&self, again: impl IntoIterator<Item = usize>, opened: usize) {
+    /// Removes the pages of a browser that is gone. The next pages get `numbers`. All others get
+    /// numbers above `opened`.
+    pub fn reset(&self, numbers: impl IntoIterator<Item = usize>, opened: usize) {
         let mut list = self.list();
         list.open.clear();
         list.hidden.clear();
         list.current = None;
-        list.awaited = again.into_iter().map(OpeningPage::Numbered).collect();
+        list.awaited = numbers.into_iter().map(OpeningPage::Numbered).collect();
         list.opened = list.opened.max(opened);
     }
 
@@ -186,8 +186,8 @@ impl Pages {
 
     /// Selects `id` as the page for calls without a page id.
     pub fn select(&self, id: &str) {
-        let former = self.list().current.replace(id.to_owned());
-        if former.as_deref() != Some(id) {
+        let previous = self.list().current.replace(id.to_owned());
+        if previous.as_deref() != Some(id) {
             self.shared.change_counter.increment();
         }
     }

@@ -128,8 +128,8 @@ impl Browsers {
         let browsers = self.clone();
         self.tasks.spawn(async move {
             tokio::select! {
-                made = browsers.create_missing() => {
-                    if let Err(error) = made {
+                created = browsers.create_missing() => {
+                    if let Err(error) = created {
                         tracing::debug!(%error, "no context was created in advance");
                     }
                 }
@@ -266,8 +266,9 @@ impl Backend for Browsers {
         options: &ContextConfig,
         origin: &SessionOrigin,
     ) -> AttachedWorker {
-        let fits = matches!(origin, SessionOrigin::New(_)) && *options == self.config.context;
-        let warm = self.warm().pop_front_if(|_| fits);
+        let has_defaults =
+            matches!(origin, SessionOrigin::New(_)) && *options == self.config.context;
+        let warm = self.warm().pop_front_if(|_| has_defaults);
         self.warm_up();
         let pages = warm.as_ref().map(|warm| warm.pages.clone());
         let worker =
@@ -310,14 +311,14 @@ impl Backend for Browsers {
 impl SessionWorker for BrowserWorker {
     async fn run_session(&self, session: &Arc<Session>, first: SessionOrigin) -> TroupeError {
         let mut origin = first;
-        let mut was_made = matches!(origin, SessionOrigin::Resumed(_));
+        let mut was_created = matches!(origin, SessionOrigin::Resumed(_));
         let mut replaces_own_process = false;
         loop {
             // Release the lease of a browser that has died.
             drop(self.lease.lock().take());
-            let lost = match self.create(session, &origin).await {
+            let failure = match self.create(session, &origin).await {
                 Ok(()) => {
-                    was_made = true;
+                    was_created = true;
                     if std::mem::take(&mut replaces_own_process) {
                         self.browsers.pool.count_restart();
                     }
@@ -330,11 +331,11 @@ impl SessionWorker for BrowserWorker {
                 }
                 Err(error) => Some(error),
             };
-            if self.browsers.pool.is_stopping() && lost.is_none() {
+            if self.browsers.pool.is_stopping() && failure.is_none() {
                 // The server is stopping, and all sessions end.
                 std::future::pending::<()>().await;
             }
-            let was_up = lost.is_none();
+            let was_ready = failure.is_none();
             let is_dedicated = own_process(session).is_some_and(|gone| gone.is_cancelled());
             replaces_own_process |= is_dedicated;
             let died =
@@ -342,8 +343,8 @@ impl SessionWorker for BrowserWorker {
             let too_many = died.as_ref().and_then(|browser| {
                 self.browsers.crashes.record(browser, is_dedicated, session.clock.now())
             });
-            match (lost, too_many) {
-                (Some(error), _) if !was_made => return error,
+            match (failure, too_many) {
+                (Some(error), _) if !was_created => return error,
                 (Some(error), None) if died.is_none() => {
                     self.close(session).await;
                     let retry_at = session.clock.now();
@@ -380,7 +381,7 @@ impl SessionWorker for BrowserWorker {
             // A call triggers the next attempt.
             let _ = readiness.wait_for(|readiness| matches!(readiness, Readiness::Starting)).await;
             // If the restore failed, the current URLs of the pages are not those of the session.
-            let known = if was_up { session.last_known() } else { session.cache.last() };
+            let known = if was_ready { session.last_known() } else { session.cache.last() };
             origin = match known {
                 Some(last) => SessionOrigin::Resumed(last),
                 // Nothing was saved yet: start from the initial state.

@@ -45,8 +45,8 @@ struct PooledBrowser {
     browser: Arc<dyn Browser>,
     /// Its strong count is the number of leases plus one.
     leases: Arc<()>,
-    /// Since when it has no session, if it has none.
-    left: Instant,
+    /// When its last session ended, or when it started. Has no meaning while it has a session.
+    idle_since: Instant,
 }
 
 impl PooledBrowser {
@@ -120,7 +120,7 @@ impl BrowserPool {
                 least => least.is_some(),
             }
         };
-        let launched = if can_share { self.launch_patiently().await } else { self.launch().await };
+        let launched = if can_share { self.launch_in_time().await } else { self.launch().await };
         let mut running = self.running.lock().await;
         match launched {
             Ok(member) => {
@@ -139,7 +139,7 @@ impl BrowserPool {
     }
 
     /// Starts a browser. Fails if that takes too long, because the session can share a running one.
-    async fn launch_patiently(&self) -> Result<PooledBrowser> {
+    async fn launch_in_time(&self) -> Result<PooledBrowser> {
         let Some(patience) = self.engine.launch_patience() else { return self.launch().await };
         tokio::time::timeout(patience, self.launch()).await.unwrap_or_else(|_| {
             let message = format!("it did not start within {} s", patience.as_secs());
@@ -168,7 +168,7 @@ impl BrowserPool {
             }
         }
         *self.failure.lock() = launched.as_ref().err().cloned();
-        Ok(PooledBrowser { browser: launched?, leases: Arc::default(), left: Instant::now() })
+        Ok(PooledBrowser { browser: launched?, leases: Arc::default(), idle_since: Instant::now() })
     }
 
     /// Removes the browsers that died.
@@ -213,7 +213,7 @@ impl BrowserPool {
         let member = running.iter_mut().find(|member| Arc::ptr_eq(&member.leases, &lease.leases));
         drop(lease.leases);
         let Some(member) = member.filter(|member| member.sessions() == 0) else { return };
-        member.left = Instant::now();
+        member.idle_since = Instant::now();
         let Some(idle) = self.config.idle_timeout else { return };
         let pool = self.clone();
         self.tasks.spawn(async move {
@@ -229,7 +229,7 @@ impl BrowserPool {
         let mut spare = running.len().saturating_sub(self.config.min_browsers);
         let mut closed = Vec::new();
         running.retain(|member| {
-            let stays = spare == 0 || member.sessions() > 0 || member.left.elapsed() < idle;
+            let stays = spare == 0 || member.sessions() > 0 || member.idle_since.elapsed() < idle;
             if !stays {
                 spare -= 1;
                 closed.push(member.browser.clone());
@@ -301,8 +301,8 @@ mod tests {
     async fn browsers_can_be_counted_while_one_starts() {
         let config = PoolConfig { min_browsers: 1, max_browsers: 1, idle_timeout: None };
         let pool = BrowserPool::new(Arc::new(Starting), config);
-        let mut taking = pin!(pool.lease());
-        assert!(taking.as_mut().now_or_never().is_none());
+        let mut lease = pin!(pool.lease());
+        assert!(lease.as_mut().now_or_never().is_none());
         assert!(pool.starting.try_lock().is_err(), "the lock is held during the start");
         assert!(pool.running.try_lock().is_ok(), "sessions can end during the start");
         assert_eq!(pool.counts().running, 0);

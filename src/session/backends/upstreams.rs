@@ -97,7 +97,7 @@ impl SessionWorker for Upstream {
 
     fn pages(&self, _: &Session) -> Vec<PageInfo> {
         let urls = self.last_known_state().urls.into_iter().enumerate();
-        urls.map(|(place, url)| PageInfo { page_id: page_id(place), url, crashed: None }).collect()
+        urls.map(|(index, url)| PageInfo { page_id: page_id(index), url, crashed: None }).collect()
     }
 
     async fn pass_through(
@@ -114,8 +114,8 @@ impl SessionWorker for Upstream {
     }
 }
 
-fn page_id(place: usize) -> String {
-    format!("page-{}", place + 1)
+fn page_id(index: usize) -> String {
+    format!("page-{}", index + 1)
 }
 
 /// Returns the state to restore in a server.

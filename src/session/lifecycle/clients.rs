@@ -32,8 +32,8 @@ pub(super) struct SessionClients(Mutex<HashMap<Arc<str>, AttachedClients>>);
 #[derive(Default)]
 struct AttachedClients {
     present: HashSet<ConnectionId>,
-    /// Clients that are idle, and may return.
-    away: HashSet<ConnectionId>,
+    /// Clients that may return.
+    idle: HashSet<ConnectionId>,
     suspension: Option<Suspension>,
 }
 
@@ -60,7 +60,7 @@ impl SessionClients {
     pub fn begin(&self, session: &Arc<str>, connection: &ConnectionId) {
         let mut sessions = self.lock();
         let attached = sessions.entry(session.clone()).or_default();
-        attached.away.remove(connection);
+        attached.idle.remove(connection);
         attached.present.insert(connection.clone());
         attached.suspension = None;
     }
@@ -75,7 +75,7 @@ impl SessionClients {
         if let Some(attached) = self.lock().get_mut(session)
             && !attached.present.contains(connection)
         {
-            attached.away.remove(connection);
+            attached.idle.remove(connection);
             attached.present.insert(connection.clone());
         }
     }
@@ -85,7 +85,7 @@ impl SessionClients {
         let mut sessions = self.lock();
         let moved = sessions.iter_mut().filter_map(|(session, attached)| {
             attached.present.remove(connection).then(|| {
-                attached.away.insert(connection.clone());
+                attached.idle.insert(connection.clone());
                 attached.is_abandoned().then(|| session.clone())
             })
         });
@@ -100,8 +100,8 @@ impl SessionClients {
             if attached.present.remove(connection) && attached.is_abandoned() {
                 abandoned.push(session.clone());
             }
-            attached.away.remove(connection);
-            !attached.present.is_empty() || !attached.away.is_empty()
+            attached.idle.remove(connection);
+            !attached.present.is_empty() || !attached.idle.is_empty()
         });
         abandoned
     }
@@ -137,7 +137,7 @@ impl SessionClients {
     }
 
     /// Removes `session`, which has ended.
-    pub fn forget(&self, session: &str) {
+    pub fn remove(&self, session: &str) {
         self.lock().remove(session);
     }
 }
@@ -174,7 +174,7 @@ impl SessionOwners {
     }
 
     /// Returns whether `session` is the implicit session of a connection other than `connection`.
-    pub fn are_others(&self, session: &str, connection: &ConnectionId) -> bool {
+    pub fn has_other_owner(&self, session: &str, connection: &ConnectionId) -> bool {
         self.lock().get(session).is_some_and(|owner| owner != connection)
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(clients.leave(&one), std::slice::from_ref(&second));
         assert_eq!(clients.leave(&other), std::slice::from_ref(&first));
         clients.begin(&first, &one);
-        clients.forget(&first);
+        clients.remove(&first);
         assert_eq!(clients.leave(&one), NONE);
     }
 
@@ -239,13 +239,13 @@ mod tests {
         let [first, second]: [Arc<str>; 2] = ["first".into(), "second".into()];
         assert!(owners.claim(&first, &one) && owners.claim(&first, &one));
         assert!(!owners.claim(&first, &other));
-        assert!(owners.are_others(&first, &other) && !owners.are_others(&first, &one));
-        assert!(!owners.are_others(&second, &other));
+        assert!(owners.has_other_owner(&first, &other) && !owners.has_other_owner(&first, &one));
+        assert!(!owners.has_other_owner(&second, &other));
         assert!(owners.claim(&second, &one));
-        assert!(!owners.are_others(&first, &other) && owners.are_others(&second, &other));
+        assert!(!owners.has_other_owner(&first, &other) && owners.has_other_owner(&second, &other));
         owners.release(&other);
-        assert!(owners.are_others(&second, &other) && owners.has_owner(&second));
+        assert!(owners.has_other_owner(&second, &other) && owners.has_owner(&second));
         owners.release(&one);
-        assert!(!owners.are_others(&second, &other) && !owners.has_owner(&second));
+        assert!(!owners.has_other_owner(&second, &other) && !owners.has_owner(&second));
     }
 }

@@ -79,13 +79,15 @@ impl ClientSessions {
 /// Whether a client is present: it has open requests, streams or running calls.
 #[derive(Debug, Clone, Copy)]
 struct ClientPresence {
-    holds: usize,
+    /// The number of its [`PresenceGuard`]s.
+    guards: usize,
+    /// When `guards` changed last.
     since: Instant,
 }
 
 impl Default for ClientPresence {
     fn default() -> Self {
-        Self { holds: 0, since: Instant::now() }
+        Self { guards: 0, since: Instant::now() }
     }
 }
 
@@ -96,7 +98,7 @@ impl Drop for PresenceGuard {
     fn drop(&mut self) {
         self.0.presence.send_modify(|presence| {
             *presence =
-                ClientPresence { holds: presence.holds.saturating_sub(1), since: Instant::now() };
+                ClientPresence { guards: presence.guards.saturating_sub(1), since: Instant::now() };
         });
     }
 }
@@ -117,7 +119,7 @@ impl AdmittedSession {
     }
 }
 
-fn client_has_gone() -> TroupeError {
+fn client_disconnected() -> TroupeError {
     TroupeError::new(ErrorCode::SessionNotFound, "the client of this call has disconnected")
         .detail("reason", "closed")
 }
@@ -169,7 +171,7 @@ impl Connection {
     /// Marks the client as present until the result is dropped.
     pub fn mark_present(self: &Arc<Self>) -> PresenceGuard {
         self.presence.send_modify(|presence| {
-            *presence = ClientPresence { holds: presence.holds + 1, since: Instant::now() };
+            *presence = ClientPresence { guards: presence.guards + 1, since: Instant::now() };
         });
         PresenceGuard(self.clone())
     }
@@ -177,7 +179,7 @@ impl Connection {
     /// Returns since when the client is absent; `None` if it is present.
     pub fn absent_since(&self) -> Option<Instant> {
         let presence = *self.presence.borrow();
-        (presence.holds == 0).then_some(presence.since)
+        (presence.guards == 0).then_some(presence.since)
     }
 
     /// Waits until the client has been absent for `time`.
@@ -189,14 +191,14 @@ impl Connection {
                 biased;
                 // `self` owns the sender: it never closes.
                 _ = presence.changed() => {}
-                () = tokio::time::sleep_until(now.since + time), if now.holds == 0 => return,
+                () = tokio::time::sleep_until(now.since + time), if now.guards == 0 => return,
             }
         }
     }
 
     /// Waits until the client is present.
     pub async fn present(&self) {
-        let _ = self.presence.subscribe().wait_for(|presence| presence.holds > 0).await;
+        let _ = self.presence.subscribe().wait_for(|presence| presence.guards > 0).await;
     }
 
     /// Takes the next turn in the order of arrival. Must be called when a message is read.
@@ -447,7 +449,7 @@ impl Connection {
         let session = loop {
             if let Some(suspension) = manager.clients.suspension(id) {
                 if self.has_ended() {
-                    return Err(client_has_gone());
+                    return Err(client_disconnected());
                 }
                 break manager
                     .resume_suspended(id, suspension, |session| self.add_user(manager, session))
@@ -473,7 +475,7 @@ impl Connection {
     /// Returns whether this client can access the session `id`: all but the implicit sessions of
     /// other clients.
     pub fn can_access(&self, manager: &SessionManager, id: &str) -> bool {
-        self.sees_all || !manager.owners.are_others(id, &self.id)
+        self.sees_all || !manager.owners.has_other_owner(id, &self.id)
     }
 
     /// Checks that this client can access the session `id`. Otherwise the error says that it does
@@ -571,7 +573,7 @@ impl Connection {
             if let Some(resumed) = resumed {
                 manager.end(&resumed, EndReason::Released).await;
             }
-            return Err(client_has_gone());
+            return Err(client_disconnected());
         };
         self.change_counter.increment();
         Ok(own)

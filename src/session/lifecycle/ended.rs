@@ -85,8 +85,8 @@ struct EndedSession {
 
 impl EndedSessions {
     /// Records that the session `id` ends at `at`. `gone` is canceled when its end is complete.
-    pub fn note(&mut self, id: Arc<str>, at: Millis, reason: EndReason, gone: CancellationToken) {
-        self.forget_old(at);
+    pub fn add(&mut self, id: Arc<str>, at: Millis, reason: EndReason, gone: CancellationToken) {
+        self.remove_old(at);
         if self.list.len() == MAX_ENTRIES {
             self.list.pop_front();
         }
@@ -94,13 +94,13 @@ impl EndedSessions {
     }
 
     /// Removes the session `id`, which is open again.
-    pub fn forget(&mut self, id: &str) {
+    pub fn remove(&mut self, id: &str) {
         self.list.retain(|ended| *ended.id != *id);
     }
 
     /// Returns the error of a call to the session `id`, which is not open.
     pub fn error(&mut self, id: &str, now: Millis) -> TroupeError {
-        self.forget_old(now);
+        self.remove_old(now);
         match self.last(id).map(|ended| ended.reason) {
             Some(EndReason::Expired) => expired(id),
             Some(EndReason::Closed) => missing(id, format!("session `{id}` was closed"), "closed"),
@@ -119,7 +119,7 @@ impl EndedSessions {
         self.list.iter().rev().find(|ended| *ended.id == *id)
     }
 
-    fn forget_old(&mut self, now: Millis) {
+    fn remove_old(&mut self, now: Millis) {
         while self.list.front().is_some_and(|ended| ended.at + MAX_AGE < now) {
             self.list.pop_front();
         }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn an_expired_session_is_reported_as_expired_for_an_hour() {
         let mut ended = EndedSessions::default();
-        ended.note("a".into(), 1000, EndReason::Expired, CancellationToken::new());
+        ended.add("a".into(), 1000, EndReason::Expired, CancellationToken::new());
         assert_eq!(ended.error("a", 1000 + MAX_AGE).code, ErrorCode::SessionExpired);
         assert_eq!(ended.error("a", 1001 + MAX_AGE).code, ErrorCode::SessionNotFound);
     }
@@ -142,7 +142,7 @@ mod tests {
     fn the_list_is_bounded() {
         let mut ended = EndedSessions::default();
         for number in 0..=MAX_ENTRIES {
-            ended.note(number.to_string().into(), 0, EndReason::Expired, CancellationToken::new());
+            ended.add(number.to_string().into(), 0, EndReason::Expired, CancellationToken::new());
         }
         assert_eq!(ended.list.len(), MAX_ENTRIES);
         assert_eq!(ended.error("0", 0).code, ErrorCode::SessionNotFound);

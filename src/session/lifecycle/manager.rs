@@ -411,7 +411,7 @@ impl SessionManager {
                     () = expiring.ended.cancelled() => false,
                     () = expiring.wait_failed() => false,
                 };
-                // Outside of the `select!`: the end cancels `over`, which would cancel this.
+                // Outside of the `select!`: the end cancels `ended`, which would cancel this.
                 if due {
                     manager.end(&expiring, EndReason::Expired).await;
                 }
@@ -436,7 +436,7 @@ impl SessionManager {
     async fn wait_expired(&self, session: &Session) {
         while let Some(at) = session.expires_at() {
             self.clock.sleep_until(at).await;
-            if session.is_due() {
+            if session.has_expired() {
                 return;
             }
             // A call runs, and renews the expiry when it ends. Check again in a second.
@@ -451,7 +451,7 @@ impl SessionManager {
         let mut state = self.state();
         let now = self.clock.now();
         match state.sessions.get(id).cloned() {
-            Some(session) if session.is_due() => {
+            Some(session) if session.has_expired() => {
                 // The timer has not fired yet. It will end the session.
                 Err(EndReason::Expired.during_call(&session.id))
             }
@@ -462,7 +462,7 @@ impl SessionManager {
 
     /// Returns the session `id` if it is open.
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
-        self.state().sessions.get(id).filter(|session| !session.is_due()).cloned()
+        self.state().sessions.get(id).filter(|session| !session.has_expired()).cloned()
     }
 
     /// Begins to end the sessions that no client uses after `leave` has removed a client. `leave`
@@ -494,7 +494,7 @@ impl SessionManager {
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         if suspension.expires_at.is_some_and(|at| at <= self.clock.now()) {
-            self.clients.forget(id);
+            self.clients.remove(id);
             return Err(self.expire_suspended(id));
         }
         let resumed = self.resume(id, |session| {
@@ -507,7 +507,7 @@ impl SessionManager {
         });
         let resumed = resumed.await;
         match &resumed {
-            Err(error) if !error.retryable => self.clients.forget(id),
+            Err(error) if !error.retryable => self.clients.remove(id),
             // It can be resumed later, when a slot is free.
             Err(_) if self.find(id).is_none() => self.clients.suspend(id, suspension),
             _ => {}
@@ -520,7 +520,7 @@ impl SessionManager {
     fn expire_suspended(&self, id: &str) -> TroupeError {
         let gone = CancellationToken::new();
         gone.cancel();
-        self.state().ended.note(id.into(), self.clock.now(), EndReason::Expired, gone);
+        self.state().ended.add(id.into(), self.clock.now(), EndReason::Expired, gone);
         self.store.session_ended(id, SessionState::Expired);
         EndReason::Expired.during_call(id)
     }
@@ -540,9 +540,9 @@ impl SessionManager {
         )
     }
 
-    /// Forgets that the session `id` had ended, because it is resumed.
-    pub(super) fn forget_end(&self, id: &str) {
-        self.state().ended.forget(id);
+    /// Removes the session `id` from the ended ones, because it is resumed.
+    pub(super) fn remove_end(&self, id: &str) {
+        self.state().ended.remove(id);
     }
 
     /// Returns all open sessions, oldest first.
@@ -564,7 +564,7 @@ impl SessionManager {
     /// expired or is ending.
     pub(super) fn end_token(&self, id: &str) -> Option<CancellationToken> {
         let state = self.state();
-        let due = state.sessions.get(id).filter(|session| session.is_due());
+        let due = state.sessions.get(id).filter(|session| session.has_expired());
         let gone = due.map(|session| session.end_complete.clone()).or_else(|| state.ended.gone(id));
         gone.filter(|gone| !gone.is_cancelled())
     }
@@ -575,7 +575,7 @@ impl SessionManager {
             Ok(session) => session,
             Err(error) => {
                 self.wait_for_end(id).await;
-                self.clients.forget(id);
+                self.clients.remove(id);
                 return if self.delete_saved(id).await { Ok(()) } else { Err(error) };
             }
         };
@@ -618,7 +618,7 @@ impl SessionManager {
                 return None;
             }
             state.sessions.remove(&session.id);
-            state.ended.note(
+            state.ended.add(
                 session.id.clone(),
                 self.clock.now(),
                 reason,
@@ -626,7 +626,7 @@ impl SessionManager {
             );
         }
         if reason != EndReason::Released {
-            self.clients.forget(&session.id);
+            self.clients.remove(&session.id);
         }
         session.change_counter().increment();
         tracing::debug!(session = &*session.id, ?reason, "the session ends");

@@ -207,7 +207,7 @@ impl SessionManager {
             options: saved.context.with_proxy_of(&self.config.context),
         };
         let origin = SessionOrigin::Resumed(Arc::new(saved.clone()));
-        self.forget_end(&row.id);
+        self.remove_end(&row.id);
         Ok(self.register(slot, identity, StateCache::from_saved(saved), origin))
     }
 
@@ -221,7 +221,7 @@ impl SessionManager {
         if row.used_by.is_some() {
             return Err(self.in_use_error(&row));
         }
-        let lacking = match (row.state, row.saved_at) {
+        let problem = match (row.state, row.saved_at) {
             (SessionState::Closed, _) => {
                 Some(("closed", "was closed: closed sessions cannot be resumed"))
             }
@@ -231,7 +231,7 @@ impl SessionManager {
             )),
             _ => None,
         };
-        if let Some((reason, what)) = lacking {
+        if let Some((reason, what)) = problem {
             return Err(TroupeError::new(
                 ErrorCode::SessionNotFound,
                 format!("session `{id}` {what}"),
@@ -248,14 +248,14 @@ impl SessionManager {
     /// its working directory.
     fn in_use_error(&self, row: &SessionRow) -> TroupeError {
         let folder = row.metadata["workingFolder"].as_str().unwrap_or_default();
-        let slot = match folder == self.working_folder() {
+        let location = match folder == self.working_folder() {
             true => "in this working directory".to_owned(),
             false => format!("in another working directory, `{folder}`"),
         };
         let process = row.used_by.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         TroupeError::new(
             ErrorCode::SessionNotFound,
-            format!("session `{}` is in use by another server{process} {slot}", row.id),
+            format!("session `{}` is in use by another server{process} {location}", row.id),
         )
         .detail("reason", "inUse")
         .detail("workingDirectory", folder)
@@ -338,9 +338,9 @@ impl SessionManager {
                 && is_visible(&row.id)
         });
         rows.sort_by_key(|row| Reverse(row.last_activity));
-        let most = if is_short { MAX_LISTED_STDIO } else { MAX_LISTED };
-        let mut infos = Vec::with_capacity(rows.len().min(most));
-        for row in rows.into_iter().take(most) {
+        let limit = if is_short { MAX_LISTED_STDIO } else { MAX_LISTED };
+        let mut infos = Vec::with_capacity(rows.len().min(limit));
+        for row in rows.into_iter().take(limit) {
             let saved = match row.saved_at {
                 // Storage is not read: it may be large, and only the pages are reported.
                 Some(_) => match (self.store.saved_state(&row.id).await?, self.vault()?) {

@@ -48,10 +48,10 @@ impl Session {
     /// future is dropped. Runs concurrently with the calls.
     pub(super) async fn save_after_calls(&self) {
         let mut calls = self.cache.calls.subscribe();
-        // If something is missing, it is read again without a further call.
-        let mut again: Option<Duration> = None;
+        // The time until the next save without a further call, if something is missing.
+        let mut retry_in: Option<Duration> = None;
         loop {
-            let called = match again {
+            let called = match retry_in {
                 None => Some(calls.changed().await),
                 Some(pause) => tokio::time::timeout(pause, calls.changed()).await.ok(),
             };
@@ -59,16 +59,16 @@ impl Session {
                 None => {}
                 Some(Err(_)) => return,
                 Some(Ok(())) => {
-                    again = None;
+                    retry_in = None;
                     self.wait_until_quiet(&mut calls).await;
                 }
             }
             if self.is_ready() {
-                let seen = Box::pin(self.worker.save_state(self, false)).await;
-                again = if seen {
+                let is_complete = Box::pin(self.worker.save_state(self, false)).await;
+                retry_in = if is_complete {
                     self.cache.state().databases_due_in()
                 } else {
-                    Some(again.map_or(FIRST_RETRY, |pause| (pause * 2).min(MAX_RETRY)))
+                    Some(retry_in.map_or(FIRST_RETRY, |pause| (pause * 2).min(MAX_RETRY)))
                 };
             }
         }
@@ -92,14 +92,14 @@ impl Session {
         let last = self.cache.last()?;
         let mut pages = Vec::new();
         for page in self.pages.all().into_iter().filter(|page| !page.is_adopted()) {
-            let seen = last.pages.iter().find(|seen| seen.number == page.number);
-            pages.push(match (seen, page.url()) {
-                (Some(seen), url) if seen.url == url => seen.clone(),
-                (seen, url) => SavedPage {
+            let saved = last.pages.iter().find(|saved| saved.number == page.number);
+            pages.push(match (saved, page.url()) {
+                (Some(saved), url) if saved.url == url => saved.clone(),
+                (saved, url) => SavedPage {
                     number: page.number,
                     url,
-                    session_storage: seen
-                        .map(|seen| seen.session_storage.clone())
+                    session_storage: saved
+                        .map(|saved| saved.session_storage.clone())
                         .unwrap_or_default(),
                     frames: Vec::new(),
                 },
@@ -215,9 +215,9 @@ impl Session {
             return self.read_pages(None).await;
         }
         if !slow {
-            let seen = self.read_pages(Some(READ_TIMEOUT)).await;
-            if seen || !thorough {
-                return seen;
+            let is_complete = self.read_pages(Some(READ_TIMEOUT)).await;
+            if is_complete || !thorough {
+                return is_complete;
             }
         }
         // Everything else is saved first. If a page did not answer that, its databases are not read
@@ -226,7 +226,7 @@ impl Session {
     }
 
     /// Reads the pages and saves the result. `databases` is the timeout for reading their
-    /// databases, which are omitted without it.
+    /// databases, which are omitted without it. Returns false if something did not answer in time.
     async fn read_pages(&self, databases: Option<Duration>) -> bool {
         let changes = self.cache.changes.load(Ordering::Acquire);
         let pages = self.pages.all();

@@ -357,10 +357,9 @@ impl Session {
     }
 
     /// Returns whether it has expired. With idle expiry, it does not expire while a call runs.
-    pub(super) fn is_due(&self) -> bool {
-        let waits =
-            self.config.session_expiry == Expiry::Idle && self.running.load(Ordering::Acquire) > 0;
-        !waits && self.expires_at().is_some_and(|at| at <= self.clock.now())
+    pub(super) fn has_expired(&self) -> bool {
+        let is_postponed = self.config.session_expiry == Expiry::Idle && self.is_running();
+        !is_postponed && self.expires_at().is_some_and(|at| at <= self.clock.now())
     }
 
     /// Restores a fixed expiry after a suspension.
@@ -592,13 +591,13 @@ impl Session {
         self.pages.opened()
     }
 
-    /// Returns the pages that opened after the first `before` pages. Waits until `asked` of them
+    /// Returns the pages that opened after the first `before` pages. Waits until `expected` of them
     /// have opened, at most as long as an action waits for requests.
-    pub async fn pages_opened_since(&self, before: usize, asked: usize) -> Vec<Arc<Page>> {
-        if asked > 0 {
+    pub async fn pages_opened_since(&self, before: usize, expected: usize) -> Vec<Arc<Page>> {
+        if expected > 0 {
             let _ = tokio::time::timeout(
                 self.config.timeout_settle,
-                self.pages.opened_since(before, asked),
+                self.pages.opened_since(before, expected),
             )
             .await;
         }

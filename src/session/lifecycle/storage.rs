@@ -149,11 +149,11 @@ impl Session {
     /// except in a browser that cannot mock responses.
     pub(super) async fn write_storage(
         &self,
-        writings: Vec<StorageWrite>,
+        writes: Vec<StorageWrite>,
         replace: bool,
     ) -> Result<()> {
         let mut visits = Vec::new();
-        for StorageWrite { page, origins } in writings {
+        for StorageWrite { page, origins } in writes {
             let origins = origins.into_iter().filter(|state| replace || !state.is_empty());
             let origins = origins.map(|state| Ok((EmptyPage::of(&state.origin)?, state.storage)));
             visits.push((page, origins.collect::<Result<Vec<_>>>()?));

@@ -86,7 +86,7 @@ impl Default for SavedSession {
 }
 
 impl SavedSession {
-    /// Without cookies and storage.
+    /// Returns the state without cookies and storage.
     pub fn without_storage(mut self) -> Self {
         self.cookies.clear();
         self.origins.clear();
