@@ -397,7 +397,7 @@ impl Head {
         Some((head, rest))
     }
 
-    /// Whether `name` is the element's name. Either of them may be cut off.
+    /// Returns whether `name` is the element's name. Either of them may be cut off.
     fn has_name(&self, name: &str) -> bool {
         match (self.name.strip_suffix(TRUNCATION_MARK), name.strip_suffix(TRUNCATION_MARK)) {
             (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),

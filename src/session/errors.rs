@@ -11,7 +11,7 @@ pub(super) fn browser_died() -> TroupeError {
         .suggestion("repeat the call: the browser is restarted and the session is resumed")
 }
 
-/// The error of a call that would replace cookies and storage of the user's profile.
+/// Returns the error of a call that would replace cookies and storage of the user's profile.
 pub(super) fn profile_is_shared() -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,

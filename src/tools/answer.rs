@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// The answer as one JSON value, for interfaces that have no other form.
+    /// Returns the answer as one JSON value, for interfaces that have no other form.
     pub fn into_value(self) -> Value {
         match self {
             Self::Json(value) => value,
@@ -87,7 +87,7 @@ impl Answer {
         }
     }
 
-    /// Whether this is an upstream server's own error result.
+    /// Returns whether this is an upstream server's own error result.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::PassedThrough(result) if result["isError"] == true)
     }
@@ -125,7 +125,7 @@ pub struct CallOutcome {
 }
 
 impl Default for CallOutcome {
-    /// A call that was not run.
+    /// Creates the outcome of a call that was not run.
     fn default() -> Self {
         Self {
             ref_id: String::new(),
@@ -160,12 +160,12 @@ impl CallOutcome {
         self.result.as_ref().map_or(0, Answer::bytes)
     }
 
-    /// Whether the tool has succeeded.
+    /// Returns whether the tool has succeeded.
     pub fn is_success(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| !answer.is_failure())
     }
 
-    /// The id of the call in the record, if it is recorded.
+    /// Returns the id of the call in the record, if it is recorded.
     pub fn recorded_id(&self) -> Option<String> {
         self.recorded.as_ref().map(|_| self.ref_id.clone())
     }
@@ -199,11 +199,11 @@ impl AnswerKind {
 pub(super) trait IntoAnswer {
     const KIND: AnswerKind;
     fn into_answer(self) -> Answer;
-    /// The JSON Schema of the answer, where it is JSON.
+    /// Returns the JSON Schema of the answer, where it is JSON.
     fn schema() -> Option<Value> {
         None
     }
-    /// The name of the answer's type, for tools that share it.
+    /// Returns the name of the answer's type, for tools that share it.
     fn type_name() -> Option<String> {
         None
     }
@@ -300,7 +300,7 @@ impl<T: Serialize + JsonSchema> IntoAnswer for AnswerWithPicture<T> {
         Answer::Pictured { facts, pictures: vec![self.picture] }
     }
 
-    /// The schema for Node, where the picture is a field of the object.
+    /// Returns the schema for Node, where the picture is a field of the object.
     fn schema() -> Option<Value> {
         let mut schema = super::parameters::answer_schema::<T>();
         if let Some(properties) = schema["properties"].as_object_mut() {
@@ -374,10 +374,10 @@ pub(super) async fn downloads(page: &Page) -> (Option<DownloadAnswer>, Vec<Downl
     (changes.next(), changes.collect())
 }
 
-/// The page after an action that loaded another document.
+/// The document that an action loaded.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct PlaceAnswer {
+pub(super) struct DocumentAnswer {
     url: String,
     title: String,
     /// Why the document could not be loaded: `net::ERR_CONNECTION_REFUSED`.
@@ -440,7 +440,7 @@ pub(super) struct ActionAnswer {
     file_chooser: Option<FileChooserAnswer>,
     /// Set if the action has loaded another document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<PlaceAnswer>,
+    page: Option<DocumentAnswer>,
     /// A dialog that the action opened; the page waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
@@ -480,7 +480,7 @@ impl ActionAnswer {
         }
         let page = if is_navigated {
             let title = call.page.title().await.unwrap_or_default();
-            Some(PlaceAnswer { url: call.page.url(), title, failure: call.page.failure() })
+            Some(DocumentAnswer { url: call.page.url(), title, failure: call.page.failure() })
         } else {
             None
         };
@@ -539,13 +539,13 @@ impl ActionAnswer {
     }
 }
 
-/// Returns the pages that opened after the first `before`. `meant`: the URLs that the action
+/// Returns the pages that opened after the first `before`. `requested`: the URLs that the action
 /// requested. Waits until the first page has its document.
-async fn opened_since(session: &Session, before: usize, meant: &[String]) -> Vec<PageInfo> {
-    let opened = session.pages_opened_since(before, meant.len()).await;
+async fn opened_since(session: &Session, before: usize, requested: &[String]) -> Vec<PageInfo> {
+    let opened = session.pages_opened_since(before, requested.len()).await;
     // A tab that a link opens because of a modifier key is not announced in advance.
     if let Some(first) = opened.first()
-        && meant.first().is_none_or(|url| !url.is_empty() && url != "about:blank")
+        && requested.first().is_none_or(|url| !url.is_empty() && url != "about:blank")
     {
         first.first_document().await;
     }
@@ -585,7 +585,7 @@ mod tests {
                 multiple: true,
                 unsupported: Some(FILE_SYSTEM_ACCESS),
             }),
-            page: Some(PlaceAnswer {
+            page: Some(DocumentAnswer {
                 url: "http://a/".into(),
                 title: "A".into(),
                 failure: Some("net::ERR_CONNECTION_REFUSED".into()),

@@ -17,8 +17,9 @@ use crate::{
     session::{Connection, Session},
 };
 
-/// The spellings of the parameters that name a session and a page.
+/// The names of the parameter for the session.
 const SESSION: [&str; 2] = ["sessionId", "session_id"];
+/// The names of the parameter for the page.
 const PAGE: [&str; 2] = ["pageId", "page_id"];
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -78,9 +79,9 @@ struct StepAnswer {
 }
 
 impl BatchParameters {
-    /// The batch's own session, and the other sessions that its steps name; `None` if no step works
-    /// in a session. The own session is the one that the batch names, or else the session of its
-    /// first step that works in one.
+    /// Returns the batch's own session, and the other sessions that its steps name; `None` if no
+    /// step works in a session. The batch's own session is the one that its parameters name, or
+    /// else the session of its first step that works in one.
     pub fn sessions(&self, registry: &Registry) -> Option<(Option<String>, Vec<String>)> {
         let steps = self.steps.iter().filter(|step| registry.is_in_session(&step.tool));
         let mut named =
@@ -93,25 +94,25 @@ impl BatchParameters {
     }
 }
 
-/// The session that the arguments of a call name.
+/// Returns the session that the arguments of a call name.
 pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
     SESSION.iter().find_map(|name| arguments.get(*name)?.as_str())
 }
 
-/// The form of the result of a batch. The fields are those of [`Invocation`].
+/// The form of the result of a batch. The fields have the same meaning as in [`Invocation`].
 #[derive(Clone, Copy)]
 pub(super) struct ResultForm {
     pub whole: bool,
     pub overview: bool,
 }
 
-/// Runs the steps one after the other, each as a separate call. `held`: the sessions to which the
-/// batch was admitted. Only the last step returns an overview.
+/// Runs the steps one after the other, each as a separate call. `batch_sessions`: the sessions to
+/// which the batch was admitted. Only the last step returns an overview.
 pub(super) async fn run(
     registry: &Registry,
     connection: &Arc<Connection>,
     given: BatchParameters,
-    held: Arc<[Arc<Session>]>,
+    batch_sessions: Arc<[Arc<Session>]>,
     ResultForm { whole, overview }: ResultForm,
     progress: &Progress,
 ) -> Result<Answer> {
@@ -119,29 +120,30 @@ pub(super) async fn run(
     let count = given.steps.len();
     let mut answer = BatchAnswer { success: true, results: Vec::with_capacity(count), skipped: 0 };
     let mut pictures = Vec::new();
-    let place = StepPlace { session_id: given.session_id, page_id: given.page_id };
+    let defaults = StepDefaults { session_id: given.session_id, page_id: given.page_id };
     for (done, step) in given.steps.into_iter().enumerate() {
         let is_last = done + 1 == count;
         #[expect(clippy::cast_precision_loss, reason = "no batch has that many steps")]
         let (done, total) = (done as f64, count as f64);
         progress.report(Stage { done, total: Some(total), step: Some(step.tool.clone()) });
-        let seen = pictures.len();
+        let earlier_pictures = pictures.len();
         let arguments = step.arguments.unwrap_or_default();
-        let outcome = match self::step(registry, connection, step.tool.clone(), arguments, &place) {
-            Ok(invocation) => {
-                let invocation = Invocation {
-                    held: held.clone(),
-                    overview: Some(overview && is_last),
-                    condensed: !whole && !is_last,
-                    ..invocation
-                };
-                match Box::pin(registry.call(invocation)).await {
-                    Ok(outcome) => outcome.result,
-                    Err(unknown) => Err(refusal(&unknown.to_string())),
+        let outcome =
+            match self::step(registry, connection, step.tool.clone(), arguments, &defaults) {
+                Ok(invocation) => {
+                    let invocation = Invocation {
+                        batch_sessions: batch_sessions.clone(),
+                        overview: Some(overview && is_last),
+                        condensed: !whole && !is_last,
+                        ..invocation
+                    };
+                    match Box::pin(registry.call(invocation)).await {
+                        Ok(outcome) => outcome.result,
+                        Err(unknown) => Err(refusal(&unknown.to_string())),
+                    }
                 }
-            }
-            Err(refused) => Err(refused),
-        };
+                Err(refused) => Err(refused),
+            };
         // A failed call of the Playwright set has a result.
         let is_failure = outcome.as_ref().is_ok_and(Answer::is_failure);
         let (result, error) = match outcome {
@@ -163,7 +165,7 @@ pub(super) async fn run(
         };
         let failed = is_failure || error.is_some();
         answer.success &= !failed;
-        let picture = (pictures.len() > seen).then_some(pictures.len());
+        let picture = (pictures.len() > earlier_pictures).then_some(pictures.len());
         answer.results.push(StepAnswer { tool: step.tool, result, picture, error });
         if failed && stop_on_error {
             break;
@@ -176,8 +178,8 @@ pub(super) async fn run(
     })
 }
 
-/// The session and the page of the steps that name none.
-pub(super) struct StepPlace {
+/// The session and the page for steps that name none.
+pub(super) struct StepDefaults {
     pub session_id: Option<String>,
     pub page_id: Option<String>,
 }
@@ -188,12 +190,12 @@ pub(super) fn step(
     connection: &Arc<Connection>,
     tool: String,
     mut arguments: Map<String, Value>,
-    place: &StepPlace,
+    defaults: &StepDefaults,
 ) -> Result<Invocation> {
     if let Some(reason) = registry.not_in_batch(&tool) {
         return Err(refusal(reason));
     }
-    for (names, id) in [(SESSION, &place.session_id), (PAGE, &place.page_id)] {
+    for (names, id) in [(SESSION, &defaults.session_id), (PAGE, &defaults.page_id)] {
         if let Some(id) = id
             && registry.takes(&tool, names[0])
             && !names.iter().any(|name| arguments.contains_key(*name))

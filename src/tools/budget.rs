@@ -18,8 +18,8 @@ const MAX_LINE_LENGTH: usize = 1000;
 /// Characters shown before and after a match in a long line.
 const CONTEXT_LENGTH: usize = 80;
 
-/// The JSON of `value` if it has more than `budget` characters.
-fn over(value: &Value, budget: usize) -> Option<String> {
+/// Returns the JSON of `value` if it has more than `budget` characters.
+fn json_over(value: &Value, budget: usize) -> Option<String> {
     // The maximum number of JSON characters per byte of `json_size`: a control character takes six,
     // a number fewer than 32.
     const MAX_GROWTH: usize = 8;
@@ -40,7 +40,7 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
                 Value::String(text) => {
                     Some(text.clone()).filter(|text| text.chars().count() > budget)
                 }
-                facts => over(facts, budget),
+                facts => json_over(facts, budget),
             };
             let Some(text) = text else { return Answer::Pictured { facts, pictures } };
             let text = part(&results.keep(ref_id, text), 0, budget);
@@ -49,7 +49,7 @@ pub(super) fn fit(answer: Answer, ref_id: &str, budget: usize, results: &StoredT
         Answer::PassedThrough(result) => {
             return Answer::PassedThrough(fit_passed(result, ref_id, budget, results));
         }
-        Answer::Json(value) => match over(&value, budget) {
+        Answer::Json(value) => match json_over(&value, budget) {
             Some(text) => text,
             None => return Answer::Json(value),
         },
@@ -111,8 +111,8 @@ pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     if rest.chars().count() <= budget {
         return rest.to_owned();
     }
-    let room = budget.saturating_sub(MAX_NOTICE_LENGTH).max(budget / 2).max(1);
-    let mut end = rest.char_indices().nth(room).map_or(rest.len(), |(end, _)| end);
+    let max_length = budget.saturating_sub(MAX_NOTICE_LENGTH).max(budget / 2).max(1);
+    let mut end = rest.char_indices().nth(max_length).map_or(rest.len(), |(end, _)| end);
     if let Some(line) = rest[..end].rfind('\n').map(|line| line + 1)
         && line > end - end / LINE_END_FRACTION
     {
@@ -126,18 +126,23 @@ pub(super) fn part(kept: &StoredText, offset: usize, budget: usize) -> String {
     )
 }
 
-/// Returns the lines of a stored result from `offset` on that contain `wanted`, ignoring case. Of a
-/// long line, only the text around the match.
-pub(super) fn lines_with(kept: &StoredText, wanted: &str, offset: usize, budget: usize) -> String {
+/// Returns the lines of a stored result from `offset` on that contain `searched`, ignoring case. Of
+/// a long line, only the text around the first match.
+pub(super) fn lines_with(
+    kept: &StoredText,
+    searched: &str,
+    offset: usize,
+    budget: usize,
+) -> String {
     let mut found = String::new();
     let (mut used, mut left_out) = (0, 0);
     for line in from(&kept.text, offset).lines() {
-        let places = matches(line, wanted);
-        let Some((begin, end)) = places.first().copied() else { continue };
+        let ranges = matches(line, searched);
+        let Some((begin, end)) = ranges.first().copied() else { continue };
         let shown = if line.chars().count() <= MAX_LINE_LENGTH {
             line.to_owned()
         } else {
-            let more = places.len() - 1;
+            let more = ranges.len() - 1;
             let more =
                 if more > 0 { format!(" ({more} more in this line)") } else { String::new() };
             excerpt(line, begin, end) + more.as_str()
@@ -163,8 +168,8 @@ fn from(text: &str, offset: usize) -> &str {
     text.char_indices().nth(offset).map_or("", |(begin, _)| &text[begin..])
 }
 
-/// Returns byte ranges in `text`. Letters are compared one by one, because lowercasing the text
-/// would move them.
+/// Returns the byte ranges of `text` that match `pattern`, ignoring case. Compares the characters
+/// one by one, because a lowercase text can have other offsets.
 fn matches(text: &str, pattern: &str) -> Vec<(usize, usize)> {
     let lower = |character: char| character.to_lowercase().next().unwrap_or(character);
     let pattern: Vec<char> = pattern.chars().map(lower).collect();

@@ -97,11 +97,11 @@ impl RunningCall<'_> {
             Ok(_) => "ok",
             Err(error) => error.code.as_str(),
         };
-        self.note(result, &outcome);
+        self.count_and_log(result, &outcome);
         outcome
     }
 
-    fn note(&self, result: &'static str, outcome: &CallOutcome) {
+    fn count_and_log(&self, result: &'static str, outcome: &CallOutcome) {
         let took = self.begun.elapsed();
         self.calls
             .counts
@@ -125,7 +125,7 @@ impl RunningCall<'_> {
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         if let Some(outcome) = self.outcome.take() {
-            self.note("cancelled", &outcome);
+            self.count_and_log("cancelled", &outcome);
         }
         self.calls.running.send_modify(|running| *running = running.saturating_sub(1));
     }

@@ -198,8 +198,8 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
         Waited { success: true, message: String::new(), r#ref: None, description: None };
     if let Some(text) = &text {
         let found = page.wait_for_text(text, time_limit).await?;
-        let place = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();
-        outcomes.push(format!("the text `{text}` is visible{place}"));
+        let form = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();
+        outcomes.push(format!("the text `{text}` is visible{form}"));
         (waited.r#ref, waited.description) = (found.r#ref, found.description);
     }
     waited.message = outcomes.join(", ");

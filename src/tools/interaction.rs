@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     answer::ActionAnswer,
-    extraction::aside,
+    extraction::run_blocking,
     tool::{Group, PageCall, Switch, Tool, tool},
     typed::{TypedKey, TypedText},
 };
@@ -75,7 +75,7 @@ enum Modifier {
 }
 
 impl Modifier {
-    /// CDP's bit.
+    /// Returns its bit in CDP's `modifiers`.
     fn bit(self) -> u8 {
         match self {
             Self::Alt => 1,
@@ -209,7 +209,7 @@ struct FillParameters {
     value: TypedText,
 }
 
-/// Awaits `typing`. If that types a secret, `page` remembers it for [`Page::holds_secret`].
+/// Awaits `typing`. If the text is a secret, marks `page` for [`Page::holds_secret`].
 pub(super) async fn with_secret<T>(
     page: &Page,
     is_secret: bool,
@@ -421,9 +421,10 @@ struct UploadParameters {
 
 async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
     let (config, names) = (call.config.clone(), given.files);
-    let files: Vec<PathBuf> =
-        aside(move || names.iter().map(|name| files::resolve_input(&config, name)).collect())
-            .await?;
+    let files: Vec<PathBuf> = run_blocking(move || {
+        names.iter().map(|name| files::resolve_input(&config, name)).collect()
+    })
+    .await?;
     let timeout = call.action_timeout(None);
     act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await)
         .await

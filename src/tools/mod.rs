@@ -40,12 +40,12 @@ mod user_question;
 
 pub use crate::store::Summary;
 
-/// The schema of the details of an error.
+/// Returns the schema of the details of an error.
 pub fn error_details_schema() -> serde_json::Value {
     parameters::schema::<crate::error::ErrorDetails>()
 }
 
-/// The schema of the events of a session.
+/// Returns the schema of the events of a session.
 pub fn event_schema() -> serde_json::Value {
     parameters::answer_schema::<crate::page::SessionEvent>()
 }

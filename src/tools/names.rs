@@ -42,8 +42,8 @@ fn named(line: &str) -> impl Iterator<Item = &'static Tool> {
         .filter(move |tool| tool.name.contains('_') || about_tools)
 }
 
-/// Whether the row of `tool` begins on this line: `tool("click", …)`, or the name alone on the
-/// line after `tool(`.
+/// Returns whether the row of `tool` begins on this line: `tool("click", …)`, or the name alone on
+/// the line after `tool(`.
 fn is_row(before: &str, line: &str, tool: &Tool) -> bool {
     let begins = ["tool", "acts", "goes"]
         .iter()

@@ -195,7 +195,8 @@ impl MockResponse {
     }
 }
 
-/// The default content type of a body: by the end of the URL's path, else by its first character.
+/// Returns the default content type of a body: by the end of the URL's path, else by its first
+/// character.
 fn content_type(url: &str, body: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('*');
     match path.rsplit('.').next().unwrap_or_default() {
@@ -319,14 +320,14 @@ async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Request
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
     // The newest that fit, with space for the fields around them.
-    let mut room = call.config.result_budget.saturating_sub(200);
+    let mut remaining = call.config.result_budget.saturating_sub(200);
     let mut requests = Vec::new();
     for entry in found.into_iter().rev().map(RequestLogEntry::from) {
         let length = serde_json::to_string(&entry).map_or(0, |text| text.chars().count() + 1);
-        if length > room {
+        if length > remaining {
             break;
         }
-        room -= length;
+        remaining -= length;
         requests.push(entry);
     }
     requests.reverse();

@@ -21,7 +21,8 @@ pub(super) fn schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12())
 }
 
-/// The schema of an answer: fields that are always present are required, even if they are null.
+/// Returns the schema of an answer: fields that are always present are required, even if they are
+/// null.
 pub(super) fn answer_schema<T: JsonSchema>() -> Value {
     plain::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -52,8 +53,8 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
             if map.get("minimum") == Some(&json!(0)) || map.get("minimum") == Some(&json!(0.0)) {
                 map.remove("minimum");
             }
-            // An optional parameter may be omitted; that it may also be null is omitted from the
-            // schema.
+            // The schema does not mention that an optional parameter may also be null: it can be
+            // omitted.
             if !nullable
                 && let Some(Value::Array(types)) = map.get("type")
                 && let [one, Value::String(null)] = types.as_slice()
@@ -95,7 +96,7 @@ fn strip(schema: &mut Value, top: bool, nullable: bool) {
                 map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             for (key, value) in map.iter_mut() {
                 match value {
-                    // The keys here are names: a property can be called `title`.
+                    // These keys are the names of properties: one can be called `title`.
                     Value::Object(properties) if key == "properties" => {
                         for (name, property) in properties {
                             strip(
@@ -145,7 +146,7 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
     let mut given: Map<String, Value> =
         given.into_iter().map(|(key, value)| (camel_case(schema, key), value)).collect();
     for (name, value) in &mut given {
-        make_whole(&schema["properties"][name], value);
+        convert_whole_numbers(&schema["properties"][name], value);
     }
     let mut violations = Vec::new();
     check_object(schema, &given, "", &mut violations);
@@ -154,7 +155,7 @@ pub(super) fn check(tool: &str, schema: &Value, given: Value) -> Result<Map<Stri
 
 /// Converts numbers such as `5000.0`, which some clients send, to integers where the schema
 /// requires it.
-fn make_whole(schema: &Value, value: &mut Value) {
+fn convert_whole_numbers(schema: &Value, value: &mut Value) {
     match value {
         Value::Number(number) if schema["type"] == "integer" => {
             let whole =
@@ -166,9 +167,13 @@ fn make_whole(schema: &Value, value: &mut Value) {
             }
         }
         Value::Object(map) => {
-            map.iter_mut().for_each(|(name, value)| make_whole(&schema["properties"][name], value));
+            map.iter_mut().for_each(|(name, value)| {
+                convert_whole_numbers(&schema["properties"][name], value)
+            });
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| make_whole(&schema["items"], value)),
+        Value::Array(list) => {
+            list.iter_mut().for_each(|value| convert_whole_numbers(&schema["items"], value))
+        }
         _ => {}
     }
 }
@@ -261,15 +266,15 @@ fn check_value(schema: &Value, value: &Value, path: &str, violations: &mut Vec<V
         return;
     }
     if let Some(number) = value.as_f64() {
-        // The listing omits `minimum: 0` of unsigned parameters.
-        let least =
+        // The schema omits `minimum: 0` of unsigned parameters.
+        let minimum =
             schema["minimum"].as_f64().unwrap_or(if kind == "integer" { 0.0 } else { f64::MIN });
-        let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
-        if number < least || number > most {
-            let range = if most == f64::MAX {
-                format!("at least {least}")
+        let maximum = schema["maximum"].as_f64().unwrap_or(f64::MAX);
+        if number < minimum || number > maximum {
+            let range = if maximum == f64::MAX {
+                format!("at least {minimum}")
             } else {
-                format!("between {least} and {most}")
+                format!("between {minimum} and {maximum}")
             };
             violations.push(wrong(path, &range, value));
         }

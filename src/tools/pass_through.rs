@@ -30,7 +30,7 @@ const TYPED: &[(&str, &str)] = &[
     ("fill_form", "/fields/*/value"),
 ];
 
-/// The parameters of an upstream tool that contain typed text.
+/// Returns the parameters of an upstream tool that contain typed text.
 pub(super) fn typed_by(tool: &str) -> Vec<TypedPath> {
     TYPED.iter().filter(|(name, _)| *name == tool).map(|(_, path)| TypedPath::text(path)).collect()
 }
@@ -65,7 +65,7 @@ pub(super) fn without_pictures(result: &Value) -> (Value, Vec<store::Picture>) {
     (result, pictures)
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 pub(super) fn text_of(result: &Value) -> String {
     let parts = result["content"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
@@ -85,7 +85,7 @@ pub(super) fn mask_typed(result: &mut Value, typed: &[&str], mask: &str) {
     }
 }
 
-/// The texts that a call types into fields with a secret description.
+/// Returns the texts that a call types into fields with a secret description.
 pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
     let lists =
         ["fields", "elements"].iter().filter_map(|name| arguments.get(*name)?.as_array()).flatten();

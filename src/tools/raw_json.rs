@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// Whether `text` has more fields than its value: some are repeated.
+/// Returns whether `text` has more fields than its parsed `value`: some are repeated.
 fn may_have_repeated_fields(text: &str, value: &Value) -> bool {
     let Ok(FieldCount(count)) = serde_json::from_str(text) else { return true };
     count != fields_in(value)
@@ -115,7 +115,7 @@ fn fields_in(value: &Value) -> usize {
     }
 }
 
-/// Returns the number of fields in a JSON text, at every depth.
+/// The number of fields in a JSON text, at every depth.
 struct FieldCount(usize);
 
 impl<'de> Deserialize<'de> for FieldCount {

@@ -174,7 +174,7 @@ fn find_kept(
     found.push(call.connection.results.get(ref_id));
     found.into_iter().flatten().max_by_key(|kept| kept.at).ok_or_else(|| {
         let what = ref_id.map_or("no call".to_owned(), |id| format!("no call `{id}`"));
-        let (where_, suggestion) = if call.manager.store().records() {
+        let (problem, suggestion) = if call.manager.store().records() {
             ("is in the record", "list the recorded calls with list_requests")
         } else {
             (
@@ -182,7 +182,7 @@ fn find_kept(
                 "repeat the call whose result you need",
             )
         };
-        TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {where_}"))
+        TroupeError::new(ErrorCode::RecordNotFound, format!("{what} {problem}"))
             .suggestion(suggestion)
     })
 }
@@ -248,8 +248,8 @@ fn no_record(ref_id: &str, records: bool) -> TroupeError {
     error.suggestion("omit refId to read the latest messages: nothing is recorded (--store none)")
 }
 
-/// The console messages of a session's pages, also since its last call: the newest that fit into
-/// `budget` characters.
+/// Returns the console messages of a session's pages, also since its last call: the newest that fit
+/// into `budget` characters.
 async fn session_console(
     call: &ServerCall,
     session_id: Option<&str>,
@@ -286,14 +286,14 @@ async fn session_console(
     Ok(NewestMessages { messages, earlier })
 }
 
-/// The newest messages that fit into `budget` characters, one a line, in their order.
+/// Returns the newest messages that fit into `budget` characters, one a line, in their order.
 fn newest_that_fit(found: &NewestMessages, budget: usize) -> String {
     let lines: Vec<String> = found.messages.iter().map(Message::to_string).collect();
-    let mut room = budget.saturating_sub(100);
+    let mut remaining = budget.saturating_sub(100);
     let fit = lines.iter().rev().take_while(|line| {
         let length = line.chars().count() + 1;
-        let fits = length <= room;
-        room = room.saturating_sub(length);
+        let fits = length <= remaining;
+        remaining = remaining.saturating_sub(length);
         fits
     });
     let from = lines.len() - fit.count();
@@ -383,15 +383,15 @@ async fn list_requests(call: ServerCall, given: ListRequestsParameters) -> Resul
     };
     let found = call.manager.store().requests(filter).await?;
     // The newest that fit, with space for the fields around them.
-    let mut room = call.manager.config().result_budget.saturating_sub(200);
+    let mut remaining = call.manager.config().result_budget.saturating_sub(200);
     let mut requests = Vec::new();
     for entry in found.into_iter().map(RecordedRequest::from) {
         let length = serde_json::to_value(&entry)
             .map_or(0, |value: Value| value.to_string().chars().count() + 1);
-        if length > room {
+        if length > remaining {
             break;
         }
-        room -= length;
+        remaining -= length;
         requests.push(entry);
     }
     Ok(RequestList { requests })

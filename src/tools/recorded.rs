@@ -11,7 +11,7 @@ pub struct Recorded {
 }
 
 impl Registry {
-    /// The call `ref_id`, where calls are recorded and this one was.
+    /// Returns the call `ref_id`; `None` if it is not recorded.
     pub async fn recorded(&self, ref_id: &str) -> Result<Option<Recorded>> {
         let store = self.manager().store();
         if !store.records() {

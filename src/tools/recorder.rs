@@ -60,9 +60,9 @@ pub(super) struct Recording {
     page_snapshot: Option<Arc<str>>,
     /// The test ids of the elements that the call acted on, by their refs.
     test_ids: Map<String, Value>,
-    /// The result of a call to the upstream server, as it was sent.
-    passed: Option<Box<str>>,
-    /// Console messages in it that an earlier result had.
+    /// The result of a call to the upstream server, as it was sent: JSON.
+    passed_through: Option<Box<str>>,
+    /// Console messages in that result which an earlier result also had.
     repeated: Vec<ConsoleMessage>,
     begun: bool,
 }
@@ -98,19 +98,19 @@ impl Recording {
             passwords: None,
             page_snapshot: None,
             test_ids: Map::new(),
-            passed: None,
+            passed_through: None,
             repeated: Vec::new(),
             begun: false,
         }
     }
 
     /// Sets the parameters, under their camelCase names.
-    pub fn called_with(&mut self, given: &Map<String, Value>) {
+    pub fn set_parameters(&mut self, given: &Map<String, Value>) {
         self.params = Value::Object(given.clone());
     }
 
-    /// Whether the call is recorded.
-    pub fn is_on(&self) -> bool {
+    /// Returns whether the call is recorded.
+    pub fn is_recorded(&self) -> bool {
         self.request.is_some()
     }
 
@@ -119,17 +119,17 @@ impl Recording {
         self.session = session;
         self.begun = true;
         let id = self.session.as_ref().map(|session| session.id.clone());
-        if let Some(request) = self.current(id) {
+        if let Some(request) = self.current_request(id) {
             self.store.request(request).await;
         }
     }
 
     /// Records the page after a call, if the call has acted on the page.
     pub async fn record_page(&mut self, page: &Page) {
-        if self.is_on() {
+        if self.is_recorded() {
             self.test_ids = page.test_ids_in(&self.params, self.tool.is_playwright());
         }
-        if self.is_on() && self.tool.acts_on_page() {
+        if self.is_recorded() && self.tool.acts_on_page() {
             self.page_snapshot = Box::pin(page.text_after()).await;
             if self.takes_pictures && self.shows_no_secret() {
                 self.page_picture = Box::pin(page.small_picture()).await;
@@ -147,8 +147,8 @@ impl Recording {
             && offload::in_place(text.len(), || session.secrets.mask(text).is_none())
     }
 
-    /// Adds the fields that the call has entered something into.
-    pub fn entered(&mut self, ChangedFields { passwords, secret }: ChangedFields) {
+    /// Adds which of the fields that the call has filled are for passwords.
+    pub fn add_entered_fields(&mut self, ChangedFields { passwords, secret }: ChangedFields) {
         if let Some(session) = &self.session {
             secret.iter().for_each(|secret| session.secrets.add(secret));
             // A single key is not a secret, and it does not show whether a text is one.
@@ -182,7 +182,7 @@ impl Recording {
     ) -> Option<Summary> {
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
-        let request = self.current(session_id)?;
+        let request = self.current_request(session_id)?;
         self.request = None;
         let bytes = [&self.page_snapshot, &whole]
             .into_iter()
@@ -206,7 +206,7 @@ impl Recording {
         Some(summary)
     }
 
-    /// The answer as it is written: without secrets, with pictures decoded.
+    /// Returns the answer as it is recorded: without secrets, with pictures decoded.
     fn answer(&mut self, outcome: &CallOutcome, whole: Option<Arc<str>>) -> NewAnswer {
         let console =
             self.session.as_ref().map(|session| session.console().take()).unwrap_or_default();
@@ -234,11 +234,11 @@ impl Recording {
         }
     }
 
-    /// Stores the upstream server's result: its extracted content, and its text.
-    pub fn passed(&mut self, found: PageObservations, text: Box<str>) {
+    /// Sets the result of an upstream server: what was found in it, and its JSON text.
+    pub fn set_passed_through(&mut self, found: PageObservations, text: Box<str>) {
         self.page_snapshot = found.snapshot.map(Into::into);
         self.repeated = found.repeated;
-        self.passed = Some(text);
+        self.passed_through = Some(text);
     }
 
     /// Returns the error message, if the call failed.
@@ -250,15 +250,15 @@ impl Recording {
         message.map(|message| self.mask(&message).unwrap_or(message))
     }
 
-    /// Returns the request with the current data.
-    fn current(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
+    /// Returns the request with its parameters as they are known now.
+    fn current_request(&self, session_id: Option<Arc<str>>) -> Option<Arc<NewRequest>> {
         let mut request = self.request.clone()?;
         request.params = offload::in_place(json_size(&self.params), || self.masked_params());
         request.session_id = session_id;
         Some(Arc::new(request))
     }
 
-    /// The parameters as they are written, JSON.
+    /// Returns the parameters as they are recorded: JSON without secrets.
     fn masked_params(&self) -> String {
         let mut params = self.params.clone();
         for (index, typed) in typed_values(&self.tool, &mut params).into_iter().enumerate() {
@@ -281,12 +281,12 @@ impl Recording {
         params.to_string()
     }
 
-    /// The answer as it is sent, its text, and its pictures.
+    /// Returns the result as it is recorded, its text, and its pictures.
     fn result<'a>(
         &self,
         outcome: &'a CallOutcome,
     ) -> (String, Option<Cow<'a, str>>, Vec<store::Picture>) {
-        if let Some(text) = &self.passed {
+        if let Some(text) = &self.passed_through {
             let sent: Value = serde_json::from_str(text).unwrap_or_default();
             let (mut stored, pictures) = pass_through::without_pictures(&sent);
             let mut params = self.params.clone();
@@ -347,7 +347,7 @@ impl Recording {
         }
     }
 
-    /// `text` without the secrets of the session; `None` if it has none.
+    /// Returns `text` with the session's secrets masked; `None` if it contains none.
     fn mask(&self, text: &str) -> Option<String> {
         self.session.as_ref()?.secrets.mask(text)
     }
@@ -375,7 +375,7 @@ impl Drop for Recording {
             return;
         }
         let session_id = self.session.as_ref().map(|session| session.id.clone());
-        if let Some(request) = self.current(session_id) {
+        if let Some(request) = self.current_request(session_id) {
             let error_message = Some("the call was canceled".to_owned());
             // Not awaited: the caller is gone.
             drop(self.store.answer(request, NewAnswer { error_message, ..NewAnswer::default() }));
@@ -383,7 +383,8 @@ impl Drop for Recording {
     }
 }
 
-/// The metadata of seed 002 that the client gets instead of the content, which stays in the record.
+/// Returns the metadata of seed 002 that the client gets instead of the content, which stays in the
+/// record.
 pub(super) fn reference(outcome: &CallOutcome, recorded: &Summary) -> Value {
     let mut reference = json!({
         "ref_id": outcome.ref_id,
@@ -433,7 +434,7 @@ impl MaskSecrets for Vault {
     }
 }
 
-/// The result of a call without the secrets that `masks` knows.
+/// Masks the secrets that `masks` knows in the result of a call.
 pub(super) fn redact(
     result: error::Result<Answer>,
     masks: &impl MaskSecrets,
@@ -460,7 +461,7 @@ pub(super) fn redact(
     }
 }
 
-/// The parameters of an upstream server's tool, with the secrets that they name.
+/// Replaces the names of secrets in the parameters of an upstream server's tool by their texts.
 pub(super) fn with_secrets(
     tool: &Tool,
     given: Map<String, Value>,
@@ -478,7 +479,7 @@ pub(super) fn with_secrets(
     })
 }
 
-/// The values in the parameters of `tool` that are typed.
+/// Returns the values in the parameters of `tool` that it types into the page.
 fn typed_values<'a>(tool: &Tool, params: &'a mut Value) -> Vec<TypedValue<'a>> {
     if !matches!(tool.run, Run::Batch) {
         return typed::values(&tool.typed, params);
@@ -498,7 +499,7 @@ fn decoded(picture: &EncodedPicture) -> Option<store::Picture> {
     store::Picture::decoded(&picture.mime_type, &picture.data)
 }
 
-/// Returns the name in the record.
+/// Converts a console message to its form in the record.
 pub(super) fn message(message: ConsoleMessage) -> Message {
     Message {
         level: message.level.as_str().to_owned(),

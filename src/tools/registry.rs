@@ -84,9 +84,9 @@ pub struct Invocation {
     pub turn: Option<CallTurn>,
     /// The id of the call, if the client has assigned one.
     pub ref_id: Option<String>,
-    /// The sessions to which the call's batch was admitted, the batch's own first. Empty for a call
-    /// that is not a step.
-    pub held: Arc<[Arc<Session>]>,
+    /// The sessions to which the call's batch or script was admitted, its own first. Empty for a
+    /// call that is not a step.
+    pub batch_sessions: Arc<[Arc<Session>]>,
     /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.
     pub whole: bool,
@@ -112,7 +112,7 @@ impl Invocation {
             connection,
             turn: None,
             ref_id: None,
-            held: Arc::default(),
+            batch_sessions: Arc::default(),
             whole: false,
             overview: None,
             condensed: false,
@@ -156,7 +156,7 @@ impl Registry {
         Ok(Self { upstreams, ..registry })
     }
 
-    /// Returns the error of a configuration, without starting anything or opening a file.
+    /// Fails if the configuration is not valid. Starts nothing and opens no file.
     pub fn check(config: &Arc<Config>) -> Result<()> {
         if Upstreams::open(config)?.is_none() {
             engine::for_config(config.clone())?;
@@ -172,7 +172,7 @@ impl Registry {
         Self::new(SessionManager::new(config, browsers, clock, Store::none()?))
     }
 
-    /// The tools that the configuration lists.
+    /// Creates a registry of the tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;
         let vault = manager.vault()?;
@@ -180,7 +180,7 @@ impl Registry {
         Ok(Self { manager, listed, upstreams: None, passed, calls, vault })
     }
 
-    /// The upstream servers of the sessions, if there is no built-in engine.
+    /// Returns the upstream servers of the sessions, if there is no built-in engine.
     pub fn upstreams(&self) -> Option<&Arc<Upstreams>> {
         self.upstreams.as_ref()
     }
@@ -189,7 +189,7 @@ impl Registry {
         &self.manager
     }
 
-    /// The names of the secrets that clients type by name.
+    /// Returns the names of the secrets that clients type by name.
     pub fn secret_names(&self) -> Vec<&str> {
         self.vault.names().collect()
     }
@@ -252,32 +252,32 @@ impl Registry {
         &TOOLS
     }
 
-    /// Whether the tool `name` takes `parameter`.
+    /// Returns whether the tool `name` takes `parameter`.
     pub fn takes(&self, name: &str, parameter: &str) -> bool {
         self.known(name).is_some_and(|tool| !tool.input["properties"][parameter].is_null())
     }
 
-    /// Whether the tool `name` belongs to the upstream server.
+    /// Returns whether the tool `name` belongs to the upstream server.
     pub fn is_passed(&self, name: &str) -> bool {
         self.upstreams.is_some() && self.native(name).is_none()
     }
 
-    /// Whether the tool `name` works in a session.
+    /// Returns whether the tool `name` works in a session.
     pub(super) fn is_in_session(&self, name: &str) -> bool {
         self.known(name).is_some_and(|tool| tool.is_in_session())
     }
 
-    /// Whether the tool `name` acts on the page.
+    /// Returns whether the tool `name` acts on the page.
     pub(super) fn acts_on_page(&self, name: &str) -> bool {
         self.known(name).is_some_and(|tool| tool.acts_on_page())
     }
 
-    /// Why the tool `name` cannot be a step of a batch.
+    /// Returns why the tool `name` cannot be a step of a batch.
     pub(super) fn not_in_batch(&self, name: &str) -> Option<&'static str> {
         self.known(name)?.properties.not_in_batch
     }
 
-    /// The native tool with this effect on the life of a session.
+    /// Returns the name of the native tool with this effect on the life of a session.
     pub fn of_lifecycle(lifecycle: LifecycleEffect) -> &'static str {
         TOOLS
             .iter()
@@ -285,7 +285,7 @@ impl Registry {
             .map_or("", |tool| &tool.name)
     }
 
-    /// The native tool with this name or alias, listed or not.
+    /// Returns the native tool with this name or alias, listed or not.
     pub fn row(name: &str) -> Option<&'static Tool> {
         rows().find(|tool| tool.is_named(name))
     }
@@ -331,7 +331,7 @@ impl Registry {
         Err(UnknownTool { name: name.to_owned(), near: near.map(str::to_owned) })
     }
 
-    /// Whether commands can call a tool that MCP clients do not get.
+    /// Returns whether commands can call a tool that MCP clients do not get.
     fn is_on_for_commands(&self, tool: &'static Tool) -> bool {
         let config = self.manager.config();
         let switch = tool.properties.switch.filter(|switch| !(switch.is_on)(&config.security));
@@ -431,7 +431,8 @@ impl Registry {
             Err(error) if tool.is_playwright() => {
                 let error = self.with_offered_tools(self.manager.add_resume_hint(error).await);
                 let result = playwright::failure(&playwright::error_text(&error));
-                recording.passed(PageObservations::default(), result.to_string().into());
+                recording
+                    .set_passed_through(PageObservations::default(), result.to_string().into());
                 Ok(Answer::PassedThrough(result))
             }
             Err(error) => Err(self.manager.add_resume_hint(error).await),
@@ -465,8 +466,8 @@ impl Registry {
         Ok(running.finish())
     }
 
-    /// Whether the result of a navigation contains an overview. `is_program`: the caller is a
-    /// program, not an agent.
+    /// Returns whether the result of a navigation contains an overview. `is_program`: the caller is
+    /// a program, not an agent.
     fn returns_overview(&self, is_program: bool) -> bool {
         match self.manager.config().after_navigation {
             Some(after) => after == AfterNavigation::Snapshot,
@@ -488,7 +489,7 @@ impl Registry {
             arguments,
             connection,
             turn,
-            held,
+            batch_sessions,
             whole,
             condensed,
             question_handler,
@@ -510,10 +511,11 @@ impl Registry {
             };
             // The parameter may be given under any of the names.
             let named = session.iter().filter_map(|name| given.remove(*name)).next();
-            recording.called_with(&given);
-            let mut place = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
-            let (session, _place) =
-                self.admit(&mut place, &connection, turn, &held, outcome, &progress).await?;
+            recording.set_parameters(&given);
+            let mut session_id = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
+            let (session, _turn) = self
+                .admit(&mut session_id, &connection, turn, &batch_sessions, outcome, &progress)
+                .await?;
             recording.begin(Some(session.clone())).await;
             for secret in pass_through::secrets(&given) {
                 session.secrets.add(&secret);
@@ -522,18 +524,25 @@ impl Registry {
             let passed =
                 session.pass_through(&tool.name, given, pass_through::progress_callback(progress));
             let passed = Box::pin(session.run(passed)).await?;
-            recording.passed(passed.found, passed.text);
+            recording.set_passed_through(passed.found, passed.text);
             return Ok(Answer::PassedThrough(passed.result));
         }
         if let Run::Playwright(run) = &tool.run {
             let server = ServerCall { manager: self.manager.clone(), connection, question_handler };
-            let call = PlaywrightInvocation { arguments, server, turn, held, workspace, progress };
+            let call = PlaywrightInvocation {
+                arguments,
+                server,
+                turn,
+                batch_sessions,
+                workspace,
+                progress,
+            };
             return self.run_playwright(tool, run, call, outcome, recording).await;
         }
         let bytes = json_size(&arguments);
         let checked = offload::in_place(bytes, || {
             let given = parameters::check(&tool.name, &tool.input, arguments)?;
-            recording.called_with(&given);
+            recording.set_parameters(&given);
             Ok(given)
         });
         let mut given = match checked {
@@ -579,29 +588,30 @@ impl Registry {
                 let arrived = Instant::now();
                 let admitted =
                     connection.admit(&self.manager, own.as_deref(), &others, turn).await?;
-                let held: Arc<[_]> =
+                let batch_sessions: Arc<[_]> =
                     admitted.iter().map(|admitted| admitted.session.clone()).collect();
-                outcome.session_id = Some(held[0].id.to_string());
-                held[0]
+                outcome.session_id = Some(batch_sessions[0].id.to_string());
+                batch_sessions[0]
                     .wait_released(arrived, |waited, limit| {
                         progress.report(held_stage(waited, limit));
                     })
                     .await?;
-                outcome.notices = held[0].take_notices();
-                recording.begin(Some(held[0].clone())).await;
+                outcome.notices = batch_sessions[0].take_notices();
+                recording.begin(Some(batch_sessions[0].clone())).await;
                 batch::run(
                     self,
                     &connection,
                     given,
-                    held,
+                    batch_sessions,
                     ResultForm { whole, overview },
                     &progress,
                 )
                 .await
             }
             Run::Script => {
-                let (session, _place) =
-                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
+                let (session, _turn) = self
+                    .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
+                    .await?;
                 let given: ScriptParameters = parameters::read(&tool.name, Value::Object(given))?;
                 recording.begin(Some(session.clone())).await;
                 let (connection, progress) = (&connection, &progress);
@@ -614,8 +624,9 @@ impl Registry {
                 Box::pin(session.run(script::run(call, given))).await
             }
             Run::Session(run) => {
-                let (session, _place) =
-                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
+                let (session, _turn) = self
+                    .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
+                    .await?;
                 recording.begin(Some(session.clone())).await;
                 let config = self.manager.config().clone();
                 let call = SessionCall { session: session.clone(), overview, config };
@@ -631,8 +642,9 @@ impl Registry {
             }
             Run::Page(run) => {
                 let page_id = given.remove("pageId");
-                let (session, mut place) =
-                    self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
+                let (session, mut admitted) = self
+                    .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
+                    .await?;
                 recording.begin(Some(session.clone())).await;
                 let server =
                     ServerCall { manager: self.manager.clone(), connection, question_handler };
@@ -656,8 +668,8 @@ impl Registry {
                         entered: entered.clone(),
                     };
                     let called = offload::in_place(bytes, || run(call, Value::Object(given)))?;
-                    let _concurrent = match place.take_if(|_| tool.properties.is_concurrent) {
-                        Some(place) => place.let_next_run().await,
+                    let _concurrent = match admitted.take_if(|_| tool.properties.is_concurrent) {
+                        Some(admitted) => admitted.let_next_run().await,
                         None => None,
                     };
                     let shown = condensed.then(|| page.shown());
@@ -667,7 +679,7 @@ impl Registry {
                         page.set_shown(shown);
                     }
                     if let Some(entered) = entered.get() {
-                        recording.entered(entered.clone());
+                        recording.add_entered_fields(entered.clone());
                     }
                     recording.record_page(&page).await;
                     if tool.acts_on_page() {
@@ -694,21 +706,23 @@ impl Registry {
         outcome: &mut CallOutcome,
         recording: &mut Recording,
     ) -> Result<Answer> {
-        let PlaywrightInvocation { arguments, server, turn, held, workspace, progress } = call;
+        let PlaywrightInvocation { arguments, server, turn, batch_sessions, workspace, progress } =
+            call;
         let connection = server.connection.clone();
         let mut given = match playwright::check(tool, arguments) {
             Ok(given) => given,
             Err(message) => {
                 connection.wait_turn(turn).await;
                 let result = playwright::failure(&message);
-                recording.passed(PageObservations::default(), result.to_string().into());
+                recording
+                    .set_passed_through(PageObservations::default(), result.to_string().into());
                 return Ok(Answer::PassedThrough(result));
             }
         };
-        recording.called_with(&given);
+        recording.set_parameters(&given);
         let page_id = given.remove("pageId").and_then(|id| id.as_str().map(str::to_owned));
-        let (session, _place) =
-            self.admit(&mut given, &connection, turn, &held, outcome, &progress).await?;
+        let (session, _turn) =
+            self.admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress).await?;
         recording.begin(Some(session.clone())).await;
         let entered = Arc::<OnceLock<ChangedFields>>::default();
         let named_page = page_id.clone();
@@ -724,7 +738,7 @@ impl Registry {
         let work = async {
             let response = run.run(&tool.name, call.clone(), given).await;
             if let Some(entered) = entered.get() {
-                recording.entered(entered.clone());
+                recording.add_entered_fields(entered.clone());
             }
             let response = response?;
             let page = match named_page {
@@ -752,7 +766,7 @@ impl Registry {
         } else {
             Box::pin(session.run(work)).await
         }?;
-        recording.passed(PageObservations::default(), result.to_string().into());
+        recording.set_passed_through(PageObservations::default(), result.to_string().into());
         Ok(Answer::PassedThrough(result))
     }
 
@@ -775,17 +789,18 @@ impl Registry {
         given: &mut Map<String, Value>,
         connection: &Connection,
         turn: Option<CallTurn>,
-        held: &[Arc<Session>],
+        batch_sessions: &[Arc<Session>],
         outcome: &mut CallOutcome,
         progress: &Progress,
     ) -> Result<(Arc<Session>, Option<AdmittedSession>)> {
         let arrived = Instant::now();
         let named = given.remove("sessionId");
         let named = named.as_ref().and_then(Value::as_str);
-        let of_batch = held.iter().find(|held| named.is_none_or(|named| *named == *held.id));
+        let of_batch =
+            batch_sessions.iter().find(|session| named.is_none_or(|named| *named == *session.id));
         let (session, admitted) = match (of_batch, named) {
             (Some(session), _) => (session.clone(), None),
-            (None, Some(id)) if !held.is_empty() => {
+            (None, Some(id)) if !batch_sessions.is_empty() => {
                 let admitted = connection.admit_late(&self.manager, id).await?;
                 (admitted.session.clone(), Some(admitted))
             }
@@ -799,7 +814,7 @@ impl Registry {
         session
             .wait_released(arrived, |waited, limit| progress.report(held_stage(waited, limit)))
             .await?;
-        if held.is_empty() {
+        if batch_sessions.is_empty() {
             outcome.notices = session.take_notices();
         }
         Ok((session, admitted))
@@ -820,7 +835,7 @@ struct PlaywrightInvocation {
     arguments: Value,
     server: ServerCall,
     turn: Option<CallTurn>,
-    held: Arc<[Arc<Session>]>,
+    batch_sessions: Arc<[Arc<Session>]>,
     workspace: Option<Arc<Path>>,
     progress: Progress,
 }
@@ -854,13 +869,13 @@ struct Removal {
 }
 
 impl Removal {
-    /// The error of a call to `tool`.
+    /// Returns the error of a call to `tool`.
     fn error(self, tool: &str) -> TroupeError {
         let message = format!("`{tool}` is disabled on this server by `--{}`", self.option);
         self.error_with(message)
     }
 
-    /// The error of a call to `tool` of the Playwright set, as @playwright/mcp words it.
+    /// Returns the error of a call to `tool` of the Playwright set, as @playwright/mcp words it.
     fn playwright_error(self, tool: &str) -> TroupeError {
         self.error_with(format!("Tool \"{tool}\" not found")).detail("class", "")
     }
@@ -907,7 +922,7 @@ fn removal_by_choice(config: &Config, tool: &Tool) -> Option<Removal> {
     reasons.into_iter().find_map(|(applies, removal)| applies.then_some(removal))
 }
 
-/// Whether `--caps` enables a tool of the Playwright set, or `--tools` names it.
+/// Returns whether `--caps` enables a tool of the Playwright set, or `--tools` names it.
 fn has_capability(config: &Config, tool: &Tool) -> bool {
     let Group::Playwright(capability) = tool.group else { return true };
     // The tools of `tracing` belong to the capability `devtools`.
@@ -918,7 +933,7 @@ fn has_capability(config: &Config, tool: &Tool) -> bool {
         || config.tools.iter().any(|word| *word == tool.name)
 }
 
-/// Whether a word of `--tools` means `tool`: its name, its group (`group:session`), its set
+/// Returns whether a word of `--tools` means `tool`: its name, its group (`group:session`), its set
 /// (`native`, `playwright`), or `all`.
 fn means(word: &str, tool: &Tool) -> bool {
     match word {
@@ -931,12 +946,12 @@ fn means(word: &str, tool: &Tool) -> bool {
     }
 }
 
-/// Whether the configuration offers `tool`.
+/// Returns whether the configuration offers `tool`.
 fn is_chosen(config: &Config, tool: &Tool) -> bool {
     removal(config, tool).is_none()
 }
 
-/// Whether a tool also works if an upstream server provides the sessions.
+/// Returns whether a tool also works if an upstream server provides the sessions.
 fn is_beside_upstream(tool: &Tool) -> bool {
     matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
 }

@@ -81,8 +81,8 @@ fn encoded(picture: store::Picture) -> EncodedPicture {
     EncodedPicture { data: picture.encoded(), mime_type: Cow::Owned(picture.mime_type), path: None }
 }
 
-/// Returns the screenshot that the call `ref_id` took, if a session that the client reaches still
-/// has it.
+/// Returns the screenshot that the call `ref_id` took, if a session that the client can access
+/// still has it.
 pub(super) fn screenshot_of(
     call: &ServerCall,
     session_id: Option<&str>,
@@ -108,13 +108,13 @@ fn picture(taken: &Screenshot) -> EncodedPicture {
 /// Returns the screenshot of `page` that was taken at `at`, which may leave out the milliseconds.
 pub fn screenshot_at(session: &Session, page: &str, at: &str) -> Result<Arc<Screenshot>> {
     let second = at.strip_suffix('Z').map(|at| format!("{at}."));
-    let is_meant = |taken: &Arc<Screenshot>| {
+    let is_requested = |taken: &Arc<Screenshot>| {
         let name = timestamp(taken.captured_at);
         taken.page_id == page
             && (name == at
                 || second.as_ref().is_some_and(|second| name.starts_with(second.as_str())))
     };
-    session.screenshots().into_iter().find(is_meant).ok_or_else(|| {
+    session.screenshots().into_iter().find(is_requested).ok_or_else(|| {
         TroupeError::new(
             ErrorCode::RecordNotFound,
             format!(

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{
     answer::{Answer, IntoAnswer},
-    batch::{StepPlace, step},
+    batch::{StepDefaults, step},
     progress::{Progress, Stage},
     registry::{Invocation, Registry},
     sandbox::{Sandbox, SandboxEvent, ScriptEnd, ScriptException},
@@ -21,8 +21,9 @@ use crate::{
     session::{Connection, Session},
 };
 
-/// The time that a script has without `timeout`, and the most that it can have.
+/// The default of `timeout`.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The maximum of `timeout`.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
 const ENABLED: Switch = Switch {
@@ -69,7 +70,7 @@ struct ScriptAnswer {
     steps: usize,
 }
 
-/// The place of a script: its session and its client.
+/// A call of `run_script`: its session and its client.
 pub(super) struct ScriptInvocation<'a> {
     pub registry: &'a Registry,
     pub connection: &'a Arc<Connection>,
@@ -78,7 +79,7 @@ pub(super) struct ScriptInvocation<'a> {
 }
 
 impl ScriptInvocation<'_> {
-    /// The tools that the script can call.
+    /// Returns the tools that the script can call.
     fn steps(&self) -> impl Iterator<Item = &'static Tool> {
         self.registry.tools().iter().copied().filter(|tool| tool.is_step_in_session())
     }
@@ -92,8 +93,8 @@ struct RunStep {
 }
 
 impl RunStep {
-    /// Returns the place of the step in the script: "line 3, `session.click`".
-    fn place(&self) -> String {
+    /// Returns where the script makes the step: "line 3, `session.click`".
+    fn location(&self) -> String {
         match self.line {
             Some(line) => format!("line {line}, `session.{}`", self.method),
             None => format!("`session.{}`", self.method),
@@ -118,15 +119,15 @@ pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> 
     let args = given.args.unwrap_or_default();
     let mut sandbox = Sandbox::start(given.script.0, args, &call.session.id, tools)?;
     let mut steps: Vec<RunStep> = Vec::new();
-    let place = StepPlace { session_id: Some(call.session.id.to_string()), page_id: None };
-    let ended = timeout(limit, drive(&call, &mut sandbox, &place, &mut steps)).await;
+    let defaults = StepDefaults { session_id: Some(call.session.id.to_string()), page_id: None };
+    let ended = timeout(limit, drive(&call, &mut sandbox, &defaults, &mut steps)).await;
     let error = match ended {
         Ok(ScriptEnd::Value(value)) => {
             let (console, steps) = (sandbox.printed(), steps.len());
             return Ok(ScriptAnswer { success: true, value, console, steps }.into_answer());
         }
-        Ok(ScriptEnd::Failure(number)) => failure(number, &mut steps),
-        Ok(ScriptEnd::Thrown(thrown)) => exception(&thrown),
+        Ok(ScriptEnd::Failure(number)) => step_error(number, &mut steps),
+        Ok(ScriptEnd::Thrown(thrown)) => exception_error(&thrown),
         Ok(ScriptEnd::Pending) => TroupeError::new(
             ErrorCode::ScriptError,
             "the script waits for a promise that nothing resolves",
@@ -135,7 +136,7 @@ pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> 
         Ok(ScriptEnd::Stopped) => {
             TroupeError::new(ErrorCode::InternalError, "the script ended without a result")
         }
-        Err(_) => late(limit, &steps),
+        Err(_) => timeout_error(limit, &steps),
     };
     let console = sandbox.printed();
     let error = error.detail("steps", steps.len());
@@ -146,35 +147,35 @@ pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> 
 async fn drive(
     call: &ScriptInvocation<'_>,
     sandbox: &mut Sandbox,
-    place: &StepPlace,
+    defaults: &StepDefaults,
     steps: &mut Vec<RunStep>,
 ) -> ScriptEnd {
     while let Some(event) = sandbox.events.recv().await {
-        let asked = match event {
+        let request = match event {
             SandboxEvent::Step(step) => step,
             SandboxEvent::End(end) => return end,
         };
         #[expect(clippy::cast_precision_loss, reason = "a script makes a limited number of calls")]
         let done = steps.len() as f64;
-        call.progress.report(Stage { done, total: None, step: Some(asked.tool.clone()) });
-        steps.push(RunStep { method: asked.method, line: asked.line, error: None });
-        let mut arguments = match asked.arguments {
+        call.progress.report(Stage { done, total: None, step: Some(request.tool.clone()) });
+        steps.push(RunStep { method: request.method, line: request.line, error: None });
+        let mut arguments = match request.arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
         };
         // A script works in its own session only.
         arguments.remove("session_id");
         arguments.remove("sessionId");
-        let held: Arc<[_]> = Arc::new([call.session.clone()]);
-        let invocation = if call.steps().any(|tool| tool.name == asked.tool) {
-            step(call.registry, call.connection, asked.tool, arguments, place)
+        let batch_sessions: Arc<[_]> = Arc::new([call.session.clone()]);
+        let invocation = if call.steps().any(|tool| tool.name == request.tool) {
+            step(call.registry, call.connection, request.tool, arguments, defaults)
         } else {
-            let message = format!("a script cannot call the tool `{}`", asked.tool);
+            let message = format!("a script cannot call the tool `{}`", request.tool);
             Err(TroupeError::new(ErrorCode::InvalidParameters, message))
         };
         let result = match invocation {
             Ok(invocation) => {
-                let invocation = Invocation { held, overview: Some(false), ..invocation };
+                let invocation = Invocation { batch_sessions, overview: Some(false), ..invocation };
                 match Box::pin(call.registry.call(invocation)).await {
                     Ok(outcome) => outcome.result.map(Answer::into_value),
                     Err(unknown) => {
@@ -187,23 +188,23 @@ async fn drive(
         if let (Err(error), Some(last)) = (&result, steps.last_mut()) {
             last.error = Some(error.clone());
         }
-        // Without a receiver, the script has been stopped: no event follows.
-        let _ = asked.reply.send(result);
+        // If nobody receives it, the script has been stopped, and no event follows.
+        let _ = request.reply.send(result);
     }
     ScriptEnd::Stopped
 }
 
 /// Returns the error of a step that the script did not catch.
-fn failure(number: usize, steps: &mut [RunStep]) -> TroupeError {
+fn step_error(number: usize, steps: &mut [RunStep]) -> TroupeError {
     let step = number.checked_sub(1).and_then(|index| steps.get_mut(index));
     let Some((mut error, step)) = step.and_then(|step| Some((step.error.take()?, step))) else {
         return TroupeError::new(ErrorCode::ScriptError, "a step of the script failed");
     };
-    error.message = format!("{}: {}", step.place(), error.message);
+    error.message = format!("{}: {}", step.location(), error.message);
     error.detail("call", step.method.clone()).detail("line", step.line)
 }
 
-fn exception(thrown: &ScriptException) -> TroupeError {
+fn exception_error(thrown: &ScriptException) -> TroupeError {
     if thrown.is_out_of_memory() {
         return TroupeError::new(
             ErrorCode::ResourceExhausted,
@@ -213,16 +214,16 @@ fn exception(thrown: &ScriptException) -> TroupeError {
     }
     let line = thrown.line();
     let name = thrown.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
-    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-    TroupeError::new(ErrorCode::ScriptError, format!("{place}{name}{}", thrown.message))
+    let location = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    TroupeError::new(ErrorCode::ScriptError, format!("{location}{name}{}", thrown.message))
         .detail("message", thrown.message.clone())
         .detail("class", thrown.name.clone())
         .detail("line", line)
 }
 
-fn late(limit: Duration, steps: &[RunStep]) -> TroupeError {
+fn timeout_error(limit: Duration, steps: &[RunStep]) -> TroupeError {
     let at = match steps.last() {
-        Some(step) => format!("; the last step was {}", step.place()),
+        Some(step) => format!("; the last step was {}", step.location()),
         None => "; it made no call".to_owned(),
     };
     let message = format!("the script did not end within {} ms{at}", limit.as_millis());

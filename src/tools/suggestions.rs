@@ -20,8 +20,8 @@ pub(super) fn with_offered_tools<'a>(
     if usable.is_empty() { fallback(first) } else { usable.join(OR) }
 }
 
-/// The native tools that `text` names. A name without an underscore, such as `find`, must follow a
-/// backtick: it is also an ordinary word.
+/// Returns the native tools that `text` names. A name without an underscore, such as `find`, must
+/// follow a backtick: it is also an ordinary word.
 fn tools_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text
         .split_inclusive(|character: char| !character.is_ascii_alphanumeric() && character != '_');

@@ -244,19 +244,19 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Whether the tool can change the contents of a page or the data of its site. Navigations do
-    /// not count.
+    /// Returns whether the tool can change the contents of a page or the data of its site.
+    /// Navigations do not count.
     pub fn changes_pages(&self) -> bool {
-        let leads = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
-        !self.properties.hints.read_only && !leads && !self.properties.harmless
+        let navigates = matches!(self.group, Group::Navigation | Group::Pages | Group::Person);
+        !self.properties.hints.read_only && !navigates && !self.properties.harmless
     }
 
-    /// Whether the tool has the parameter `name`.
+    /// Returns whether the tool has the parameter `name`.
     pub fn takes(&self, name: &str) -> bool {
         !self.input["properties"][name].is_null()
     }
 
-    /// Whether `name` is the tool's name or its alias.
+    /// Returns whether `name` is the tool's name or its alias.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.properties.alias == Some(name)
     }
@@ -271,18 +271,18 @@ impl Tool {
         }
     }
 
-    /// Whether it may change the content of the page.
+    /// Returns whether it may change the content of the page.
     pub fn acts_on_page(&self) -> bool {
         matches!(self.group, Group::Navigation | Group::Interaction | Group::Playwright(_))
             && !self.properties.hints.read_only
     }
 
-    /// Whether it belongs to the Playwright set.
+    /// Returns whether it belongs to the Playwright set.
     pub fn is_playwright(&self) -> bool {
         matches!(self.group, Group::Playwright(_))
     }
 
-    /// Whether it works in a session.
+    /// Returns whether it works in a session.
     pub fn is_in_session(&self) -> bool {
         matches!(
             self.run,
@@ -294,7 +294,7 @@ impl Tool {
         )
     }
 
-    /// Whether a script can call it.
+    /// Returns whether a script can call it.
     pub fn is_step_in_session(&self) -> bool {
         let Properties { not_in_batch, lifecycle, .. } = self.properties;
         self.takes("sessionId") && not_in_batch.is_none() && lifecycle.is_none()
@@ -384,7 +384,7 @@ impl Default for Properties {
 }
 
 impl Properties {
-    /// The properties of a tool of the Playwright set.
+    /// Returns the properties of a tool of the Playwright set.
     pub(super) fn of_playwright(
         hints: Hints,
         switch: Option<Switch>,

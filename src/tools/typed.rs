@@ -22,7 +22,7 @@ const MARK: &str = "x-typed";
 pub(super) struct TypedText(String);
 
 impl TypedText {
-    /// The text to type, with the secrets that it names.
+    /// Returns the text to type, with the secrets that it names.
     pub fn resolve<'a>(&'a self, secrets: &'a Secrets) -> Result<TypedSecret<'a>> {
         secrets.vault().typed(&self.0)
     }
@@ -117,8 +117,8 @@ pub(super) struct TypedValue<'a> {
     pub is_key: bool,
 }
 
-/// The values in `params` that are typed. Keys that make no character, such as `Enter`, are left
-/// out.
+/// Returns the values in `params` that are typed. Keys that make no character, such as `Enter`, are
+/// left out.
 pub(super) fn values<'a>(paths: &[TypedPath], params: &'a mut Value) -> Vec<TypedValue<'a>> {
     // Tools of different upstream servers may have the same name; the first path that exists is
     // used.

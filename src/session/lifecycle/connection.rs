@@ -158,7 +158,7 @@ impl Connection {
         Self { is_command: true, ..Self::monitor() }
     }
 
-    /// Whether it makes the call of a command of the command line.
+    /// Returns whether it makes the call of a command of the command line.
     pub fn is_command(&self) -> bool {
         self.is_command
     }

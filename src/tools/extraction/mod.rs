@@ -112,7 +112,7 @@ async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<LargeAnsw
     if call.config.security.enable_script_evaluation.is_none()
         && let Some(page_id) = page_with_secret(&call.session, &call.page).await
     {
-        return Err(holds_secret(&page_id));
+        return Err(secret_error(&page_id));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
     Ok(LargeAnswer { bytes: json_size(&value), answer: Evaluated { success: true, value } })
@@ -145,9 +145,9 @@ fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String>
     Ok(path.display().to_string())
 }
 
-/// The error of a script in a session whose page `page_id` holds a secret: it could return the
-/// secret in a form that is not masked.
-pub(super) fn holds_secret(page_id: &str) -> TroupeError {
+/// Returns the error of a script in a session whose page `page_id` holds a secret: it could return
+/// the secret in a form that is not masked.
+pub(super) fn secret_error(page_id: &str) -> TroupeError {
     let rule = option_of_flag(SCRIPTS.option).map(|(option, _)| option.key());
     let message = format!(
         "`evaluate` is disabled while page `{page_id}` contains a secret that was typed by name"
@@ -158,8 +158,8 @@ pub(super) fn holds_secret(page_id: &str) -> TroupeError {
     ))
 }
 
-/// Runs long work on a thread of the blocking pool.
-pub(super) async fn aside<T: Send + 'static>(
+/// Runs blocking work on a thread of the blocking pool.
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{aside, write_file};
+use super::{run_blocking, write_file};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     policy::files,
@@ -40,10 +40,10 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
     // A path outside of the allowed folders is reported before the page is printed.
     let config = call.config.clone();
     let requested = name.clone();
-    aside(move || files::resolve_output(&config, &requested)).await?;
+    run_blocking(move || files::resolve_output(&config, &requested)).await?;
     let printed = call.page.pdf().await?;
     let config = call.config.clone();
-    aside(move || {
+    run_blocking(move || {
         let bytes = STANDARD.decode(printed).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InternalError,

@@ -7,7 +7,7 @@ use image::RgbaImage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{aside, write_file};
+use super::{run_blocking, write_file};
 use crate::{
     config::Config,
     engine::{ImageFormat, ScreenshotOptions},
@@ -54,17 +54,18 @@ fn type_and_path(
 ) -> Result<(PictureType, Option<String>)> {
     let Some(path) = path else { return Ok((given.unwrap_or(PictureType::Png), None)) };
     let Some(extension) =
-        Path::new(&path).extension().map(|it| it.to_string_lossy().to_lowercase())
+        Path::new(&path).extension().map(|extension| extension.to_string_lossy().to_lowercase())
     else {
         let kind = given.unwrap_or(PictureType::Png);
         let extension = if kind == PictureType::Png { "png" } else { "jpg" };
         return Ok((kind, Some(format!("{path}.{extension}"))));
     };
-    let meant = EXTENSIONS.iter().find(|(known, _)| *known == extension).map(|(_, kind)| *kind);
-    match meant.filter(|meant| given.is_none_or(|given| given == *meant)) {
+    let by_extension =
+        EXTENSIONS.iter().find(|(known, _)| *known == extension).map(|(_, kind)| *kind);
+    match by_extension.filter(|kind| given.is_none_or(|given| given == *kind)) {
         Some(kind) => Ok((kind, Some(path))),
         None => {
-            let problem = match (meant, given) {
+            let problem = match (by_extension, given) {
                 (Some(_), Some(_)) => {
                     format!("`path` ends in .{extension}, but `type` is another format")
                 }
@@ -117,26 +118,26 @@ pub(super) async fn screenshot(
     if let Some(path) = path.clone() {
         // Rejects a path outside of the allowed folders before the screenshot is taken.
         let config = call.config.clone();
-        aside(move || files::resolve_output(&config, &path)).await?;
+        run_blocking(move || files::resolve_output(&config, &path)).await?;
     }
     let full_page = given.full_page.unwrap_or(false);
     let shot = ScreenshotOptions { format, quality: given.quality, full_page, clip: None };
     if given.annotate != Some(true) {
         let data = call.page.screenshot(shot).await?;
-        return kept(&call, data, format, full_page, path).await;
+        return keep(&call, data, format, full_page, path).await;
     }
     let annotations = call.page.annotations(full_page).await?;
     let data = call
         .page
         .screenshot(ScreenshotOptions { format: ImageFormat::Png, quality: None, ..shot })
         .await?;
-    let drawn = aside(move || {
+    let drawn = run_blocking(move || {
         let mut picture = pixels(&data)?;
         annotate(&mut picture, &annotations);
         encoded(&picture, format, given.quality)
     })
     .await?;
-    kept(&call, drawn, format, full_page, path).await
+    keep(&call, drawn, format, full_page, path).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -155,7 +156,7 @@ pub(super) async fn screenshot_element(
         .page
         .screenshot_of(&given.selector, ScreenshotOptions { format, ..VIEWPORT }, timeout)
         .await?;
-    kept(&call, data, format, false, None).await
+    keep(&call, data, format, false, None).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -201,16 +202,16 @@ pub(super) async fn compare_screenshots(
         Some(selector) => page.screenshot_of(selector, VIEWPORT, timeout).await?,
         None => page.screenshot(VIEWPORT).await?,
     };
-    let mut current = aside(move || pixels(&data)).await?;
+    let mut current = run_blocking(move || pixels(&data)).await?;
     // A baseline that is larger than the viewport shows the full page.
     if given.selector.is_none() && baseline.dimensions() != current.dimensions() {
         let data = page.screenshot(ScreenshotOptions { full_page: true, ..VIEWPORT }).await?;
-        let whole = aside(move || pixels(&data)).await?;
+        let whole = run_blocking(move || pixels(&data)).await?;
         if whole.dimensions() == baseline.dimensions() {
             current = whole;
         }
     }
-    let (facts, data) = aside(move || {
+    let (facts, data) = run_blocking(move || {
         let difference = compare(&baseline, &current);
         mark(&mut current, &difference.regions);
         let facts = Comparison {
@@ -235,9 +236,9 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         None => None,
     };
     let config = call.config.clone();
-    aside(move || {
-        let written_out = earlier.as_deref().or_else(|| written_out(&given));
-        let bytes = match written_out {
+    run_blocking(move || {
+        let base64 = earlier.as_deref().or_else(|| inline_data(&given));
+        let bytes = match base64 {
             Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InvalidParameters,
@@ -274,9 +275,9 @@ fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
     std::fs::read(&path).map_err(unreadable)
 }
 
-/// Returns the base64 data of a baseline that is not a path: data URLs, and texts that begin like a
-/// PNG or JPEG.
-fn written_out(given: &str) -> Option<&str> {
+/// Returns the base64 data of a baseline that is a data URL, or base64 that begins like a PNG or
+/// JPEG; `None` if it is a path.
+fn inline_data(given: &str) -> Option<&str> {
     if let Some(url) = given.strip_prefix("data:") {
         return Some(url.split_once("base64,").map_or(url, |(_, data)| data));
     }
@@ -304,7 +305,7 @@ fn encoded(picture: &RgbaImage, format: ImageFormat, quality: Option<u8>) -> Res
 
 /// Returns the picture and keeps it in the session, so that it can be read again. Writes it to
 /// `path`, if given.
-async fn kept(
+async fn keep(
     call: &PageCall,
     data: String,
     format: ImageFormat,
@@ -313,7 +314,7 @@ async fn kept(
 ) -> Result<EncodedPicture> {
     let picture = checked(&call.config, data, format)?;
     let config = call.config.clone();
-    let (picture, size) = aside(move || {
+    let (picture, size) = run_blocking(move || {
         let bytes = STANDARD.decode(&picture.data).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InternalError,
@@ -342,7 +343,7 @@ async fn kept(
     Ok(picture)
 }
 
-/// The picture, if it is not larger than the configuration allows.
+/// Returns the picture. Fails if it is larger than `--max-screenshot-size`.
 fn checked(config: &Config, data: String, format: ImageFormat) -> Result<EncodedPicture> {
     let bytes = data.len() as u64 / 4 * 3;
     let limit = config.security.max_screenshot_size;

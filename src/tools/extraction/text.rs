@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::aside;
+use super::run_blocking;
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{FieldValue, MAX_MATCHES, Query, markdown},
@@ -48,7 +48,7 @@ pub(super) struct ReadPageParameters {}
 
 pub(super) async fn read_page(call: PageCall, _given: ReadPageParameters) -> Result<TextAnswer> {
     let html = call.page.html().await?;
-    aside(move || Ok(TextAnswer(markdown(&html)))).await
+    run_blocking(move || Ok(TextAnswer(markdown(&html)))).await
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -125,14 +125,14 @@ fn check_object(
 }
 
 fn missing(schema: &Value, path: &str) -> InvalidArgument {
-    match options(schema) {
-        Some(options) => InvalidArgument { path: path.to_owned(), message: options },
+    match option_error(schema) {
+        Some(message) => InvalidArgument { path: path.to_owned(), message },
         None => InvalidArgument::expected(schema["type"].as_str().unwrap_or("value"), None, path),
     }
 }
 
-/// Returns the error message for a value that does not match any option of `schema`.
-fn options(schema: &Value) -> Option<String> {
+/// Returns the error message for a value that is none of the `enum` of `schema`.
+fn option_error(schema: &Value) -> Option<String> {
     let values = schema["enum"].as_array()?;
     let values: Vec<String> = values.iter().map(Value::to_string).collect();
     Some(match values.as_slice() {
@@ -149,7 +149,7 @@ fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec
             found.is_empty()
         });
         if !fits {
-            let first = alternatives.first().and_then(options);
+            let first = alternatives.first().and_then(option_error);
             let message = first.unwrap_or_else(|| "Invalid input".to_owned());
             problems.push(InvalidArgument { path: path.to_owned(), message });
         }
@@ -157,7 +157,7 @@ fn check_value(schema: &Value, value: &mut Value, path: &str, problems: &mut Vec
     }
     if let Some(values) = schema["enum"].as_array() {
         if !values.contains(value) {
-            let message = options(schema).unwrap_or_default();
+            let message = option_error(schema).unwrap_or_default();
             problems.push(InvalidArgument { path: path.to_owned(), message });
         }
         return;
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_have_the_words_of_the_validator() {
+    fn problems_have_the_messages_of_zod() {
         assert_eq!(
             checked("browser_navigate", json!({})).unwrap_err(),
             "Invalid arguments for tool \"browser_navigate\":\n✖ Invalid input: expected string, received undefined\n  → at url"

@@ -35,7 +35,7 @@ pub(in crate::tools) struct PlaywrightCall {
     pub begun: SystemTime,
 }
 
-/// The dialog or file chooser in which a tool works.
+/// The open dialog or file chooser that a tool handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModalState {
     /// The tool does not work on a page: it can always be called.
@@ -179,8 +179,8 @@ impl PlaywrightCall {
         let _ = self.entered.set(entered.clone());
     }
 
-    /// Records a text that was typed, before a snapshot can show it: in password fields, it is a
-    /// secret.
+    /// Adds a typed text to the session's secrets if it is a password, before a snapshot can show
+    /// it.
     pub fn record_typed(&self, text: &str, entered: &ChangedFields) {
         let secrets = &self.session.secrets;
         if entered.passwords.contains(&true) {
@@ -198,7 +198,7 @@ pub(super) fn error(message: impl Into<String>) -> TroupeError {
 /// The name of the function in messages of @playwright/mcp.
 pub(super) const API: &str = "browserBackend.callTool";
 
-/// Returns a message with the lines of Playwright's call log, which are dim in a terminal.
+/// Returns a message with a call log, in Playwright's format: a terminal shows its lines dimmed.
 pub(super) fn with_log(message: &str, lines: &[&str]) -> String {
     let lines: String =
         lines.iter().map(|line| format!("\u{1b}[2m  - {line}\u{1b}[22m\n")).collect();

@@ -12,7 +12,7 @@ use crate::{
     engine::{ConsoleKind, ConsoleMessage, Log},
     error::Result,
     page::{Download, DownloadState, Page, check_log},
-    tools::extraction::aside,
+    tools::extraction::run_blocking,
 };
 
 /// Returns the level at which a message is shown.
@@ -81,14 +81,14 @@ pub(super) async fn events(call: &PlaywrightCall, page: &Page) -> Result<Vec<Str
     }
     let downloads = page.download_changes().await;
     let state = call.state();
-    let mut remembered = state.lock();
-    let memory = remembered.pages.entry(page.id.clone()).or_default();
+    let mut state = state.lock();
+    let page_state = state.pages.entry(page.id.clone()).or_default();
     for Download { url, suggested_filename: name, state } in downloads {
-        if !memory.announced_downloads.remove(&url) {
+        if !page_state.announced_downloads.remove(&url) {
             lines.push(format!("- Downloading file {name} ..."));
         }
         match state {
-            DownloadState::InProgress => drop(memory.announced_downloads.insert(url)),
+            DownloadState::InProgress => drop(page_state.announced_downloads.insert(url)),
             DownloadState::Completed(path) => {
                 let path = output::name_in_results(&call.config, &path);
                 lines.push(format!("- Downloaded file {name} to \"{path}\""));
@@ -104,9 +104,9 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
     let threshold = call.config.console_level;
     let state = call.state();
     let (entries, next, log) = {
-        let mut remembered = state.lock();
-        let memory = remembered.pages.entry(page.id.clone()).or_default();
-        let (messages, next) = page.console_messages_since(memory.next_message);
+        let mut state = state.lock();
+        let page_state = state.pages.entry(page.id.clone()).or_default();
+        let (messages, next) = page.console_messages_since(page_state.next_message);
         let entries: Vec<(u64, String)> = messages
             .iter()
             .filter(|message| level(message) <= threshold)
@@ -116,14 +116,14 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
                 (message.at, line)
             })
             .collect();
-        (entries, next, memory.console_file.clone())
+        (entries, next, page_state.console_file.clone())
     };
     let Some((first, _)) = entries.first().cloned() else {
         state.lock().pages.entry(page.id.clone()).or_default().next_message = next;
         return Ok(None);
     };
     let config = call.config.clone();
-    let (log, link) = aside(move || {
+    let (log, link) = run_blocking(move || {
         let mut log = match log {
             Some(log) => log,
             None => LogFile::create(&config, "console", first)?,
@@ -132,8 +132,8 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
         Ok((log, link))
     })
     .await?;
-    let mut remembered = state.lock();
-    let memory = remembered.pages.entry(page.id.clone()).or_default();
-    (memory.console_file, memory.next_message) = (Some(log), next);
+    let mut state = state.lock();
+    let page_state = state.pages.entry(page.id.clone()).or_default();
+    (page_state.console_file, page_state.next_message) = (Some(log), next);
     Ok(Some(link))
 }

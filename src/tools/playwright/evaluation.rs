@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{call::PlaywrightCall, code, response::Response};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    tools::extraction::{holds_secret, page_with_secret},
+    tools::extraction::{page_with_secret, secret_error},
 };
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ pub(super) async fn evaluate(call: PlaywrightCall, given: Evaluate) -> Result<Re
     if call.config.security.enable_script_evaluation.is_none()
         && let Some(page_id) = page_with_secret(&call.session, &page).await
     {
-        return Err(holds_secret(&page_id));
+        return Err(secret_error(&page_id));
     }
     let target = match given.target.filter(|target| !target.is_empty()) {
         Some(target) => Some(call.strict_target(&page, &target).await?),
@@ -60,7 +60,7 @@ pub(super) async fn evaluate(call: PlaywrightCall, given: Evaluate) -> Result<Re
         // The result shows the dialog.
         Err(error) if error.code == ErrorCode::DialogOpen => return Ok(Response::default()),
         Err(error) => {
-            return Ok(Response::error(thrown(&error)));
+            return Ok(Response::error(exception_message(&error)));
         }
     };
     let mut response = Response::default();
@@ -76,7 +76,7 @@ pub(super) async fn evaluate(call: PlaywrightCall, given: Evaluate) -> Result<Re
 }
 
 /// Returns the message of an exception, which begins with its class.
-fn thrown(error: &TroupeError) -> String {
+fn exception_message(error: &TroupeError) -> String {
     let message = error.details.get("message").and_then(Value::as_str).unwrap_or(&error.message);
     match error.details.get("class").and_then(Value::as_str) {
         Some(class) if !message.starts_with(class) => format!("{class}: {message}"),

@@ -16,7 +16,7 @@ use crate::{
     engine::{ImageFormat, ScreenshotOptions},
     error::{ErrorCode, Result, TroupeError},
     page::{AriaSnapshotOptions, pictures},
-    tools::{answer::EncodedPicture, extraction::aside},
+    tools::{answer::EncodedPicture, extraction::run_blocking},
 };
 
 #[derive(Deserialize)]
@@ -137,13 +137,13 @@ pub(super) async fn screenshot(
     let scale = call.config.context.device_scale_factor.filter(|_| given.scale == "css");
     let bytes = match scale.filter(|scale| *scale != 1.0) {
         Some(scale) => {
-            changed(bytes, move |bytes| pictures::scaled(bytes, 1.0 / scale, format, quality))
+            converted(bytes, move |bytes| pictures::scaled(bytes, 1.0 / scale, format, quality))
                 .await?
         }
         None => bytes,
     };
     let bytes = match kind {
-        ImageType::Webp => changed(bytes, pictures::webp).await?,
+        ImageType::Webp => converted(bytes, pictures::webp).await?,
         ImageType::Png | ImageType::Jpeg => bytes,
     };
     let prefix = if target.is_some() { "element" } else { "page" };
@@ -185,7 +185,7 @@ fn check_size(call: &PlaywrightCall, data: &str) -> Result<()> {
 }
 
 async fn decoded(data: String) -> Result<Vec<u8>> {
-    aside(move || {
+    run_blocking(move || {
         STANDARD.decode(data).map_err(|problem| {
             TroupeError::new(
                 ErrorCode::InternalError,
@@ -196,13 +196,13 @@ async fn decoded(data: String) -> Result<Vec<u8>> {
     .await
 }
 
-/// Changes a screenshot.
-async fn changed(
+/// Converts a screenshot on a thread of the blocking pool.
+async fn converted(
     screenshot: Vec<u8>,
-    change: impl FnOnce(&[u8]) -> std::result::Result<Vec<u8>, image::ImageError> + Send + 'static,
+    convert: impl FnOnce(&[u8]) -> std::result::Result<Vec<u8>, image::ImageError> + Send + 'static,
 ) -> Result<Vec<u8>> {
-    aside(move || {
-        change(&screenshot).map_err(|problem| {
+    run_blocking(move || {
+        convert(&screenshot).map_err(|problem| {
             TroupeError::new(ErrorCode::InternalError, format!("the screenshot: {problem}"))
         })
     })

@@ -19,7 +19,7 @@ use crate::{
         TypeOptions,
     },
     policy::files,
-    tools::{extraction::aside, interaction::with_secret},
+    tools::{extraction::run_blocking, interaction::with_secret},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -48,7 +48,7 @@ impl ButtonArgument {
     }
 }
 
-/// CDP's bit of a modifier key.
+/// Returns the bit of a modifier key in CDP's `modifiers`.
 fn modifier_bit(name: &str) -> u8 {
     match name {
         "Alt" => 1,
@@ -357,8 +357,10 @@ pub(super) struct Upload {
 /// Returns the real paths of files that the client names.
 async fn readable_paths(call: &PlaywrightCall, names: Vec<String>) -> Result<Vec<PathBuf>> {
     let config = call.config.clone();
-    aside(move || names.iter().map(|name| files::resolve_workspace_input(&config, name)).collect())
-        .await
+    run_blocking(move || {
+        names.iter().map(|name| files::resolve_workspace_input(&config, name)).collect()
+    })
+    .await
 }
 
 pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<Response> {
@@ -430,7 +432,7 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: DropArguments) -> Res
             "files".into(),
             if let [only] = paths.as_slice() { json!(only) } else { json!(paths) },
         );
-        files = aside(move || file_contents(&paths)).await?;
+        files = run_blocking(move || file_contents(&paths)).await?;
     }
     let data = given.data.map(Value::Object);
     written.extend(data.clone().map(|data| ("data".to_owned(), data)));

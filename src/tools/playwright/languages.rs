@@ -142,7 +142,8 @@ impl Parser<'_> {
         Some(items)
     }
 
-    /// Reads a regular expression until its `/`, which has no meaning in a class.
+    /// Reads a regular expression until the `/` that ends it. A `/` in a class, such as `[/]`, does
+    /// not end it.
     fn pattern_source(&mut self) -> Option<String> {
         let (mut is_escaped, mut is_in_class) = (false, false);
         let position = self.rest.find(|character| {
@@ -271,13 +272,13 @@ impl CodeWriter {
                 _ => snake_case(name),
             },
             Codegen::Java if is_action => {
-                let renamed = [
+                let prefixes = [
                     ("toBe", "is"),
                     ("toHave", "has"),
                     ("toMatch", "matches"),
                     ("goto", "navigate"),
                 ];
-                let renamed = renamed.into_iter().find_map(|(from, to)| {
+                let renamed = prefixes.into_iter().find_map(|(from, to)| {
                     name.strip_prefix(from).map(|rest| format!("{to}{rest}"))
                 });
                 renamed.unwrap_or_else(|| name.to_owned())

@@ -70,9 +70,9 @@ pub(super) async fn open(
 ) -> Result<()> {
     call.state().begin_navigation(page);
     let timeout = call.config.timeout_navigation;
-    let arrived = page.navigate(url, WaitUntil::DomContentLoaded, timeout).await;
-    let arrived = arrived.map_err(|error| navigation_error(url, timeout, error))?;
-    if arrived.dialog.is_none() && arrived.download.is_none() {
+    let navigated = page.navigate(url, WaitUntil::DomContentLoaded, timeout).await;
+    let navigated = navigated.map_err(|error| navigation_error(url, timeout, error))?;
+    if navigated.dialog.is_none() && navigated.download.is_none() {
         // A page that is still loading is shown as it is.
         let _ = page.wait_for_load(WaitUntil::Load, LOAD_TIMEOUT).await;
     }

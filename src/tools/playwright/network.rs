@@ -26,7 +26,7 @@ struct NumberedRequest {
 /// Returns the requests since `browser_navigate`.
 fn requests_of(call: &PlaywrightCall, page: &Page) -> Vec<NumberedRequest> {
     let state = call.state();
-    let first = state.lock().pages.get(&page.id).map_or(0, |memory| memory.first_request);
+    let first = state.lock().pages.get(&page.id).map_or(0, |page_state| page_state.first_request);
     let numbered = page.requests_since(first).into_iter();
     numbered
         .map(|(number, request)| NumberedRequest { index: number - first + 1, number, request })

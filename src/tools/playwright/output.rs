@@ -13,7 +13,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     policy::files,
     store::{iso8601, now},
-    tools::extraction::aside,
+    tools::extraction::run_blocking,
 };
 
 /// A file that a tool has written.
@@ -51,7 +51,7 @@ fn timestamped(prefix: &str, at: u64) -> String {
 }
 
 /// Returns a path as results name it: relative to the workspace, or absolute (`--file-paths`).
-fn name_of(config: &Config, path: &Path) -> String {
+fn name_in_results(config: &Config, path: &Path) -> String {
     if config.file_paths == FilePaths::Absolute {
         return path.display().to_string();
     }
@@ -80,7 +80,7 @@ fn relative_to(path: &Path, base: &Path) -> Option<PathBuf> {
 /// Returns the path of a new file, and creates its folder.
 pub(super) async fn path_for(config: &Config, name: FileName) -> Result<WrittenFile> {
     let config = config.clone();
-    aside(move || {
+    run_blocking(move || {
         let path = match name {
             FileName::Given(name) => {
                 let path = files::resolve_in_workspace(&config, &name)?;
@@ -95,7 +95,7 @@ pub(super) async fn path_for(config: &Config, name: FileName) -> Result<WrittenF
                 files::create_output(&config, &name)?.0
             }
         };
-        Ok(WrittenFile { name: name_of(&config, &path), path })
+        Ok(WrittenFile { name: name_in_results(&config, &path), path })
     })
     .await
 }
@@ -113,7 +113,7 @@ pub(super) async fn write_text(
 /// Writes a file. A file that exists is replaced, as @playwright/mcp does.
 pub(super) async fn write(file: &WrittenFile, bytes: Vec<u8>) -> Result<()> {
     let path = file.path.clone();
-    aside(move || fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))).await
+    run_blocking(move || fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))).await
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
@@ -127,7 +127,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
 /// that were changed since `begun`: a result may name them.
 pub(super) async fn evict(config: &Config, limit: u64, begun: SystemTime) {
     let folder = files::output_folder(config);
-    let evicted = aside(move || {
+    let evicted = run_blocking(move || {
         let mut found = files_below(&folder);
         found.sort_by_key(|file| file.changed);
         let mut total: u64 = found.iter().map(|file| file.size).sum();
@@ -169,11 +169,6 @@ fn files_below(folder: &Path) -> Vec<OutputFile> {
     found
 }
 
-/// Returns the name in results of a file that exists.
-pub(super) fn name_in_results(config: &Config, path: &Path) -> String {
-    name_of(config, path)
-}
-
 /// A log to which lines are added between responses.
 #[derive(Debug, Clone)]
 pub(super) struct LogFile {
@@ -189,7 +184,7 @@ impl LogFile {
     pub fn create(config: &Config, prefix: &str, started: u64) -> Result<Self> {
         let name = format!("{}.log", timestamped(prefix, started));
         let (path, _) = files::create_output(config, &name)?;
-        Ok(Self { name: name_of(config, &path), path, started, lines: 0 })
+        Ok(Self { name: name_in_results(config, &path), path, started, lines: 0 })
     }
 
     /// Adds entries with their times. Returns a link to the new lines.
@@ -225,7 +220,7 @@ mod tests {
             ("/work/space/shot.png", "./shot.png"),
             ("/work/out/page.yml", "../out/page.yml"),
         ] {
-            assert_eq!(name_of(&config, Path::new(path)), name);
+            assert_eq!(name_in_results(&config, Path::new(path)), name);
         }
     }
 }

@@ -55,8 +55,8 @@ pub(in crate::tools) struct Response {
     code: Vec<GeneratedCode>,
     pictures: Vec<EncodedPicture>,
     shown: ShownContent,
-    /// The session was closed: there is no page.
-    closed: bool,
+    /// Whether the call has closed the session, so that there is no page.
+    is_closed: bool,
 }
 
 impl Response {
@@ -116,7 +116,7 @@ impl Response {
 
     /// Marks the session as closed.
     pub fn closing(mut self) -> Self {
-        self.closed = true;
+        self.is_closed = true;
         self
     }
 
@@ -151,7 +151,7 @@ impl Response {
                 self.code.iter().map(|code| code.in_language(language)).collect();
             sections.add("Ran Playwright code", Some(block), &code);
         }
-        if !self.closed {
+        if !self.is_closed {
             add_page(call, &self.shown, &mut sections).await?;
         }
         if let Some(limit) = call.config.output_max_size {
@@ -176,27 +176,26 @@ async fn add_page(
     let modal = current.as_deref().map(modal_states).unwrap_or_default();
     // Before the headers, because the snapshot waits for frames that still load.
     let snapshot = match &current {
-        Some(page) => snapshot(call, page, shown, modal.is_empty()).await.transpose(),
-        None => None,
+        Some(page) => snapshot(call, page, shown, modal.is_empty()).await,
+        None => Ok(None),
     };
     let file = async {
-        match snapshot {
-            Some(Ok(snapshot)) => snapshot.write(call).await.map(Some),
-            Some(Err(error)) => Err(error),
+        match snapshot? {
+            Some(snapshot) => snapshot.write(call).await.map(Some),
             None => Ok(None),
         }
     };
     let headers = join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref())));
     let (snapshot, headers) = tokio::join!(file, headers);
     let snapshot = match snapshot {
-        // The action is done: it must not look as if it had failed.
+        // A failed snapshot must not make the action look failed: it was performed.
         Err(error) if matches!(shown, ShownContent::Page) => Some(RenderedSnapshot {
             text: format!("- The snapshot could not be taken: {}", error.message),
             is_link: true,
         }),
         other => other?,
     };
-    let changed = remember_headers(call, &pages, &headers);
+    let changed = store_headers(call, &pages, &headers);
     let shows_page = !matches!(shown_by(call, shown), ShownContent::Nothing);
     if shows_page || changed {
         if headers.len() != 1 {
@@ -326,22 +325,22 @@ impl PageHeader {
     }
 }
 
-/// Stores the headers. Returns whether one differs from the last that a response had.
-fn remember_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[PageHeader]) -> bool {
+/// Stores the headers. Returns whether one differs from the page's header in an earlier response.
+fn store_headers(call: &PlaywrightCall, pages: &[Arc<Page>], headers: &[PageHeader]) -> bool {
     let state = call.state();
-    let mut remembered = state.lock();
+    let mut state = state.lock();
     let mut changed = false;
     for (page, header) in pages.iter().zip(headers) {
-        let memory = remembered.pages.entry(page.id.clone()).or_default();
+        let page_state = state.pages.entry(page.id.clone()).or_default();
         let is_blank = header.url == "about:blank" && header.title.is_empty();
-        let is_same = match &memory.header {
-            Some(known) => known == header,
+        let is_same = match &page_state.header {
+            Some(last) => last == header,
             None => is_blank && !header.is_current,
         };
         changed |= !is_same;
-        memory.header = Some(header.clone());
+        page_state.header = Some(header.clone());
     }
-    remembered.pages.retain(|id, _| pages.iter().any(|page| page.id == *id));
+    state.pages.retain(|id, _| pages.iter().any(|page| page.id == *id));
     changed
 }
 
@@ -364,7 +363,7 @@ pub(super) async fn read_headers(call: &PlaywrightCall) -> Vec<PageHeader> {
     let current = call.session.current_page();
     let headers =
         join_all(pages.iter().map(|page| PageHeader::read(page, current.as_deref()))).await;
-    remember_headers(call, &pages, &headers);
+    store_headers(call, &pages, &headers);
     headers
 }
 
@@ -375,15 +374,15 @@ struct Sections {
 }
 
 impl Sections {
-    /// Adds a section, unless it is empty. `frame`: the language of its code block.
-    fn add(&mut self, title: &str, frame: Option<&str>, lines: &[String]) {
+    /// Adds a section, unless it is empty. With `language`, its lines are a code block.
+    fn add(&mut self, title: &str, language: Option<&str>, lines: &[String]) {
         if lines.is_empty() {
             return;
         }
         self.text.push(format!("### {title}"));
-        self.text.extend(frame.map(|language| format!("```{language}")));
+        self.text.extend(language.map(|language| format!("```{language}")));
         self.text.extend(lines.iter().cloned());
-        self.text.extend(frame.map(|_| "```".to_owned()));
+        self.text.extend(language.map(|_| "```".to_owned()));
     }
 }
 

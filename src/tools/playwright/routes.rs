@@ -1,4 +1,4 @@
-//! Mocks of requests, and changes of their headers.
+//! Mock responses to requests, and changes of request headers.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -105,8 +105,8 @@ fn shortened(body: &str) -> String {
 
 pub(super) async fn list(call: PlaywrightCall, _given: NoArguments) -> Result<Response> {
     let state = call.state();
-    let remembered = state.lock();
-    if remembered.routes.is_empty() {
+    let state = state.lock();
+    if state.routes.is_empty() {
         return Ok(Response::text("No active routes"));
     }
     let line = |(index, route): (usize, &ListedRoute)| {
@@ -114,7 +114,7 @@ pub(super) async fn list(call: PlaywrightCall, _given: NoArguments) -> Result<Re
         let details = if details.is_empty() { String::new() } else { format!(" ({details})") };
         format!("{}. {pattern}{details}", index + 1)
     };
-    let lines: Vec<String> = remembered.routes.iter().enumerate().map(line).collect();
+    let lines: Vec<String> = state.routes.iter().enumerate().map(line).collect();
     Ok(Response::text(lines.join("\n")))
 }
 
@@ -126,16 +126,16 @@ pub(super) struct RemovedRoute {
 pub(super) async fn remove(call: PlaywrightCall, given: RemovedRoute) -> Result<Response> {
     let pattern = given.pattern.filter(|pattern| !pattern.is_empty());
     let state = call.state();
-    let is_meant =
+    let is_removed =
         |route: &ListedRoute| pattern.as_ref().is_none_or(|pattern| route.pattern == *pattern);
     let removed: Vec<ListedRoute> =
-        state.lock().routes.iter().filter(|route| is_meant(route)).cloned().collect();
+        state.lock().routes.iter().filter(|route| is_removed(route)).cloned().collect();
     call.session
         .change_network(|rules| {
             rules.routes.retain(|rule| !removed.iter().any(|route| route.rule == *rule));
         })
         .await?;
-    state.lock().routes.retain(|route| !is_meant(route));
+    state.lock().routes.retain(|route| !is_removed(route));
     Ok(Response::text(match pattern {
         Some(pattern) => format!("Removed {} route(s) for pattern: {pattern}", removed.len()),
         None => format!("Removed all {} route(s)", removed.len()),

@@ -31,7 +31,7 @@ const TOOLS: &str = include_str!("tools.json");
 
 /// Returns all tools of the set, in the order in which they are listed.
 pub(in crate::tools) fn tools() -> Vec<Tool> {
-    // Part of the program: a test parses it.
+    // Cannot fail: the text is part of the program, and a test parses it.
     let listed: Vec<ListedTool> = serde_json::from_str(TOOLS).unwrap_or_default();
     listed.into_iter().filter_map(row).collect()
 }

@@ -25,7 +25,7 @@ pub(super) struct PageResponseState {
     pub header: Option<PageHeader>,
     /// The number of the page's first request since `browser_navigate`.
     pub first_request: usize,
-    /// The number of its first console message that no response has mentioned.
+    /// The number of the page's first console message that no response has mentioned.
     pub next_message: usize,
     pub console_file: Option<LogFile>,
     /// The URLs of running downloads that a response has mentioned.
@@ -37,13 +37,14 @@ impl PlaywrightState {
         self.0.lock()
     }
 
-    /// Clears the recorded messages and requests of a page when `browser_navigate` starts.
+    /// Makes later responses omit the messages and requests that the page has so far, because
+    /// `browser_navigate` starts.
     pub(super) fn begin_navigation(&self, page: &Page) {
-        let mut remembered = self.lock();
-        let memory = remembered.pages.entry(page.id.clone()).or_default();
-        memory.first_request = page.request_count();
-        memory.next_message = page.console_count();
-        memory.console_file = None;
+        let mut state = self.lock();
+        let page_state = state.pages.entry(page.id.clone()).or_default();
+        page_state.first_request = page.request_count();
+        page_state.next_message = page.console_count();
+        page_state.console_file = None;
     }
 }
 

@@ -103,9 +103,9 @@ pub(super) async fn clear_cookies(call: PlaywrightCall, _given: NoArguments) -> 
 }
 
 /// Deletes cookies: browsers delete a cookie that is set with an expiry in the past.
-async fn expire_cookies(call: &PlaywrightCall, is_meant: impl Fn(&Cookie) -> bool) -> Result<()> {
+async fn expire_cookies(call: &PlaywrightCall, is_deleted: impl Fn(&Cookie) -> bool) -> Result<()> {
     let mut cookies = call.session.cookies(&[]).await?;
-    cookies.retain(is_meant);
+    cookies.retain(is_deleted);
     let expired: Vec<Cookie> =
         cookies.into_iter().map(|cookie| Cookie { expires: 1.0, ..cookie }).collect();
     if expired.is_empty() { Ok(()) } else { call.session.set_cookies(&expired).await }
@@ -135,8 +135,9 @@ pub(super) async fn save_state(call: PlaywrightCall, given: StateFile) -> Result
         .with_code(format!("await page.context().storageState({{ path: {path} }});")))
 }
 
-/// Writes a storage state as Playwright does: each cookie has a `sameSite`, whole numbers have no
-/// fraction, and lists that Playwright does not have are left out if they are empty.
+/// Converts a storage state to the form in which Playwright writes it: each cookie has a
+/// `sameSite`, whole numbers have no fraction, and empty lists that Playwright does not have are
+/// left out.
 fn as_playwright_writes(state: &mut Value) {
     for cookie in state["cookies"].as_array_mut().into_iter().flatten() {
         #[expect(clippy::cast_possible_truncation, reason = "checked")]
@@ -198,7 +199,8 @@ impl WebStorage for SessionStorage {
     const NAME: &'static str = "sessionStorage";
 }
 
-/// Runs `script` on the storage of the current page, as `storage`.
+/// Runs `script`, in which `storage` is the web storage of the current page, and `args` the
+/// `arguments`.
 async fn on_storage<S: WebStorage>(
     call: &PlaywrightCall,
     script: &str,

@@ -181,10 +181,10 @@ pub(super) struct Highlight {
     style: Option<String>,
 }
 
-/// Shows a frame around the element, in place of an earlier one. Events pass through it.
+/// Draws a box around the element, and removes an earlier one. Pointer events pass through it.
 const HIGHLIGHT: &str = r"(element) => {
-  for (const former of document.querySelectorAll('troupe-highlight'))
-    if (former.highlighted === element) former.remove()
+  for (const earlier of document.querySelectorAll('troupe-highlight'))
+    if (earlier.highlighted === element) earlier.remove()
   const overlay = document.createElement('troupe-highlight')
   overlay.setAttribute('aria-hidden', 'true')
   const box = element.getBoundingClientRect()
@@ -202,7 +202,7 @@ const HIDE_HIGHLIGHT: &str = r"(element) => {
 }";
 
 /// Returns how a result names the target of a call.
-fn named(element: Option<String>, target: &PlaywrightTarget) -> String {
+fn target_name(element: Option<String>, target: &PlaywrightTarget) -> String {
     let is_ref = target.shown != target.locator;
     element.filter(|_| is_ref).unwrap_or_else(|| target.shown.clone())
 }
@@ -213,7 +213,7 @@ pub(super) async fn highlight(call: PlaywrightCall, given: Highlight) -> Result<
     let style = Value::from(given.style.unwrap_or_default()).to_string();
     let script = HIGHLIGHT.replace("STYLE", &style);
     page.evaluate_on(&target.reference, &script).await?;
-    let name = named(given.element, &target);
+    let name = target_name(given.element, &target);
     Ok(Response::text(format!("Highlighted {name}")))
 }
 
@@ -234,5 +234,5 @@ pub(super) async fn hide_highlight(
     };
     let target = call.target(&page, &name).await?;
     page.evaluate_on(&target.reference, HIDE_HIGHLIGHT).await?;
-    Ok(Response::text(format!("Hid highlight for {}", named(given.element, &target))))
+    Ok(Response::text(format!("Hid highlight for {}", target_name(given.element, &target))))
 }
