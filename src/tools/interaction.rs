@@ -219,10 +219,10 @@ pub(super) async fn with_secret<T>(
         return typing.await;
     }
     // Before typing, because the call may be canceled or fail after a part was typed.
-    page.note_secret();
+    page.record_secret();
     let done = typing.await;
     if done.is_err() {
-        page.note_secret();
+        page.record_secret();
     }
     done
 }

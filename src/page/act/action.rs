@@ -12,7 +12,7 @@ use crate::{
         Page,
         act::{EventLoopTick, SettledEffects},
         read::{Changes, SnapshotBefore, SnapshotOptions},
-        script::ANSWER,
+        script::ANSWER_TIMEOUT,
         state::EventSequence,
     },
 };
@@ -57,8 +57,8 @@ pub struct ActionOutcome {
 }
 
 impl ActionOutcome {
-    /// Adds which of the entered fields are password fields.
-    pub(in crate::page) fn entered(mut self, passwords: Vec<bool>) -> Self {
+    /// Sets which of the entered fields are password fields.
+    pub(in crate::page) fn with_entered(mut self, passwords: Vec<bool>) -> Self {
         let secret = self.settled.password.take().filter(|_| passwords.contains(&true));
         self.entered = ChangedFields { passwords, secret };
         self
@@ -73,7 +73,7 @@ impl Page {
         frame: &FrameId,
         work: impl AsyncFnOnce(EventSequence) -> Result<()>,
     ) -> Result<ActionOutcome> {
-        let before = self.before().await;
+        let before = self.snapshot_before_action().await;
         let mark = self.state.mark();
         work(mark).await?;
         self.outcome(element, frame, mark, before, None).await
@@ -81,7 +81,7 @@ impl Page {
 
     /// Returns the page's snapshot before an action. `None` also if the page does not respond in
     /// time.
-    pub(in crate::page) async fn before(&self) -> Option<SnapshotBefore> {
+    pub(in crate::page) async fn snapshot_before_action(&self) -> Option<SnapshotBefore> {
         self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
@@ -154,24 +154,24 @@ impl Page {
         mark: EventSequence,
         work: impl Future<Output = EngineResult<()>>,
     ) -> Result<()> {
-        let blocked_by_dialog = self.state.until(|facts| {
+        let interrupted = self.state.until(|facts| {
             if facts.crashed.is_some() {
                 return Some(Err(EngineError::PageCrashed));
             }
             (facts.dialog_since(mark).is_some() || facts.closed).then_some(Ok(()))
         });
-        let over = async {
+        let outcome = async {
             tokio::select! {
                 biased;
                 done = work => match done {
                     Err(EngineError::PageGone) => Ok(()),
                     other => other.map_err(|error| self.error(error)),
                 },
-                over = blocked_by_dialog => over.map_err(|error| self.error(error)),
+                outcome = interrupted => outcome.map_err(|error| self.error(error)),
                 // The wait for the outcome of the action reports the dialog.
                 _ = self.blocked_by_dialog() => Ok(()),
             }
         };
-        self.while_responsive(ANSWER, over).await
+        self.while_responsive(ANSWER_TIMEOUT, outcome).await
     }
 }

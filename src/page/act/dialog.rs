@@ -7,7 +7,7 @@ use crate::{
     page::{
         Page,
         act::{SettledEffects, WaitUntil},
-        script::ANSWER,
+        script::ANSWER_TIMEOUT,
         state::EventSequence,
     },
 };
@@ -41,7 +41,7 @@ impl Page {
         let handled = async {
             self.engine.handle_dialog(accept, text).await.map_err(|error| self.error(error))
         };
-        self.while_responsive(ANSWER, handled).await?;
+        self.while_responsive(ANSWER_TIMEOUT, handled).await?;
         // The next dialog may open immediately.
         let answered = self.state.until(|facts| {
             (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(())
@@ -50,7 +50,7 @@ impl Page {
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
         if accept && dialog.kind == LEAVING {
-            self.await_dismissed_navigation(mark).await;
+            self.await_allowed_navigation(mark).await;
         }
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that opened while the page loaded has blocked the load.
@@ -70,7 +70,7 @@ impl Page {
     /// Closes the page, and waits until the browser has reported that.
     pub async fn close(&self) -> Result<()> {
         let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
-        self.while_responsive(ANSWER, closing).await?;
+        self.while_responsive(ANSWER_TIMEOUT, closing).await?;
         let closed = self.state.until(|facts| facts.closed.then_some(()));
         self.within(CLOSE_TIMEOUT, closed)
             .await

@@ -23,8 +23,8 @@ use crate::{
 const DRAG_STEPS: u32 = 8;
 /// Number of pointer moves to each point of a path.
 const STEPS_TO_POINT: u32 = 4;
-/// How often the pointer follows a target that moves away.
-const MAX_FOLLOWED: usize = 4;
+/// Maximum number of times that the pointer moves to the target, which may move away each time.
+const MAX_ROUNDS: usize = 4;
 /// Number of animation frames in which the pointer rests before a drop.
 const STABLE_FRAMES: usize = 4;
 /// Waits for an animation frame, or for 50 ms if the page is not painted.
@@ -63,12 +63,13 @@ impl Page {
                     self.await_pointer_target(&source, json!({"action": "drag"}), timeout).await?;
                 // If the drag fails or the call is canceled, the button is released where it was
                 // pressed.
-                let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
+                let cancel_on_drop =
+                    scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
                 self.watch_drag(&from).await?;
                 self.guarded(self.engine.intercept_drags(true)).await?;
                 dropped = self.drag_from(&from, target, timeout, mark).await?;
                 self.guarded(self.engine.intercept_drags(false)).await?;
-                ScopeGuard::into_inner(give_up);
+                ScopeGuard::into_inner(cancel_on_drop);
                 Ok(())
             })
             .await?;
@@ -101,7 +102,8 @@ impl Page {
             })
             .collect();
         self.act(element, &from.frame, async |mark| {
-            let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
+            let cancel_on_drop =
+                scopeguard::guard((), |()| self.engine.cancel_drag(from.x, from.y));
             self.press_at((from.x, from.y), mark).await?;
             for ends in points.windows(2) {
                 let moves: Vec<MouseEvent> = (1..=STEPS_TO_POINT)
@@ -112,17 +114,17 @@ impl Page {
                     })
                     .collect();
                 self.input(mark, self.dispatch_mouse(&moves)).await?;
-                self.frame_shown().await?;
+                self.await_animation_frame().await?;
             }
             let (x, y) = points.last().copied().unwrap_or((from.x, from.y));
             // Without a rest, pages that measure the speed, such as maps, keep moving.
             for _ in 0..STABLE_FRAMES {
                 let hold = [MouseEvent::Move { x, y, modifiers: 0 }];
                 self.input(mark, self.dispatch_mouse(&hold)).await?;
-                self.frame_shown().await?;
+                self.await_animation_frame().await?;
             }
             self.release_at((x, y), mark).await?;
-            ScopeGuard::into_inner(give_up);
+            ScopeGuard::into_inner(cancel_on_drop);
             Ok(())
         })
         .await
@@ -148,7 +150,7 @@ impl Page {
             .map(drop)
     }
 
-    /// Returns the point of the drop.
+    /// Drags from `from` to `target`. Returns the point of the drop.
     async fn drag_from(
         &self,
         from: &ActionPoint,
@@ -164,42 +166,42 @@ impl Page {
             let event = [MouseEvent::Move { x: x + offset, y: y + offset, modifiers: 0 }];
             self.input(mark, self.dispatch_mouse(&event)).await?;
         }
-        let native =
+        let is_native =
             self.guarded(self.engine.evaluate(&from.frame, World::Isolated, HAS_DRAG)).await?;
-        let native = native == Value::Bool(true);
+        let is_native = is_native == Value::Bool(true);
         let mut at = (x, y);
         // The page may move the target during the drag, for example to make room in a list. The
         // pointer follows it.
-        for round in 0..MAX_FOLLOWED {
+        for round in 0..MAX_ROUNDS {
             let to = self
                 .await_pointer_target(target, json!({"action": "drop", "force": true}), timeout)
                 .await?;
-            let off = (to.x - at.0).abs().max((to.y - at.1).abs());
-            if round > 0 && (off < 2.0 || self.is_under(from, at).await) {
+            let distance = (to.x - at.0).abs().max((to.y - at.1).abs());
+            if round > 0 && (distance < 2.0 || self.is_under(from, at).await) {
                 break;
             }
             for step in 1..=DRAG_STEPS {
                 let point = between((x, y), (to.x, to.y), f64::from(step) / f64::from(DRAG_STEPS));
                 // Later rounds only move along the last part.
                 if round == 0 || step == DRAG_STEPS {
-                    self.drag_to(point, native, round == 0 && step == 1, mark).await?;
+                    self.drag_to(point, is_native, round == 0 && step == 1, mark).await?;
                 }
             }
             at = (to.x, to.y);
             // Small moves, as those of a user who holds the pointer still.
             for frame in 0..STABLE_FRAMES {
                 let shift = if frame % 2 == 0 { 2.0 } else { 0.0 };
-                self.drag_to((at.0 + shift, at.1 + shift), native, false, mark).await?;
+                self.drag_to((at.0 + shift, at.1 + shift), is_native, false, mark).await?;
             }
         }
-        if native {
+        if is_native {
             self.input(mark, self.engine.drop_at(at.0, at.1)).await?;
         }
         self.release_at(at, mark).await?;
         Ok(at)
     }
 
-    /// Whether the dragged element is already under the pointer.
+    /// Returns whether the dragged element is already under the pointer.
     async fn is_under(&self, dragged: &ActionPoint, point: (f64, f64)) -> bool {
         let Some((x, y)) = dragged.transform.invert(point) else { return false };
         let hit = self.inject_in(
@@ -211,24 +213,24 @@ impl Page {
     }
 
     /// Moves the dragged element, and waits for an animation frame: libraries ignore faster moves,
-    /// and update only while the pointer rests.
+    /// and update only while the pointer rests. `enters`: this is the first move of a native drag.
     async fn drag_to(
         &self,
         (x, y): (f64, f64),
-        native: bool,
+        is_native: bool,
         enters: bool,
         mark: EventSequence,
     ) -> Result<()> {
-        if native {
+        if is_native {
             self.input(mark, self.engine.drag_over(x, y, enters)).await?;
         } else {
             self.input(mark, self.dispatch_mouse(&[MouseEvent::Move { x, y, modifiers: 0 }]))
                 .await?;
         }
-        self.frame_shown().await
+        self.await_animation_frame().await
     }
 
-    async fn frame_shown(&self) -> Result<()> {
+    async fn await_animation_frame(&self) -> Result<()> {
         self.guarded(self.engine.evaluate(self.main_frame(), World::Isolated, FRAME))
             .await
             .map(drop)

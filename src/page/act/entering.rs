@@ -43,7 +43,8 @@ struct EnteredField {
 }
 
 impl EnteredField {
-    /// Creates it. `typed` text was inserted at the caret; other text is the whole value.
+    /// Describes the field at `action_point`. `typed`: `text` was inserted at the caret. Otherwise,
+    /// it is the whole value.
     fn of(index: usize, action_point: &ActionPoint, text: &str, typed: bool) -> Self {
         let argument =
             json!({"index": index, "ref": action_point.reference, "text": text, "typed": typed});
@@ -96,7 +97,7 @@ impl Page {
         if !options.submit {
             self.compare_entered(&mut done, &[field]).await;
         }
-        Ok(done.entered(passwords))
+        Ok(done.with_entered(passwords))
     }
 
     /// Pastes `text` into the code editor that receives key events at `action_point`. The text is
@@ -163,7 +164,7 @@ impl Page {
         let mut done =
             self.act(action_point.description.clone(), &action_point.frame, filling).await?;
         self.compare_entered(&mut done, &[EnteredField::of(0, &action_point, value, false)]).await;
-        Ok(done.entered(vec![action_point.is_password()]))
+        Ok(done.with_entered(vec![action_point.is_password()]))
     }
 
     /// Replaces the text of the code editor that receives key events at `action_point`.
@@ -177,6 +178,7 @@ impl Page {
         Box::pin(self.type_text(&action_point.reference, value, &options)).await
     }
 
+    /// Sets the value of the field at `action_point`.
     async fn fill_action_point(
         &self,
         action_point: &ActionPoint,
@@ -185,9 +187,9 @@ impl Page {
     ) -> Result<()> {
         let arguments = json!({"ref": action_point.reference, "value": value, "withKey": with_key});
         let filled = self.inject_in(&action_point.frame, "fill", arguments).await?;
-        let is_left =
-            value.is_empty() && filled["value"].as_str().is_some_and(|left| !left.is_empty());
-        if is_left {
+        let has_rest =
+            value.is_empty() && filled["value"].as_str().is_some_and(|rest| !rest.is_empty());
+        if has_rest {
             // A rich-text editor that cancels the deletion handles keystrokes itself.
             let keys: Vec<KeyEvent> = keyboard::select_all()
                 .into_iter()
@@ -222,7 +224,7 @@ impl Page {
             })
             .await?;
         self.compare_entered(&mut done, &entered).await;
-        Ok(done.entered(passwords))
+        Ok(done.with_entered(passwords))
     }
 
     /// Records the fields whose value differs from the entered text: truncated by `maxlength`, or
@@ -237,9 +239,10 @@ impl Page {
             let of_frame = fields.iter().filter(|field| field.frame == *frame);
             let arguments =
                 json!({"fields": of_frame.map(|field| &field.argument).collect::<Vec<_>>()});
-            let argument = self.inject_in(frame, "differentFields", arguments);
+            let comparison = self.inject_in(frame, "differentFields", arguments);
             // The action is done. It must not fail because a frame was removed or does not respond.
-            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, argument).await {
+            if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, comparison).await
+            {
                 let different = serde_json::from_value(answer["different"].take());
                 done.other_values.extend(different.unwrap_or_else(|_| Vec::<OtherValue>::new()));
             }
@@ -380,7 +383,7 @@ impl Page {
         let done = self.act(element, &frame, pressing).await?;
         // A key changes the focused field.
         let password = done.settled.password.is_some();
-        Ok(done.entered(vec![password]))
+        Ok(done.with_entered(vec![password]))
     }
 
     /// Selects files in a file input, or in the file chooser that a click on the element opens.
@@ -436,7 +439,7 @@ impl Page {
         self.dismiss_file_chooser();
         check_count(&chooser, files)?;
         if files.is_empty() {
-            // If no file is selected, the chooser is closed.
+            // Without files, the chooser is only dismissed.
             return Ok(done);
         }
         let choosing = async |_mark| self.guarded(self.engine.choose_files(&chooser, files)).await;

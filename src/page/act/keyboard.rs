@@ -31,7 +31,7 @@ const NAMED: &[(&str, &str, u32)] = &[
 
 /// `(unshifted, shifted, code, keyCode)` of the keys that insert a character other than a letter or
 /// digit.
-const PRINTED: &[(char, char, &str, u32)] = &[
+const PUNCTUATION: &[(char, char, &str, u32)] = &[
     (' ', ' ', "Space", 32),
     (';', ':', "Semicolon", 186),
     ('=', '+', "Equal", 187),
@@ -84,7 +84,7 @@ const STANDARD: u32 = 0;
 const LEFT: u32 = 1;
 
 /// Returns the key that inserts `character`, if there is one.
-fn printed(character: char) -> Option<Key> {
+fn character_key(character: char) -> Option<Key> {
     let (code, key_code, shifted) = match character {
         'a'..='z' | 'A'..='Z' => {
             let upper = character.to_ascii_uppercase();
@@ -99,7 +99,7 @@ fn printed(character: char) -> Option<Key> {
             if let Some(digit) = SHIFTED_DIGITS.find(character) {
                 (DIGITS[digit], '0' as u32 + u32::try_from(digit).unwrap_or(0), true)
             } else {
-                let (plain, _, code, key_code) = PRINTED
+                let (plain, _, code, key_code) = PUNCTUATION
                     .iter()
                     .find(|(plain, shifted, ..)| *plain == character || *shifted == character)?;
                 (*code, *key_code, *plain != character)
@@ -131,7 +131,7 @@ const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
     ("Shift", "ShiftLeft", 16, SHIFT),
 ];
 
-const FUNCTIONS: [&str; 24] = [
+const FUNCTION_KEYS: [&str; 24] = [
     "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15",
     "F16", "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
 ];
@@ -160,7 +160,7 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
     };
     let mut characters = name.chars();
     if let (Some(character), None) = (characters.next(), characters.next()) {
-        let mut key = printed(character)?;
+        let mut key = character_key(character)?;
         // The capital letter in `Control+A` does not imply Shift.
         key.modifiers = if modifiers & !SHIFT == 0 { key.modifiers | modifiers } else { modifiers };
         if modifiers & SHIFT != 0 && key.key.len() == 1 {
@@ -173,11 +173,11 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
         }
         return Some(key);
     }
-    if let Some(at) = FUNCTIONS.iter().position(|function| *function == name) {
+    if let Some(at) = FUNCTION_KEYS.iter().position(|function| *function == name) {
         let key_code = 112 + u32::try_from(at).ok()?;
         return Some(Key {
             key: name.to_owned(),
-            code: FUNCTIONS[at],
+            code: FUNCTION_KEYS[at],
             key_code,
             text: None,
             modifiers,
@@ -202,9 +202,10 @@ pub(in crate::page) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEven
         modifiers |= modifier(name)?;
     }
     // A modifier alone is pressed and released, without another key.
-    let alone = modifier(last);
-    modifiers |= alone.unwrap_or(0);
-    let between = if alone.is_some() { Vec::new() } else { key(last, modifiers)?.stroke().into() };
+    let last_modifier = modifier(last);
+    modifiers |= last_modifier.unwrap_or(0);
+    let key_events =
+        if last_modifier.is_some() { Vec::new() } else { key(last, modifiers)?.stroke().into() };
     let pressed: Vec<_> = MODIFIERS.iter().filter(|(.., bit)| modifiers & bit != 0).collect();
     let mut events = Vec::new();
     let mut down = 0;
@@ -220,7 +221,7 @@ pub(in crate::page) fn chord(chord: &str, held: Modifiers) -> Option<Vec<KeyEven
             modifiers: down,
         });
     }
-    events.extend(between);
+    events.extend(key_events);
     for (name, code, key_code, bit) in pressed.iter().rev() {
         down &= !bit;
         let key = (*name).to_owned();
@@ -244,8 +245,8 @@ pub enum KeyAction {
 }
 
 /// Returns the event of a key that a person presses or releases, by its `KeyboardEvent.key`. `text`
-/// is the text that it inserts. `None` if nothing happens in the page.
-pub(super) fn single(
+/// is the text that it inserts. `None` if there is no event to send.
+pub(super) fn key_event(
     action: KeyAction,
     name: &str,
     text: Option<String>,
@@ -262,7 +263,7 @@ pub(super) fn single(
         });
     }
     let found = key(name, modifiers);
-    // Another keyboard has a key for it, or types it with AltGr.
+    // The person's keyboard has another layout, or the text was typed with AltGr.
     let is_other_layout = found.as_ref().is_none_or(|found| found.text.is_none());
     if let Some(text) = text.filter(|_| is_other_layout) {
         return (action == KeyAction::Down).then_some(KeyEvent::Insert { text });
@@ -287,7 +288,7 @@ pub(in crate::page) fn strokes(text: &str) -> Vec<Vec<KeyEvent>> {
             }
             '\n' => named("Enter"),
             '\t' => named("Tab"),
-            other => printed(other).map(Key::stroke),
+            other => character_key(other).map(Key::stroke),
         };
         groups.push(match stroke {
             Some(stroke) => stroke.into(),

@@ -17,8 +17,8 @@ use crate::{
 /// The time without requests after which the network is idle (`networkidle`).
 const IDLE_TIME: Duration = Duration::from_millis(500);
 
-/// A navigation without a document becomes a download within this time, if at all.
-pub(in crate::page) const DOWNLOAD: Duration = Duration::from_millis(300);
+/// How long after a navigation without a document its download may start.
+pub(in crate::page) const DOWNLOAD_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// When a navigation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,8 @@ impl Page {
         })
     }
 
+    /// Waits until a document that was committed since `mark` has reached the state `until`, or a
+    /// dialog blocks it.
     pub(in crate::page) async fn loaded_since(
         &self,
         until: WaitUntil,

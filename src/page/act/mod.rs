@@ -29,6 +29,6 @@ pub use scrolling::ScrollOptions;
 pub use select_popup::{SelectPopup, SelectPopupView};
 pub use settle::SettledEffects;
 
-pub(super) use loading::{DOWNLOAD, LoadOutcome};
+pub(super) use loading::{DOWNLOAD_TIMEOUT, LoadOutcome};
 pub(super) use mouse::PointerState;
 pub(super) use settle::EventLoopTick;

@@ -19,7 +19,7 @@ use crate::{
 pub(super) const WATCH_DRAG: &str = "(() => { globalThis.__troupeDrag = false; addEventListener('dragstart', event => \
      Promise.resolve().then(() => { globalThis.__troupeDrag = !event.defaultPrevented; }), \
      {capture: true, once: true}); })()";
-/// Reads the record.
+/// Whether a native drag has begun since `WATCH_DRAG` ran.
 pub(super) const HAS_DRAG: &str = "globalThis.__troupeDrag === true";
 
 /// The pointer of a page.
@@ -146,7 +146,7 @@ impl Page {
         let (x, y) = (action_point.x, action_point.y);
         self.act(action_point.description, &action_point.frame, async |mark| {
             // If the call is canceled, the button is released.
-            let give_up = scopeguard::guard((), |()| self.engine.cancel_drag(x, y));
+            let cancel_on_drop = scopeguard::guard((), |()| self.engine.cancel_drag(x, y));
             let moves = [MouseEvent::Move { x, y, modifiers: 0 }];
             self.input(mark, self.dispatch_mouse(&moves)).await?;
             for clicks in 1..=clicks {
@@ -156,7 +156,7 @@ impl Page {
                 let release = [MouseEvent::Up { x, y, button, clicks, modifiers: 0 }];
                 self.input(mark, self.dispatch_mouse(&release)).await?;
             }
-            ScopeGuard::into_inner(give_up);
+            ScopeGuard::into_inner(cancel_on_drop);
             Ok(())
         })
         .await
@@ -166,7 +166,7 @@ impl Page {
         self.state.read(|facts| facts.frames.keys().cloned().collect())
     }
 
-    /// Whether a native drag has begun in a frame.
+    /// Returns whether a native drag has begun in a frame.
     async fn has_native_drag(&self) -> bool {
         let frames = self.frame_ids();
         let reads = frames

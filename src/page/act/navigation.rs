@@ -11,9 +11,9 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{DOWNLOAD, LoadOutcome, WaitUntil},
+        act::{DOWNLOAD_TIMEOUT, LoadOutcome, WaitUntil},
         read::whole_page,
-        script::{ANSWER, millis},
+        script::{ANSWER_TIMEOUT, millis},
         state::{ConnectionFailure, EventSequence, OpenDialog, Unreachable},
     },
 };
@@ -59,17 +59,18 @@ pub fn normalize_url(given: &str) -> Result<Url> {
             .detail("url", given)
             .suggestion("pass a complete `url`, such as https://example.com/")
     };
-    let host_first = given.split(['/', '?', '#']).next().unwrap_or_default();
-    let (name, port) = host_first.split_once(':').unwrap_or((host_first, ""));
-    let bare = !name.is_empty()
+    let beginning = given.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = beginning.split_once(':').unwrap_or((beginning, ""));
+    let begins_with_host = !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
         && port.chars().all(|c| c.is_ascii_digit())
         && (name == "localhost"
             || name.contains('.')
-            || (!port.is_empty() && host_first.contains(':')));
-    if bare {
-        let local = name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
-        let scheme = if local { "http" } else { "https" };
+            || (!port.is_empty() && beginning.contains(':')));
+    if begins_with_host {
+        let is_local =
+            name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
+        let scheme = if is_local { "http" } else { "https" };
         return Url::parse(&format!("{scheme}://{given}"))
             .map_err(|error| invalid(error.to_string()));
     }
@@ -118,12 +119,12 @@ impl Page {
         let start = EventSequence::default();
         let first_result = self.state.until(|facts| {
             let committed = facts.committed_since(start);
-            let over = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
-            (committed || over).then_some(committed)
+            let ended = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
+            (committed || ended).then_some(committed)
         });
         if self.within(self.config.timeout_settle, first_result).await == Some(false) {
             let download = self.state.until(|facts| facts.download_since(start));
-            let _ = self.within(DOWNLOAD, download).await;
+            let _ = self.within(DOWNLOAD_TIMEOUT, download).await;
         }
     }
 
@@ -274,6 +275,8 @@ impl Page {
         Ok(navigation)
     }
 
+    /// Starts a navigation with `start`, and waits until its document has reached the state
+    /// `until`.
     async fn start_and_load(
         &self,
         url: &Url,
@@ -303,14 +306,14 @@ impl Page {
                 Ok(LoadOutcome::Download(download.await))
             }
             NavigationStart::Failed { reason } => {
-                // Shortly afterwards, the browser commits an error page. Waits for it, so that the
-                // commit is not attributed to the next navigation.
-                let over = self.state.until(|facts| {
-                    let over =
+                // The browser commits an error page shortly afterwards. That commit must not be
+                // attributed to the next navigation.
+                let ended = self.state.until(|facts| {
+                    let ended =
                         facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
-                    over.then_some(())
+                    ended.then_some(())
                 });
-                let _ = self.within(self.config.timeout_settle, over).await;
+                let _ = self.within(self.config.timeout_settle, ended).await;
                 Err(self.failed(url.as_str(), &reason, Duration::ZERO))
             }
             // The event that the navigation became a download may arrive after the answer.
@@ -346,6 +349,8 @@ impl Page {
         }
     }
 
+    /// Returns the error of a navigation to `url` that failed for `reason`: the browsers' name of
+    /// the network error, or `timeout`.
     fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
         let failure = self.network_policy.as_ref().and_then(|network_policy| {
             // Only the log has the URL after a redirect.
@@ -419,7 +424,7 @@ impl Page {
     /// Returns the title, also while a dialog blocks the page.
     pub async fn title(&self) -> Result<String> {
         let title = async { self.engine.title().await.map_err(|error| self.error(error)) };
-        self.while_responsive(ANSWER, title).await
+        self.while_responsive(ANSWER_TIMEOUT, title).await
     }
 
     /// Clears the page's history.
@@ -449,8 +454,8 @@ mod tests {
             ("data:text/html,hi", "data:text/html,hi"),
             ("myhost:8080", "https://myhost:8080/"),
         ];
-        for (given, meant) in cases {
-            assert_eq!(normalize_url(given).unwrap().as_str(), meant, "{given}");
+        for (given, expected) in cases {
+            assert_eq!(normalize_url(given).unwrap().as_str(), expected, "{given}");
         }
     }
 
@@ -463,7 +468,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(given in ".*") {
+        fn no_text_causes_a_panic(given in ".*") {
             let _ = normalize_url(&given);
         }
     }

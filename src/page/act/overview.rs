@@ -19,8 +19,8 @@ const NOTHING_YET: &str =
     "- … the page shows nothing yet, it is still loading: `wait_for` a text, or call `snapshot`";
 
 impl Page {
-    /// Waits until the requests of the present document's scripts have finished and their responses
-    /// have been rendered, and while the page shows that its content is still to come, for at most
+    /// Waits until the requests of the present document's scripts have finished, their responses
+    /// have been rendered, and the page no longer shows that it is loading content. Waits at most
     /// 1,500 ms. Returns false if there was nothing to wait for. `may_load`: whether scripts may
     /// render content without a request in flight.
     pub async fn content_loaded(&self, may_load: bool) -> bool {
@@ -47,8 +47,8 @@ impl Page {
             has_waited |= is_pending;
         }
         if has_waited {
-            // The record took its snapshot before that.
-            self.snapshot_cache.forget_action();
+            // The snapshot for the record was taken before the content was rendered.
+            self.snapshot_cache.mark_outdated();
         }
         has_waited
     }
@@ -74,9 +74,9 @@ impl Page {
         let text =
             self.within(self.config.timeout_settle, self.snapshot_text(&options)).await?.ok()?;
         if !self.is_shown() {
-            self.shown_now().await;
-            // The record needs no snapshot of its own.
-            self.snapshot_cache.note_after_action();
+            self.record_shown().await;
+            // The record can use the same snapshot.
+            self.snapshot_cache.mark_after_action();
         }
         if text.is_empty() {
             let start = self.state.read(|facts| facts.main_frame().committed);

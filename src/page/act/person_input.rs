@@ -118,7 +118,7 @@ impl Page {
             }
             PersonInput::Wheel { x, y, dx, dy } => self.engine.wheel((x, y), (dx, dy)).await,
             PersonInput::Key { action, key, text, modifiers } => {
-                match keyboard::single(action, &key, text, modifiers) {
+                match keyboard::key_event(action, &key, text, modifiers) {
                     Some(event) => self.engine.keyboard(&[event]).await,
                     None => Ok(()),
                 }

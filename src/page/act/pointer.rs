@@ -221,7 +221,7 @@ impl Page {
         events: &[MouseEvent],
         clicks: u32,
     ) -> Result<ActionOutcome> {
-        let before = self.before().await;
+        let before = self.snapshot_before_action().await;
         let main = self.main_frame();
         let snapshot = before.as_ref().and_then(|before| before.if_changed(main));
         let mark = self.state.mark();

@@ -88,7 +88,7 @@ impl Page {
             return None;
         }
         let found = self.within(POPUP_TIMEOUT, self.find_select((x, y))).await?;
-        // The press then acts on a document that has been replaced meanwhile.
+        // An error means that the document was replaced meanwhile: there is no list to show.
         found.unwrap_or_default()
     }
 

@@ -11,7 +11,7 @@ use crate::{
     error::{ErrorCode, Result},
     page::{
         Page,
-        act::{DOWNLOAD, WaitUntil},
+        act::{DOWNLOAD_TIMEOUT, WaitUntil},
         read::SnapshotBefore,
         state::{EventSequence, OpenDialog, PageFacts},
     },
@@ -62,8 +62,8 @@ struct ActionEffects {
     download: Option<DownloadStart>,
     file_chooser: Option<FileChooser>,
     windows: Vec<String>,
-    /// The document is being replaced, or has been.
-    leaving: bool,
+    /// Whether the document is being replaced, or has been.
+    is_replaced: bool,
     busy: bool,
 }
 
@@ -75,13 +75,14 @@ impl ActionEffects {
             download: facts.download_since(mark),
             file_chooser: facts.file_chooser_since(mark),
             windows: facts.windows_since(mark),
-            leaving: facts.navigating_since(mark) || facts.committed_since(mark),
+            is_replaced: facts.navigating_since(mark) || facts.committed_since(mark),
             busy: facts.busy_since(mark),
         }
     }
 
+    /// Returns whether there are no requests to wait for.
     fn is_over(&self) -> bool {
-        self.closed || self.dialog.is_some() || self.leaving || !self.busy
+        self.closed || self.dialog.is_some() || self.is_replaced || !self.busy
     }
 }
 
@@ -103,7 +104,7 @@ impl Page {
         let time_limit = if settled.download_requested {
             self.config.timeout_settle.saturating_sub(begun.elapsed())
         } else if self.state.read(|facts| facts.abandoned_since(mark)) && !settled.navigated {
-            DOWNLOAD
+            DOWNLOAD_TIMEOUT
         } else {
             Duration::ZERO
         };
@@ -139,7 +140,7 @@ impl Page {
             // document is being replaced, the old one runs no tasks.
             let interrupted = self.state.until(|facts| {
                 let effects = ActionEffects::at(facts, mark);
-                (effects.closed || effects.leaving || effects.dialog.is_some()).then_some(())
+                (effects.closed || effects.is_replaced || effects.dialog.is_some()).then_some(())
             });
             // If this is not the last tick, its snapshot would not be final.
             let may_be_last = !waited && !self.state.read(|facts| facts.busy_since(mark));
@@ -207,7 +208,7 @@ impl Page {
             if settled.closed || settled.dialog.is_some() {
                 return Ok(settled);
             }
-            if effects.leaving {
+            if effects.is_replaced {
                 return self.await_navigation(mark, settled).await;
             }
             if settled.timed_out || !(effects.busy || waited || answered) {
@@ -259,15 +260,15 @@ impl Page {
 
     /// Waits until a navigation that was allowed by a `beforeunload` dialog commits or is
     /// abandoned.
-    pub(in crate::page) async fn await_dismissed_navigation(&self, mark: EventSequence) {
-        let gone = self.state.until(|facts| {
+    pub(in crate::page) async fn await_allowed_navigation(&self, mark: EventSequence) {
+        let ended = self.state.until(|facts| {
             let is_over = facts.closed
                 || facts.some_frame_committed_since(mark)
                 || facts.abandoned_since(mark)
                 || facts.dialog_since(mark).is_some();
             is_over.then_some(())
         });
-        let _ = self.within(NAVIGATION_TIMEOUT, gone).await;
+        let _ = self.within(NAVIGATION_TIMEOUT, ended).await;
     }
 
     /// Waits for the document that the action navigates to.

@@ -51,7 +51,7 @@ pub(in crate::page) struct ReachedPoint {
     pub point: (f64, f64),
     /// Maps the frame's viewport to the page's.
     pub transform: FrameTransform,
-    /// A parent frame was not actionable at first.
+    /// Whether a parent frame was not actionable at first.
     pub retried: bool,
 }
 
@@ -73,8 +73,9 @@ impl ActionabilityQuery {
         arguments
     }
 
-    /// Returns the arguments for a frame that the element is in. Only its hit target matters.
-    pub fn through_frame(&self) -> Value {
+    /// Returns the arguments for an iframe around the element, of which only the hit target is
+    /// checked.
+    pub fn frame_arguments(&self) -> Value {
         let Value::Object(mut arguments) = self.arguments() else { return json!({}) };
         let through = match self.arguments["action"].as_str() {
             Some("click" | "hover" | "check" | "drag" | "drop") => "hover",
@@ -143,7 +144,7 @@ impl ActionPoint {
         }
     }
 
-    /// Whether the page guards the press: it cancels a press that hits another element.
+    /// Returns whether the page guards the press: it cancels a press that hits another element.
     pub fn is_guarded(&self) -> bool {
         self.query.arguments["guard"] == true
     }
@@ -216,20 +217,22 @@ impl Page {
 
     async fn find_action_point(&self, query: &ActionabilityQuery) -> Result<ActionPoint> {
         let resolved = self.locate(&query.target).await?;
-        let mut before: Option<((f64, f64), ReachedPoint)> = None;
+        let mut last: Option<((f64, f64), ReachedPoint)> = None;
         loop {
             let mut arguments = query.arguments();
             arguments["target"] = resolved.target.as_str().into();
             let answer = self.inject_in(&resolved.frame, "waitActionable", arguments).await?;
             let point = point_in(&answer);
-            let reached = match before.take() {
-                // The element has not moved since its parent frames were waited for.
-                Some((same, reached)) if same == point && answer["retried"] != true => reached,
+            let reached = match last.take() {
+                // The element has not moved while its parent frames became actionable.
+                Some((last_point, reached)) if last_point == point && answer["retried"] != true => {
+                    reached
+                }
                 _ => {
                     let reached = self.reach_through(&resolved.owners, query, point).await;
                     let reached = reached.map_err(|error| unreachable_in_frame(&answer, error))?;
                     if reached.retried {
-                        before = Some((point, reached));
+                        last = Some((point, reached));
                         continue;
                     }
                     reached
@@ -240,7 +243,7 @@ impl Page {
     }
 
     /// Waits until `point` of the innermost frame is actionable through its parent frames: they are
-    /// scrolled into view, stable and not covered. `retried` says that this took time.
+    /// scrolled into view, stable and not covered.
     pub(in crate::page) async fn reach_through(
         &self,
         owners: &[FrameElement],
@@ -251,7 +254,7 @@ impl Page {
             ReachedPoint { point, transform: FrameTransform::default(), retried: false };
         for owner in owners.iter().rev() {
             let (x, y) = reached.point;
-            let mut arguments = query.through_frame();
+            let mut arguments = query.frame_arguments();
             arguments["target"] = owner.reference.as_str().into();
             arguments["inside"] = json!({"x": x, "y": y});
             // Only the main frame can detect an element that moves over the point; the frames

@@ -44,7 +44,7 @@ impl FrameTransform {
         (a * x + c * y + e, b * x + d * y + f)
     }
 
-    /// The point that is mapped to `(x, y)`; `None` where the map is degenerate.
+    /// Returns the point that is mapped to `(x, y)`; `None` if the map is not invertible.
     pub fn invert(self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         let [a, b, c, d, e, f] = self.0;
         let determinant = a * d - b * c;
@@ -52,7 +52,7 @@ impl FrameTransform {
         (determinant != 0.0).then(|| ((d * x - c * y) / determinant, (a * y - b * x) / determinant))
     }
 
-    /// The bounding box of the mapped `area`.
+    /// Returns the bounding box of the mapped `area`.
     pub fn bounds(self, area: Area) -> Area {
         let Area { x, y, width, height } = area;
         let corners = [(x, y), (x + width, y), (x, y + height), (x + width, y + height)]
@@ -69,6 +69,7 @@ impl FrameTransform {
     }
 }
 
+/// Reads a box in an answer of the injected script.
 pub(in crate::page) fn area(value: &Value) -> Area {
     let number = |name: &str| value[name].as_f64().unwrap_or_default();
     Area { x: number("x"), y: number("y"), width: number("width"), height: number("height") }

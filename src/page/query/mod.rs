@@ -15,4 +15,4 @@ pub(super) use actionability::{ActionPoint, ActionabilityQuery, point_in};
 pub(super) use frame_elements::FrameElements;
 pub(super) use frame_transform::{FrameTransform, area};
 pub(super) use targets::{FrameElement, MAX_DEPTH, ResolvedTarget};
-pub(super) use typed_query::typed;
+pub(super) use typed_query::parse_answer;

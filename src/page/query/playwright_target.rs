@@ -64,7 +64,7 @@ struct TargetQuery<'a> {
     check: Option<Value>,
 }
 
-/// Splits a ref into the number of its frame and itself; `None` for other targets.
+/// Returns the number of the frame in a ref, or 0 for a ref without one; `None` for other targets.
 fn frame_of_ref(target: &str) -> Option<u64> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match target.strip_prefix('f') {

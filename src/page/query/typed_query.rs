@@ -69,11 +69,12 @@ impl Page {
                 })
             })
             .await?;
-        typed(name, answer)
+        parse_answer(name, answer)
     }
 }
 
-pub(in crate::page) fn typed<T: DeserializeOwned>(name: &str, answer: Value) -> Result<T> {
+/// Parses the answer of the function `name` of the injected script.
+pub(in crate::page) fn parse_answer<T: DeserializeOwned>(name: &str, answer: Value) -> Result<T> {
     serde_json::from_value(answer).map_err(|error| {
         TroupeError::new(
             ErrorCode::InternalError,

@@ -45,7 +45,7 @@ impl ElementState {
         }
     }
 
-    /// Whether a missing element is in this state.
+    /// Returns whether a missing element is in this state.
     fn is_absence(self) -> bool {
         matches!(self, Self::Detached | Self::Hidden)
     }
@@ -104,7 +104,7 @@ impl TimeLimit {
 
 /// The frames of a page at one point in time.
 struct FrameSet {
-    known: HashSet<FrameId>,
+    ids: HashSet<FrameId>,
     mark: EventSequence,
 }
 
@@ -117,7 +117,12 @@ impl Page {
         time_limit: TimeLimit,
     ) -> Result<AwaitedElement> {
         let waiting = self.across_documents(|| self.await_element(target, state, time_limit));
-        self.in_time(time_limit, &format!("`{target}` was not {}", state.as_str()), waiting).await
+        self.within_time_limit(
+            time_limit,
+            &format!("`{target}` was not {}", state.as_str()),
+            waiting,
+        )
+        .await
     }
 
     /// Waits until `target` is in the page, and returns its description.
@@ -126,8 +131,8 @@ impl Page {
         {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same message as for any missing element, with what was found instead.
-                let there = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
-                there.map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
+                let found = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
+                found.map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
                 AwaitedElement { r#ref: Some(target.to_owned()), ..AwaitedElement::default() }
             }
             other => other?,
@@ -189,10 +194,12 @@ impl Page {
     /// Waits until any frame shows `text`.
     pub async fn wait_for_text(&self, text: &str, time_limit: TimeLimit) -> Result<AwaitedElement> {
         let waiting = self.across_frames(|frames| self.await_text(text, frames, time_limit));
-        match self.in_time(time_limit, &format!("the text `{text}` was not visible"), waiting).await
+        match self
+            .within_time_limit(time_limit, &format!("the text `{text}` was not visible"), waiting)
+            .await
         {
             Err(error) if error.code == ErrorCode::Timeout => {
-                Err(self.with_what_is_there(error).await)
+                Err(self.with_shown_text(error).await)
             }
             other => other,
         }
@@ -201,7 +208,8 @@ impl Page {
     /// Waits until no frame shows `text`.
     pub async fn wait_for_text_gone(&self, text: &str, time_limit: TimeLimit) -> Result<()> {
         let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, time_limit));
-        self.in_time(time_limit, &format!("the text `{text}` was not gone"), waiting).await
+        self.within_time_limit(time_limit, &format!("the text `{text}` was not gone"), waiting)
+            .await
     }
 
     fn await_element<'a>(
@@ -211,7 +219,7 @@ impl Page {
         time_limit: TimeLimit,
     ) -> BoxFuture<'a, Result<AwaitedElement>> {
         Box::pin(async move {
-            // Waits for its parent frames first. Without one of them the element is missing.
+            // Without one of its parent frames, the element is missing.
             if let Some((frame, _)) = target.rsplit_once(" >>> ") {
                 if !state.is_absence() {
                     self.await_element(frame, ElementState::Attached, time_limit).await?;
@@ -240,7 +248,7 @@ impl Page {
         })
     }
 
-    /// Returns the first frame that shows it. `None` if no frame could be queried.
+    /// Waits until one of `frames` shows `text`. `None` if no frame could be queried.
     async fn await_text(
         &self,
         text: &str,
@@ -257,7 +265,7 @@ impl Page {
         while let Some((frame, outcome)) = waits.next().await {
             match outcome {
                 Ok(element) => return Ok(Some(element)),
-                Err(error) if self.replaced(&error) => {}
+                Err(error) if self.document_was_replaced(&error) => {}
                 // The other frames have the same timeout.
                 Err(error) if frame == self.main_frame() => return Err(error),
                 Err(_) => {}
@@ -266,8 +274,8 @@ impl Page {
         Ok(None)
     }
 
-    /// Returns `None` if a frame was removed meanwhile, or responds again. Does not wait for
-    /// unresponsive frames, because their text cannot be read.
+    /// Waits until none of `frames` shows `text`. `None` if a frame was removed meanwhile, or
+    /// responds again. Does not wait for unresponsive frames, because their text cannot be read.
     async fn await_text_gone(
         &self,
         text: &str,
@@ -279,19 +287,20 @@ impl Page {
             .map(async |frame| {
                 let arguments =
                     json!({"textGone": text, "timeout": millis(time_limit.remaining())});
-                (frame, self.ask_frame(frame, "waitFor", arguments).await)
+                (frame, self.inject_if_responsive(frame, "waitFor", arguments).await)
             })
             .collect();
         let mut unresponsive = Vec::new();
         while let Some((frame, outcome)) = waits.next().await {
             match outcome {
-                Err(error) if self.replaced(&error) => return Ok(None),
+                Err(error) if self.document_was_replaced(&error) => return Ok(None),
                 Err(error) if is_unresponsive(&error) => unresponsive.push(frame),
                 other => other.map(drop)?,
             }
         }
-        let still = unresponsive.into_iter().all(|frame| self.unresponsive_frames.contains(frame));
-        Ok(still.then_some(()))
+        let are_still_unresponsive =
+            unresponsive.into_iter().all(|frame| self.unresponsive_frames.contains(frame));
+        Ok(are_still_unresponsive.then_some(()))
     }
 
     /// Repeats `work` until no document is replaced meanwhile.
@@ -302,7 +311,9 @@ impl Page {
         loop {
             let frames = self.frames();
             match work().await {
-                Err(error) if self.replaced(&error) => self.frames_replaced(&frames).await,
+                Err(error) if self.document_was_replaced(&error) => {
+                    self.await_replacement(&frames).await
+                }
                 other => return other,
             }
         }
@@ -318,45 +329,49 @@ impl Page {
             let frames = self.frames();
             let outcome = tokio::select! {
                 biased;
-                outcome = work(frames.known.iter().cloned().collect()) => outcome,
-                () = self.frames_other_than(&frames) => Ok(None),
+                outcome = work(frames.ids.iter().cloned().collect()) => outcome,
+                () = self.await_frame_change(&frames) => Ok(None),
             };
             match outcome {
                 Ok(Some(value)) => return Ok(value),
-                Err(error) if !self.replaced(&error) => return Err(error),
-                _ => self.frames_replaced(&frames).await,
+                Err(error) if !self.document_was_replaced(&error) => return Err(error),
+                _ => self.await_replacement(&frames).await,
             }
         }
     }
 
     fn frames(&self) -> FrameSet {
         self.state.read(|facts| FrameSet {
-            known: facts.frames.keys().cloned().collect(),
+            ids: facts.frames.keys().cloned().collect(),
             mark: facts.now(),
         })
     }
 
-    async fn frames_other_than(&self, frames: &FrameSet) {
+    /// Waits until a frame is attached, detached or has another document than in `frames`, or the
+    /// page closes or crashes.
+    async fn await_frame_change(&self, frames: &FrameSet) {
         let changed = self.state.until(|facts| {
             let other = facts.closed
                 || facts.crashed.is_some()
-                || facts.frames.len() != frames.known.len()
+                || facts.frames.len() != frames.ids.len()
                 || facts
                     .frames
                     .iter()
-                    .any(|(id, frame)| frame.committed > frames.mark || !frames.known.contains(id));
+                    .any(|(id, frame)| frame.committed > frames.mark || !frames.ids.contains(id));
             other.then_some(())
         });
         changed.await;
     }
 
-    /// Waits briefly for the event that replaced a document. It may have been reported before
-    /// `frames` were read.
-    async fn frames_replaced(&self, frames: &FrameSet) {
-        let _ = self.within(REPLACEMENT_TIMEOUT, self.frames_other_than(frames)).await;
+    /// Waits until the event about a replaced document arrives. The wait is short, because the
+    /// event may have arrived before `frames` were read.
+    async fn await_replacement(&self, frames: &FrameSet) {
+        let _ = self.within(REPLACEMENT_TIMEOUT, self.await_frame_change(frames)).await;
     }
 
-    async fn in_time<T>(
+    /// Awaits `work`, which has the same time limit in the page. `what` begins the message if the
+    /// page does not respond.
+    async fn within_time_limit<T>(
         &self,
         time_limit: TimeLimit,
         what: &str,
@@ -378,7 +393,8 @@ impl Page {
         }
     }
 
-    async fn with_what_is_there(&self, mut error: TroupeError) -> TroupeError {
+    /// Adds the beginning of the page's text to `error`.
+    async fn with_shown_text(&self, mut error: TroupeError) -> TroupeError {
         let Some(Ok(shown)) = self.within(GRACE, self.read::<Value>(None, "text", json!({}))).await
         else {
             return error;

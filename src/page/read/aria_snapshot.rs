@@ -56,7 +56,7 @@ impl Page {
             if let Some(depth) = depth {
                 arguments["depth"] = depth.into();
             }
-            let answer = self.ask_frame(&frame, "playwrightSnapshot", arguments).await?;
+            let answer = self.inject_if_responsive(&frame, "playwrightSnapshot", arguments).await?;
             let text = answer["text"].as_str().unwrap_or_default();
             let lines = FrameLine::in_answer(&answer, nesting);
             let inner = join_all(lines.iter().zip(depths(&answer)).map(async |(line, depth)| {

@@ -136,7 +136,7 @@ impl Page {
     ) -> Result<FrameSnapshot> {
         let options = known.map_or_else(whole_page, |known| snapshot_if_changed(&known.version));
         let arguments = json!({"snapshot": options});
-        let mut answer = self.ask_frame(frame, "snapshotIfChanged", arguments).await?;
+        let mut answer = self.inject_if_responsive(frame, "snapshotIfChanged", arguments).await?;
         match (answer["snapshot"].take(), known) {
             (Value::Null, Some(known)) => Ok(known.clone()),
             (snapshot, _) => FrameSnapshot::of(snapshot),
@@ -168,16 +168,16 @@ impl Page {
         self.snapshot_cache.lock().shown = shown;
     }
 
-    /// Whether the client was shown the present document, so that its changes since then are
-    /// reported.
+    /// Returns whether the client was shown the present document, so that its changes since then
+    /// are reported.
     pub fn is_shown(&self) -> bool {
         let document = self.document();
         self.shown().page.is_some_and(|(shown, _)| shown == document)
     }
 
-    /// Records that the client has been shown the present text: the next action reports later
-    /// changes.
-    pub(in crate::page) async fn shown_now(&self) {
+    /// Records that the client has been shown the present text, so that the next action reports
+    /// only later changes.
+    pub(in crate::page) async fn record_shown(&self) {
         let shown = self.shown().outdated();
         self.set_shown(shown.clone());
         if self.config.after_action != crate::config::AfterAction::Changes {
@@ -189,8 +189,8 @@ impl Page {
         }
     }
 
-    /// Returns the cached snapshot if the page has one frame, without a query whether it has
-    /// changed.
+    /// Returns the cached snapshot if the page has one frame. Does not query whether the page has
+    /// changed since.
     pub(in crate::page) fn cached_before(&self) -> Option<SnapshotBefore> {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
@@ -293,7 +293,7 @@ impl Page {
     pub async fn snapshot(&self, options: &SnapshotOptions) -> Result<String> {
         let text = self.snapshot_text(options).await?;
         if options.selector.is_none() {
-            self.shown_now().await;
+            self.record_shown().await;
         }
         Ok(text)
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn an_article_is_read_without_what_surrounds_it() {
+    fn an_article_is_read_without_the_menu_and_the_footer() {
         let paragraph =
             "<p>Sentences of an article have commas, words, and a length that tells them from a menu. "
                 .to_owned()

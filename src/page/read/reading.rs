@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{
         Page,
-        query::{area, typed},
+        query::{area, parse_answer},
     },
 };
 
@@ -188,7 +188,7 @@ impl Page {
                 })
             })
             .await?;
-        typed("describe", answer)
+        parse_answer("describe", answer)
     }
 
     /// Returns the width and height of the viewport in CSS pixels.

@@ -35,7 +35,7 @@ impl Screencast<'_> {
         self.frames.try_recv().ok()
     }
 
-    /// Lets the browser send another image in place of the image `number`.
+    /// Acknowledges the image `number`, so that the browser sends another one.
     pub fn acknowledge(&self, number: i64) {
         self.page.engine.acknowledge_frame(number);
     }

@@ -74,7 +74,8 @@ impl Page {
         arguments: Map<String, Value>,
         depth: usize,
     ) -> Result<String> {
-        let answer = self.ask_frame(&frame, "snapshot", Value::Object(arguments.clone())).await?;
+        let answer =
+            self.inject_if_responsive(&frame, "snapshot", Value::Object(arguments.clone())).await?;
         self.with_frames(frame, answer, arguments, depth).await
     }
 

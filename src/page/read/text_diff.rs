@@ -120,10 +120,10 @@ pub(in crate::page) fn difference<'a>(
 /// Writes the lines within the budget.
 fn written(lines: Vec<ReportedLine>) -> String {
     let mut text = String::new();
-    let mut over = 0;
+    let mut left_out = 0;
     for line in lines {
         if text.len() + line.indent + line.content.len() + 3 > BUDGET {
-            over += line.covers;
+            left_out += line.covers;
             continue;
         }
         if !text.is_empty() {
@@ -133,13 +133,13 @@ fn written(lines: Vec<ReportedLine>) -> String {
         text.push_str(&" ".repeat(line.indent + 1));
         text.push_str(&line.content);
     }
-    if over > 0 {
-        text.push_str(&format!("\n… {over} more lines: snapshot shows them"));
+    if left_out > 0 {
+        text.push_str(&format!("\n… {left_out} more lines: snapshot shows them"));
     }
     text
 }
 
-/// Cuts the line of a field with a long value, which the client has entered itself.
+/// Truncates the line of a field with a long value, which the client has entered itself.
 fn without_end(line: &str) -> String {
     match line.char_indices().nth(MAX_FIELD_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -300,7 +300,7 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
             (!is_there).then_some('-')
         }
         ChangeTag::Insert => match reference(line).and_then(|reference| removed.get(reference)) {
-            Some(former) if without_focus(former) == without_focus(line.trim_start()) => None,
+            Some(earlier) if without_focus(earlier) == without_focus(line.trim_start()) => None,
             Some(_) => Some('~'),
             None => Some('+'),
         },

@@ -113,14 +113,14 @@ impl Page {
         let reads = frames
             .iter()
             .map(|(frame, document)| self.read_frame(frame, document.as_ref(), databases, timeout));
-        for ((frame, _), (result, late)) in frames.iter().zip(join_all(reads).await) {
-            state.late |= late;
-            let is_silent = result.as_ref().is_none_or(|(_, report)| report.is_none());
+        for ((frame, _), (result, timed_out)) in frames.iter().zip(join_all(reads).await) {
+            state.timed_out |= timed_out;
+            let is_unresponsive = result.as_ref().is_none_or(|(_, report)| report.is_none());
             state
-                .silent
-                .extend(self.origin_of(frame).filter(|_| is_silent && shares_storage(frame)));
+                .unresponsive_origins
+                .extend(self.origin_of(frame).filter(|_| is_unresponsive && shares_storage(frame)));
             let Some((cached, report)) = result else {
-                state.unseen = true;
+                state.has_unread_frame = true;
                 continue;
             };
             if let Some(report) = report {
@@ -176,31 +176,34 @@ impl Page {
         databases: Option<&DatabaseVersions>,
         timeout: Duration,
     ) -> (Option<(CachedFrameState, Option<FrameReport>)>, bool) {
-        let before = self
+        let last = self
             .frame_states
             .lock()
             .get(frame)
             .filter(|cached| cached.id.as_ref() == document)
             .cloned();
-        let known = before.as_ref().map(|cached| cached.version.clone());
+        let known = last.as_ref().map(|cached| cached.version.clone());
         let databases = databases.map(|versions| {
             let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
             json!({"known": known})
         });
-        let call =
-            self.ask_frame(frame, "saveState", json!({"known": known, "indexedDB": databases}));
+        let call = self.inject_if_responsive(
+            frame,
+            "saveState",
+            json!({"known": known, "indexedDB": databases}),
+        );
         let answer = tokio::time::timeout(timeout, call).await;
-        let late = answer.is_err();
-        self.is_unresponsive.fetch_or(late, Ordering::Relaxed);
+        let timed_out = answer.is_err();
+        self.is_unresponsive.fetch_or(timed_out, Ordering::Relaxed);
         let answer = answer.ok().and_then(Result::ok);
         let report = answer.and_then(|answer| serde_json::from_value::<FrameReport>(answer).ok());
         let Some(mut report) = report else {
-            return (before.map(|cached| (cached, None)), late);
+            return (last.map(|cached| (cached, None)), timed_out);
         };
-        let document_state = match (report.document.take(), before) {
+        let document_state = match (report.document.take(), last) {
             (Some(state), _) => Arc::new(state),
-            (None, Some(before)) => before.document,
-            (None, None) => return (None, late),
+            (None, Some(last)) => last.document,
+            (None, None) => return (None, timed_out),
         };
         let cached = CachedFrameState {
             id: document.cloned(),
@@ -209,7 +212,7 @@ impl Page {
             document: document_state,
         };
         self.frame_states.lock().insert(frame.clone(), cached.clone());
-        (Some((cached, Some(report))), late)
+        (Some((cached, Some(report))), timed_out)
     }
 
     /// Navigates to an empty document without an origin.
@@ -264,7 +267,7 @@ impl Page {
     }
 
     async fn frame_position(&self, frame: &FrameId) -> Option<FramePosition> {
-        let call = self.ask_frame(frame, "framePosition", json!({}));
+        let call = self.inject_if_responsive(frame, "framePosition", json!({}));
         let answer = tokio::time::timeout(RESTORE_TIMEOUT, call).await.ok()?.ok()?;
         serde_json::from_value(answer).ok()
     }

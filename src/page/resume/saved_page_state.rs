@@ -148,11 +148,11 @@ pub struct SavedPageState {
     /// The storage of the main frame, and of child frames that share their storage with it.
     pub storage: Vec<SavedOrigin>,
     /// Origins of documents that did not respond.
-    pub silent: Vec<String>,
+    pub unresponsive_origins: Vec<String>,
     /// Whether a frame has never responded since its document was committed.
-    pub unseen: bool,
+    pub has_unread_frame: bool,
     /// Whether a frame timed out. Another query may return more.
-    pub late: bool,
+    pub timed_out: bool,
     /// How long the slowest frame took to read its databases.
     pub read_time: Duration,
 }

@@ -20,7 +20,7 @@ const MAX_EARLIER: usize = 64;
 pub(in crate::page) struct TypedSecrets(Mutex<VecDeque<DocumentId>>);
 
 impl TypedSecrets {
-    /// Remembers the documents that are present. Evicts only the oldest of the others.
+    /// Adds the documents that are present. Evicts only the oldest of the others.
     fn add(&self, present: Vec<DocumentId>) {
         let mut documents = self.0.lock();
         {
@@ -37,13 +37,13 @@ impl TypedSecrets {
 }
 
 impl Page {
-    /// Remembers that a secret is typed into one of the present documents.
-    pub fn note_secret(&self) {
+    /// Records that a secret is typed into one of the present documents.
+    pub fn record_secret(&self) {
         self.typed_secrets.add(self.documents());
     }
 
-    /// Whether a secret was typed into one of the current documents, or is in a field there, for
-    /// example after the browser has restored the fields.
+    /// Returns whether a secret was typed into one of the current documents, or is in a field
+    /// there, for example after the browser has restored the fields.
     pub async fn holds_secret(&self, vault: &Vault) -> bool {
         if self.documents().iter().any(|document| self.typed_secrets.has(document)) {
             return true;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Timeout for queries that do not wait for anything in the page.
-pub(in crate::page) const ANSWER: Duration = Duration::from_secs(20);
+pub(in crate::page) const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Additional time for a wait that the page times itself, in case its event loop is blocked.
 pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
@@ -23,10 +23,10 @@ impl Page {
         self.state.dialogs().blocking(&self.id, responds).await
     }
 
-    /// Whether the page completes an event loop tick within `time_limit`.
+    /// Returns whether the page completes an event loop tick within `time_limit`.
     pub(in crate::page) async fn responds(&self, time_limit: Duration) -> bool {
-        let asked = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
-        self.within(time_limit, asked).await.is_some()
+        let answer = self.engine.evaluate(self.main_frame(), World::Isolated, "0");
+        self.within(time_limit, answer).await.is_some()
     }
 
     /// Awaits `work`. Fails if the page closes, crashes, is blocked by a dialog, or does not
@@ -35,7 +35,7 @@ impl Page {
         &self,
         work: impl Future<Output = engine::EngineResult<T>>,
     ) -> Result<T> {
-        self.guarded_for(ANSWER, work).await
+        self.guarded_for(ANSWER_TIMEOUT, work).await
     }
 
     /// Does the same with the time limit `limit`.
@@ -50,7 +50,7 @@ impl Page {
             _ if facts.closed => Some(Err(EngineError::PageGone)),
             dialog => dialog.clone().map(Ok),
         });
-        let over = async {
+        let outcome = async {
             tokio::select! {
                 biased;
                 done = work => done.map_err(|error| self.error(error)),
@@ -61,7 +61,7 @@ impl Page {
                 other = self.blocked_by_dialog() => Err(self.blocked_by_error(&other)),
             }
         };
-        self.while_responsive(limit, over).await
+        self.while_responsive(limit, outcome).await
     }
 
     /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked
@@ -80,6 +80,7 @@ impl Page {
             .suggestion("wait and call again, navigate away with `navigate`, close the page with `pages`, or close the session"))
     }
 
+    /// Awaits `work`; `None` if it takes longer than `time`.
     pub(in crate::page) async fn within<T>(
         &self,
         time: Duration,

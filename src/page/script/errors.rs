@@ -138,7 +138,8 @@ const FAILED_REQUESTS: [&str; 6] = [
     "NetworkError: ",
 ];
 
-/// Whether a script that failed with `message` did not catch the failure of one of its requests.
+/// Returns whether a script that failed with `message` did not catch the failure of one of its
+/// requests.
 fn is_failed_request(message: &str) -> bool {
     let message = match message.strip_prefix("Uncaught ") {
         Some(thrown) => thrown.strip_prefix("(in promise) ").unwrap_or(thrown),

@@ -78,9 +78,10 @@ impl Page {
         Ok(matches.as_array().into_iter().flatten().map(|matches| *matches == true).collect())
     }
 
-    /// Whether `function`, the source of a function expression, compiles. Does not run it: engines
-    /// report all syntax errors in a function's body when they compile the code around it. Unlike
-    /// `new Function`, this also works on pages whose content security policy forbids `eval`.
+    /// Returns whether `function`, the source of a function expression, compiles. Does not run it:
+    /// engines report all syntax errors in a function's body when they compile the code around it.
+    /// Unlike `new Function`, this also works on pages whose content security policy forbids
+    /// `eval`.
     async fn compiles(&self, function: &str) -> Result<bool> {
         match self.run_script(&format!("void ({function})"), 1).await {
             Ok(_) => Ok(true),
@@ -140,10 +141,10 @@ fn is_syntax_error(error: &TroupeError) -> bool {
     has_class(error, "SyntaxError")
 }
 
-/// Whether a script used `args` where they are not bound.
+/// Returns whether a script failed because it used `args`, which only expressions can use.
 fn is_args_missing(error: &TroupeError) -> bool {
     has_class(error, "ReferenceError")
-        && error.message.split(|it: char| !it.is_alphanumeric()).any(|word| word == "args")
+        && error.message.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "args")
 }
 
 fn has_class(error: &TroupeError, name: &str) -> bool {

@@ -17,7 +17,7 @@ use crate::{
     offload,
     page::{
         Page,
-        script::{ANSWER, DOCUMENT_GONE, GRACE, millis},
+        script::{ANSWER_TIMEOUT, DOCUMENT_GONE, GRACE, millis},
     },
 };
 
@@ -54,7 +54,7 @@ impl Page {
         name: &str,
         mut arguments: Value,
     ) -> Result<Value> {
-        self.complete(frame, &mut arguments);
+        self.add_common_arguments(frame, &mut arguments);
         let answer = self.call_with_roots(frame, name, arguments).await?;
         self.record_answer(frame, answer)
     }
@@ -66,7 +66,7 @@ impl Page {
         name: &'static str,
         mut arguments: Value,
     ) -> ScriptCall {
-        self.complete(frame, &mut arguments);
+        self.add_common_arguments(frame, &mut arguments);
         ScriptCall { name, arguments }
     }
 
@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// Adds the arguments that every call has.
-    fn complete(&self, frame: &FrameId, arguments: &mut Value) {
+    fn add_common_arguments(&self, frame: &FrameId, arguments: &mut Value) {
         if let Value::Object(map) = arguments {
             map.insert("refs".into(), self.ref_counter(frame));
             map.insert("hosts".into(), self.engine.capabilities().closed_shadow_roots.into());
@@ -136,7 +136,7 @@ impl Page {
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {
         // A wait has its own timeout in the page. This limit is for a page whose event loop is
         // blocked.
-        let limit = arguments["timeout"].as_u64().map_or(ANSWER, |timeout| {
+        let limit = arguments["timeout"].as_u64().map_or(ANSWER_TIMEOUT, |timeout| {
             let waited = arguments["waited"].as_u64().unwrap_or(0);
             Duration::from_millis(timeout.saturating_sub(waited)) + GRACE
         });
@@ -170,7 +170,7 @@ impl Page {
         loop {
             let mark = self.state.mark();
             match work().await {
-                Err(error) if self.replaced(&error) => {
+                Err(error) if self.document_was_replaced(&error) => {
                     // Waits for the commit of the next document.
                     let committed =
                         self.state.until(|facts| facts.committed_since(mark).then_some(()));
@@ -183,7 +183,8 @@ impl Page {
         }
     }
 
-    pub(in crate::page) fn replaced(&self, error: &TroupeError) -> bool {
+    /// Returns whether a call failed because its document was replaced by a navigation.
+    pub(in crate::page) fn document_was_replaced(&self, error: &TroupeError) -> bool {
         error.code == ErrorCode::BrowserError
             && error.details.get("reason").is_some_and(|reason| reason == DOCUMENT_GONE)
     }

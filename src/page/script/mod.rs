@@ -11,7 +11,7 @@ mod unresponsive_frames;
 pub use errors::{check_log, unsupported};
 pub use injected_script::prelude;
 
-pub(super) use call_guard::{ANSWER, GRACE, millis};
+pub(super) use call_guard::{ANSWER_TIMEOUT, GRACE, millis};
 pub(super) use errors::DOCUMENT_GONE;
 pub(super) use test_ids::TestIds;
 pub(super) use unresponsive_frames::{UnresponsiveFrames, is_unresponsive};

@@ -17,7 +17,7 @@ use crate::{
 /// How long a cross-site frame may take to run an empty script.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// `details.reason` of a call that an unresponsive frame did not answer.
+/// `details.reason` of a call to a frame that is unresponsive.
 const UNRESPONSIVE: &str = "unresponsive";
 
 /// The frames of a page that did not respond in time, each with a pending empty script. The frame
@@ -30,7 +30,7 @@ impl UnresponsiveFrames {
         self.0.lock()
     }
 
-    /// Whether `frame` has not run its pending script yet.
+    /// Returns whether `frame` has not run its pending script yet.
     pub fn contains(&self, frame: &FrameId) -> bool {
         let mut frames = self.lock();
         let Some(probe) = frames.get_mut(frame) else { return false };
@@ -51,7 +51,7 @@ impl Page {
     /// Calls `name` of the injected script in a frame, for a result about the whole page. Fails
     /// after a short time if the frame is cross-site and unresponsive. A frame in the page's
     /// process shares its event loop, so it is not tested.
-    pub(in crate::page) async fn ask_frame(
+    pub(in crate::page) async fn inject_if_responsive(
         &self,
         frame: &FrameId,
         name: &str,
@@ -63,9 +63,9 @@ impl Page {
         if self.unresponsive_frames.contains(frame) {
             return Err(self.unresponsive(frame));
         }
-        let (engine, asked) = (self.engine.clone(), frame.clone());
+        let (engine, probed) = (self.engine.clone(), frame.clone());
         let mut probe: BoxFuture<'static, ()> =
-            async move { drop(engine.evaluate(&asked, World::Isolated, "0").await) }.boxed();
+            async move { drop(engine.evaluate(&probed, World::Isolated, "0").await) }.boxed();
         // Sent directly after the probe, so that a responsive frame causes no delay.
         let call = self.inject_in(frame, name, arguments);
         tokio::pin!(call);
@@ -85,7 +85,8 @@ impl Page {
         Err(self.unresponsive(frame))
     }
 
-    /// Whether the nearest document around `frame` that has a host has another one than the page.
+    /// Returns whether the nearest document around `frame` that has a host has another one than the
+    /// page.
     fn is_of_another_host(&self, frame: &FrameId) -> bool {
         if frame == self.main_frame() {
             return false;

@@ -45,7 +45,7 @@ impl Page {
         self.unreachable(&shown).map(|unreachable| unreachable.reason)
     }
 
-    /// Whether the page has crashed and has had no document since.
+    /// Returns whether the page has crashed and has had no document since.
     pub fn has_crashed(&self) -> bool {
         self.state.read(|facts| facts.crashed.is_some())
     }
@@ -55,7 +55,7 @@ impl Page {
         self.state.read(PageFacts::revision)
     }
 
-    /// Whether the page is not closed.
+    /// Returns whether the page is not closed.
     pub fn is_open(&self) -> bool {
         !self.state.read(|facts| facts.closed)
     }
@@ -108,7 +108,7 @@ impl Page {
         self.state.open_chooser()
     }
 
-    /// Whether it is a tab of the user, which the session does not own.
+    /// Returns whether it is a tab of the user, which the session does not own.
     pub fn is_adopted(&self) -> bool {
         self.engine.is_adopted()
     }

@@ -64,8 +64,8 @@ impl ConsoleLog {
 
 /// Truncates the texts of a message.
 pub(super) fn limit_texts(message: &mut ConsoleMessage) {
-    let truncate = |text: &mut String, longest: usize| {
-        text.truncate(text.floor_char_boundary(longest));
+    let truncate = |text: &mut String, max_length: usize| {
+        text.truncate(text.floor_char_boundary(max_length));
         text.push('…');
     };
     for text in [Some(&mut message.text), message.stack.as_mut()].into_iter().flatten() {

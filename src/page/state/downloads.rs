@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupted_download_and_one_that_cannot_be_stored_have_failed() {
+    async fn interrupted_downloads_and_those_that_cannot_be_stored_have_failed() {
         let downloads = Arc::new(Downloads::new("/dev/null/none".into(), Events::default(), false));
         for id in ["1", "2"] {
             downloads.started(&start(id, "a.txt"));

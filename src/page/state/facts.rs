@@ -16,7 +16,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct PageFacts {
     pub(super) now: EventSequence,
-    pub main: FrameIdOrNone,
+    /// The main frame; `None` before the page's first event.
+    pub main: Option<FrameId>,
     pub frames: HashMap<FrameId, Frame>,
     /// The last number of a frame. Numbers are never used again.
     pub(super) last_number: u64,
@@ -36,11 +37,9 @@ pub struct PageFacts {
     /// When a navigation last ended without a document.
     pub(super) abandoned: EventSequence,
     /// When the document or its URL last changed, or the page loaded, crashed or closed.
-    pub(super) shown: EventSequence,
+    pub(super) document_changed: EventSequence,
     pub closed: bool,
 }
-
-type FrameIdOrNone = Option<FrameId>;
 
 impl PageFacts {
     /// Returns the main frame; an empty one before the page's first event.
@@ -54,22 +53,23 @@ impl PageFacts {
         self.now
     }
 
-    /// Whether a navigation of the main frame has begun since `mark` and has not committed yet.
+    /// Returns whether a navigation of the main frame has begun since `mark` and has not committed
+    /// yet.
     pub fn navigating_since(&self, mark: EventSequence) -> bool {
         self.main_frame().is_navigating_since(mark)
     }
 
-    /// Whether the main frame has committed a document since `mark`.
+    /// Returns whether the main frame has committed a document since `mark`.
     pub fn committed_since(&self, mark: EventSequence) -> bool {
         self.main_frame().committed > mark
     }
 
-    /// Whether any frame has committed a document since `mark`.
+    /// Returns whether any frame has committed a document since `mark`.
     pub fn some_frame_committed_since(&self, mark: EventSequence) -> bool {
         self.frames.values().any(|frame| frame.committed > mark)
     }
 
-    /// Whether a document, script or fetch that was requested since `mark` is in flight.
+    /// Returns whether a document, script or fetch that was requested since `mark` is in flight.
     pub fn busy_since(&self, mark: EventSequence) -> bool {
         self.requests.busy(mark, Instant::now())
             || self.frames.values().any(|frame| frame.is_navigating_since(mark))
@@ -81,12 +81,12 @@ impl PageFacts {
         self.requests.ends_at(mark)
     }
 
-    /// Whether a request that was sent since `mark` has ended since `since`.
+    /// Returns whether a request that was sent since `mark` has ended since `since`.
     pub fn answered_since(&self, mark: EventSequence, since: EventSequence) -> bool {
         self.requests.ended_since(mark, since)
     }
 
-    /// Whether the requests since `mark` may have further effects.
+    /// Returns whether the requests since `mark` may have further effects.
     pub fn unfinished_since(&self, mark: EventSequence) -> bool {
         self.requests.unfinished(mark)
     }
@@ -116,15 +116,15 @@ impl PageFacts {
             .collect()
     }
 
-    /// Whether a navigation has ended without a document since `mark`, for example because it
-    /// became a download.
+    /// Returns whether a navigation has ended without a document since `mark`, for example because
+    /// it became a download.
     pub fn abandoned_since(&self, mark: EventSequence) -> bool {
         self.abandoned > mark
     }
 
     /// Returns a number that grows when the page navigates, loads, crashes or closes.
     pub fn revision(&self) -> u64 {
-        self.shown.0
+        self.document_changed.0
     }
 
     /// Returns since when no request has been in flight; `None` while one is.

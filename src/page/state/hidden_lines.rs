@@ -29,7 +29,7 @@ impl HiddenLines {
         }
     }
 
-    /// Whether the line is hidden, with or without the focus.
+    /// Returns whether the line is hidden, with or without the focus.
     pub fn contains(&self, line: &str) -> bool {
         self.lines.contains(&*without_focus(line))
     }

@@ -16,8 +16,8 @@ use crate::engine::{
 /// Maximum number of entries.
 const MAX_REQUESTS: usize = 1000;
 /// Maximum number of mocked requests whose start was not reported yet. Both events arrive almost
-/// together.
-const MAX_EARLY: usize = 64;
+/// at the same time.
+const MAX_EARLY_MOCKS: usize = 64;
 /// Maximum characters of a URL.
 const MAX_URL_LENGTH: usize = 2000;
 /// Maximum bytes of the details of all entries. The oldest details are removed first.
@@ -47,6 +47,7 @@ pub struct LoggedRequest {
     pub response_details: Option<Arc<ResponseDetails>>,
     /// The engine's ID. `None` for a redirect: the request that it led to has the same ID.
     pub(in crate::page) id: Option<Arc<str>>,
+    /// The start on the engine's clock, in milliseconds. Its origin is arbitrary.
     clock: Option<f64>,
 }
 
@@ -62,8 +63,8 @@ impl LoggedRequest {
         request + self.response_details.as_ref().map_or(0, |details| details.size())
     }
 
-    /// Whether it matches `filter`: its type, its status (`404`, `4xx`), `failed`, or a part of its
-    /// URL.
+    /// Returns whether it matches `filter`: its type, its status (`404`, `4xx`), `failed`, or a
+    /// part of its URL.
     pub fn fits(&self, filter: &str) -> bool {
         let filter = filter.to_lowercase();
         let status = self.status.map(|status| status.to_string()).unwrap_or_default();
@@ -76,7 +77,7 @@ impl LoggedRequest {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
 }
@@ -85,10 +86,11 @@ fn now() -> f64 {
 pub struct NetworkLog {
     entries: VecDeque<LoggedRequest>,
     /// The number of removed entries, which is the number of the first entry.
-    forgotten: usize,
+    removed: usize,
     /// The numbers of the in-flight requests, by ID.
     open: HashMap<Arc<str>, usize>,
-    early: VecDeque<Arc<str>>,
+    /// The IDs of mocked requests whose start was not reported yet.
+    early_mocks: VecDeque<Arc<str>>,
     /// The approximate size of the details of all entries in bytes.
     details_size: usize,
     /// The number of the first entry that may have details.
@@ -103,7 +105,7 @@ impl NetworkLog {
 
     /// Returns the number of all requests so far, including removed ones.
     pub fn count(&self) -> usize {
-        self.forgotten + self.entries.len()
+        self.removed + self.entries.len()
     }
 
     /// Returns the entries from `number` on, each with its number. The first request of the page
@@ -111,21 +113,21 @@ impl NetworkLog {
     pub fn since(&self, number: usize) -> impl Iterator<Item = (usize, &LoggedRequest)> {
         let entries = self.entries.iter().enumerate();
         entries
-            .map(|(index, entry)| (self.forgotten + index, entry))
-            .skip(number.saturating_sub(self.forgotten))
+            .map(|(index, entry)| (self.removed + index, entry))
+            .skip(number.saturating_sub(self.removed))
     }
 
     /// Returns the entry `number`.
     pub fn entry(&self, number: usize) -> Option<&LoggedRequest> {
-        self.entries.get(number.checked_sub(self.forgotten)?)
+        self.entries.get(number.checked_sub(self.removed)?)
     }
 
     /// Adds the size of new details. Removes the oldest details if all of them are too large.
     fn add_details_size(&mut self, size: usize) {
         self.details_size += size;
         while self.details_size > MAX_DETAILS_SIZE && self.first_detailed < self.count() {
-            let index = self.first_detailed.saturating_sub(self.forgotten);
-            self.first_detailed = self.forgotten + index + 1;
+            let index = self.first_detailed.saturating_sub(self.removed);
+            self.first_detailed = self.removed + index + 1;
             if let Some(entry) = self.entries.get_mut(index) {
                 self.details_size -= entry.details_size();
                 (entry.request_details, entry.response_details) = (None, None);
@@ -135,17 +137,17 @@ impl NetworkLog {
 
     /// Returns the URL of the in-flight request `id`.
     pub fn url_of(&self, id: &str) -> Option<&str> {
-        let at = self.open.get(id)?.checked_sub(self.forgotten)?;
+        let at = self.open.get(id)?.checked_sub(self.removed)?;
         self.entries.get(at).map(|entry| entry.url.as_str())
     }
 
     fn open(&mut self, id: &str) -> Option<&mut LoggedRequest> {
-        let at = self.open.get(id)?.checked_sub(self.forgotten)?;
+        let at = self.open.get(id)?.checked_sub(self.removed)?;
         self.entries.get_mut(at)
     }
 
     fn end(&mut self, id: &str, clock: Option<f64>) -> Option<&mut LoggedRequest> {
-        let at = self.open.remove(id)?.checked_sub(self.forgotten)?;
+        let at = self.open.remove(id)?.checked_sub(self.removed)?;
         let entry = self.entries.get_mut(at)?;
         let duration = match (entry.clock, clock) {
             (Some(begun), Some(ended)) => ended - begun,
@@ -187,8 +189,8 @@ impl NetworkLog {
                         redirect_size = redirect.size();
                         former.response_details = Some(Arc::new(redirect));
                     }
-                } else if let Some(at) = self.early.iter().position(|early| *early == id) {
-                    self.early.remove(at);
+                } else if let Some(at) = self.early_mocks.iter().position(|mock| *mock == id) {
+                    self.early_mocks.remove(at);
                     from_mock = true;
                 }
                 self.add_details_size(redirect_size);
@@ -200,8 +202,8 @@ impl NetworkLog {
                     && let Some(oldest) = self.entries.pop_front()
                 {
                     self.details_size -= oldest.details_size();
-                    self.forgotten += 1;
-                    let first = self.forgotten;
+                    self.removed += 1;
+                    let first = self.removed;
                     self.open.retain(|_, number| *number >= first);
                 }
                 let request_size = request.as_ref().map_or(0, RequestDetails::size);
@@ -245,10 +247,10 @@ impl NetworkLog {
             RequestEvent::Mocked { id } => match self.open(&id) {
                 Some(entry) => entry.from_mock = true,
                 None => {
-                    if self.early.len() == MAX_EARLY {
-                        self.early.pop_front();
+                    if self.early_mocks.len() == MAX_EARLY_MOCKS {
+                        self.early_mocks.pop_front();
                     }
-                    self.early.push_back(id);
+                    self.early_mocks.push_back(id);
                 }
             },
             RequestEvent::Finished { id, clock, size } => {
@@ -352,7 +354,7 @@ mod tests {
         assert_eq!(logged, [("http://a/", Some(302), Some(2.0)), ("http://b/", None, None)]);
     }
 
-    /// A request with `size` bytes of data, which follows a redirect if `redirected`.
+    /// Returns a request with `size` bytes of data, which follows a redirect if `redirected`.
     fn detailed(id: &str, size: usize, redirected: bool) -> RequestEvent {
         let mut event = sent(id, "http://a/", 1.0, redirected.then_some(302));
         let RequestEvent::Sent { details, .. } = &mut event else { unreachable!("it is sent") };

@@ -89,7 +89,7 @@ impl PolicyState {
     }
 
     /// Records the rule that blocks some addresses of `authority`; `None` if all are allowed.
-    fn note_partial(&mut self, authority: String, refused: Option<Rule>) {
+    fn record_partial(&mut self, authority: String, refused: Option<Rule>) {
         self.partial.retain(|(known, _)| *known != authority);
         let Some(rule) = refused else { return };
         if self.partial.len() == MAX_OUTCOMES {
@@ -115,18 +115,18 @@ impl SessionNetworkPolicy {
     }
 
     /// Allows the pages to connect to the host of `url`, which the client navigates to, if it is
-    /// private. `stop` enables the interception of requests.
+    /// private. `intercept` enables the interception of requests.
     pub async fn allow_client_navigation<'a>(
         &self,
         url: &Url,
-        stop: impl Fn() -> BoxFuture<'a, ()>,
+        intercept: impl Fn() -> BoxFuture<'a, ()>,
     ) {
         let Some(host) = host_of(url).filter(|_| !self.rules.allow_private()) else { return };
         let name = text(&host);
         if self.state().has_requested(&name) {
             return;
         }
-        // The browser reports a name that cannot be resolved.
+        // If the name cannot be resolved, the browser reports that.
         let found = self.resolver.addresses(&name).await.unwrap_or_default();
         let spaces: Vec<AddressSpace> = found.into_iter().map(space).collect();
         if spaces.iter().all(|space| *space == AddressSpace::Public) {
@@ -137,7 +137,7 @@ impl SessionNetworkPolicy {
             // page reaches it.
             let has_public_connection = self.state().has_public_connection;
             if has_public_connection {
-                stop().await;
+                intercept().await;
             }
             let mut state = self.state();
             if state.has_public_connection == has_public_connection {
@@ -174,8 +174,8 @@ impl SessionNetworkPolicy {
             .map(|(_, outcome)| outcome.clone())
     }
 
-    /// Returns the same if `reason` is the browsers' error for connections that the proxy has not
-    /// made or has blocked.
+    /// Returns the same if `reason` is an error that browsers report when the proxy has blocked a
+    /// connection or could not make it.
     pub(in crate::page) fn outcome_of(&self, url: &str, reason: &str) -> Option<ConnectionFailure> {
         let word = reason.split(' ').next().unwrap_or_default();
         if word == BLOCKED {
@@ -204,7 +204,7 @@ impl SessionNetworkPolicy {
     }
 }
 
-/// Whether a host name always means this machine, whatever DNS returns.
+/// Returns whether a host name always means this machine, whatever DNS returns.
 fn is_loopback(host: &str) -> bool {
     host.parse::<IpAddr>().map_or_else(|_| is_local_name(host), |address| address.is_loopback())
 }
@@ -247,7 +247,7 @@ impl engine::network_policy::NetworkPolicy for SessionNetworkPolicy {
             .collect();
         match refused {
             Some(rule) if admitted.is_empty() => self.refuse(target.authority(), rule),
-            refused => self.state().note_partial(target.authority(), refused),
+            refused => self.state().record_partial(target.authority(), refused),
         }
         if admitted.iter().any(|address| space(*address) == AddressSpace::Public) {
             self.record_proxied_connection();
@@ -436,7 +436,7 @@ mod tests {
             "https://other.example/"
         ));
         let Some(ConnectionFailure::Refused(rule)) = policy.outcome(to) else {
-            panic!("it is remembered")
+            panic!("it is recorded")
         };
         assert_eq!(rule.name(), "privateNetwork");
     }
@@ -446,12 +446,12 @@ mod tests {
         let policy = policy();
         policy.record_proxied_connection();
         let granted = Mutex::new(None);
-        let stop = || -> BoxFuture<'_, ()> {
+        let intercept = || -> BoxFuture<'_, ()> {
             Box::pin(async {
                 *granted.lock() = Some(policy.check_host("127.0.0.1", 80).unwrap().by_client)
             })
         };
-        policy.allow_client_navigation(&Url::parse("http://127.0.0.1/").unwrap(), stop).await;
+        policy.allow_client_navigation(&Url::parse("http://127.0.0.1/").unwrap(), intercept).await;
         assert_eq!(*granted.lock(), Some(false));
         assert!(policy.check_host("127.0.0.1", 80).unwrap().by_client);
     }

@@ -18,7 +18,7 @@ pub(super) struct PageConsole {
     documents: u64,
     /// The number of entries since the pending navigation of the main frame has started. The next
     /// document may have logged them: its commit may be reported later.
-    since_request: usize,
+    since_navigation_request: usize,
 }
 
 #[derive(Debug)]
@@ -39,26 +39,26 @@ impl PageConsole {
             self.removed += 1;
         }
         self.entries.push_back(ConsoleEntry { message, source, document: self.documents });
-        self.since_request = (self.since_request + 1).min(MAX_ENTRIES);
+        self.since_navigation_request = (self.since_navigation_request + 1).min(MAX_ENTRIES);
     }
 
     /// Records that a navigation of the main frame has started.
     pub fn navigation_requested(&mut self) {
-        self.since_request = 0;
+        self.since_navigation_request = 0;
     }
 
     /// Records that the main frame has committed `document`.
     pub fn committed(&mut self, document: &DocumentId) {
         self.documents += 1;
-        let start = self.entries.len() - self.since_request;
-        self.since_request = 0;
+        let start = self.entries.len() - self.since_navigation_request;
+        self.since_navigation_request = 0;
         let (before, since) = self.entries.make_contiguous().split_at_mut(start);
         for entry in since {
             let is_of_document = match &entry.source {
                 // Before the first document, there is only an empty one.
                 _ if self.documents == 1 => true,
                 Some(ConsoleSource::Request(request)) => request == document,
-                // The former document logs in the realms that it had before.
+                // The former document logs in realms that it has already used.
                 Some(ConsoleSource::Realm(_)) => {
                     !before.iter().any(|former| former.source == entry.source)
                 }

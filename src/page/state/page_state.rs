@@ -29,7 +29,7 @@ pub struct SessionContext {
     pub console: Arc<ConsoleLog>,
     /// Decides where the pages may connect. `None`: anywhere.
     pub network_policy: Option<Arc<SessionNetworkPolicy>>,
-    /// Advanced when a page navigates, loads, crashes or closes.
+    /// Incremented when a page navigates, loads, crashes or closes.
     pub change_counter: ChangeCounter,
     pub events: Events,
 }
@@ -45,8 +45,9 @@ pub struct PageState {
     log: Mutex<NetworkLog>,
     downloads: Arc<Downloads>,
     visited: Arc<VisitedOrigins>,
+    /// The console of the session.
     console: Arc<ConsoleLog>,
-    own_console: Mutex<PageConsole>,
+    page_console: Mutex<PageConsole>,
     network_policy: Option<Arc<SessionNetworkPolicy>>,
     change_counter: ChangeCounter,
     events: Events,
@@ -97,23 +98,23 @@ impl PageState {
 
     /// Returns the number of console messages of the page so far.
     pub fn console_count(&self) -> usize {
-        self.own_console.lock().count()
+        self.page_console.lock().count()
     }
 
     /// Returns how many console messages the current document has, and how many of them are errors
     /// and warnings.
     pub fn console_counts(&self) -> (usize, usize, usize) {
-        self.own_console.lock().counts()
+        self.page_console.lock().counts()
     }
 
     /// Returns the console messages from the number `first` on, and the number of the next one.
     pub fn console_messages_since(&self, first: usize) -> (Vec<ConsoleMessage>, usize) {
-        self.own_console.lock().since(first)
+        self.page_console.lock().since(first)
     }
 
     /// Returns the console messages of the page, or those of its current document.
     pub fn console_messages(&self, since_navigation: bool) -> Vec<ConsoleMessage> {
-        self.own_console.lock().messages(since_navigation)
+        self.page_console.lock().messages(since_navigation)
     }
 
     /// Returns the open file chooser.
@@ -128,7 +129,7 @@ impl PageState {
         taken
     }
 
-    /// Whether `frame` is the main frame.
+    /// Returns whether `frame` is the main frame.
     fn is_main(&self, frame: &FrameId) -> bool {
         self.read(|facts| facts.main.as_ref() == Some(frame))
     }
@@ -199,10 +200,10 @@ impl PageObserver for PageState {
                 if message.kind.has_text() {
                     self.console.record(message.clone());
                 }
-                return self.own_console.lock().record(message, source);
+                return self.page_console.lock().record(message, source);
             }
             PageEvent::NavigationRequested { ref frame, .. } if self.is_main(frame) => {
-                self.own_console.lock().navigation_requested();
+                self.page_console.lock().navigation_requested();
             }
             PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
@@ -214,18 +215,18 @@ impl PageObserver for PageState {
                 let is_main = self.is_main(frame);
                 let top = self.read(|facts| facts.main_frame().url.clone());
                 if is_main {
-                    self.own_console.lock().committed(document);
+                    self.page_console.lock().committed(document);
                 }
                 self.visited.record(url, if is_main { url } else { &top });
             }
             _ => {}
         }
-        let (wakes, shows_other, chooser) = {
+        let (wakes, document_changed, chooser) = {
             let mut facts = self.lock();
-            let before = (facts.shown, facts.open_chooser.clone());
+            let before = (facts.document_changed, facts.open_chooser.clone());
             let wakes = facts.apply(event);
             let chooser = facts.open_chooser.clone().filter(|_| !facts.closed);
-            (wakes, facts.shown != before.0, (chooser != before.1).then_some(chooser))
+            (wakes, facts.document_changed != before.0, (chooser != before.1).then_some(chooser))
         };
         if let Some(chooser) = chooser {
             self.choosers.set(&self.id, chooser);
@@ -233,7 +234,7 @@ impl PageObserver for PageState {
         if wakes {
             self.changed.notify_waiters();
         }
-        if shows_other {
+        if document_changed {
             self.change_counter.increment();
         }
     }

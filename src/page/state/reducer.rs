@@ -15,8 +15,8 @@ const MAX_WINDOWS: usize = 16;
 const MAX_BEGUN: usize = 16;
 
 impl PageFacts {
-    /// Whether `event` changes the document, its URL or its loading state.
-    fn shows_other(&self, event: &PageEvent) -> bool {
+    /// Returns whether `event` changes the document, its URL or its loading state.
+    fn changes_document(&self, event: &PageEvent) -> bool {
         match event {
             PageEvent::Committed { frame, .. }
             | PageEvent::NavigatedWithinDocument { frame, .. }
@@ -31,18 +31,18 @@ impl PageFacts {
     }
 
     /// Forgets the open file chooser if `frame` has opened it: its document is gone.
-    fn forget_chooser_of(&mut self, frame: &FrameId) {
+    fn remove_chooser_of(&mut self, frame: &FrameId) {
         self.open_chooser.take_if(|chooser| chooser.frame == *frame);
     }
 
     /// Removes the descendants of a frame.
-    fn drop_frames_in(&mut self, frame: &FrameId) {
+    fn remove_frames_in(&mut self, frame: &FrameId) {
         let inside = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
         for inner in inside.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.drop_frames_in(&inner);
+            self.remove_frames_in(&inner);
             self.frames.remove(&inner);
-            self.forget_chooser_of(&inner);
-            self.requests.forget(|request| request.frame.as_ref() == Some(&inner));
+            self.remove_chooser_of(&inner);
+            self.requests.remove_where(|request| request.frame.as_ref() == Some(&inner));
         }
     }
 
@@ -58,8 +58,8 @@ impl PageFacts {
     pub(super) fn apply(&mut self, event: PageEvent) -> bool {
         self.now.0 += 1;
         let now = self.now;
-        if self.shows_other(&event) {
-            self.shown = now;
+        if self.changes_document(&event) {
+            self.document_changed = now;
         }
         match event {
             PageEvent::FrameAttached { frame, parent } => {
@@ -75,10 +75,10 @@ impl PageFacts {
                 self.frame(&frame).parent = parent;
             }
             PageEvent::FrameDetached { frame } => {
-                self.drop_frames_in(&frame);
+                self.remove_frames_in(&frame);
                 self.frames.remove(&frame);
-                self.forget_chooser_of(&frame);
-                self.requests.forget(|request| request.frame.as_ref() == Some(&frame));
+                self.remove_chooser_of(&frame);
+                self.requests.remove_where(|request| request.frame.as_ref() == Some(&frame));
             }
             // Events of a detached frame may arrive late. They must not add it again.
             PageEvent::NavigationRequested { frame, document } => {
@@ -125,8 +125,8 @@ impl PageFacts {
                 let status = status.map_or(0, |(_, status)| *status);
                 // The browser does not report the end of frames in a document that the frame has
                 // left.
-                self.drop_frames_in(&frame);
-                self.forget_chooser_of(&frame);
+                self.remove_frames_in(&frame);
+                self.remove_chooser_of(&frame);
                 let is_main = self.main.as_ref() == Some(&frame);
                 let next_number = self.last_number + 1;
                 let former = self.frame(&frame);
@@ -153,10 +153,10 @@ impl PageFacts {
                 self.last_number = self.last_number.max(number);
                 if is_main {
                     self.crashed = None;
-                    self.requests.forget_sockets();
+                    self.requests.clear_sockets();
                 }
                 // The browser does not report the requests of a process that the frame has left.
-                self.requests.forget(|request| {
+                self.requests.remove_where(|request| {
                     request.frame.as_ref() == Some(&frame)
                         && request.document.as_ref() != Some(&document)
                 });

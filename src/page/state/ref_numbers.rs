@@ -57,9 +57,9 @@ struct FrameNumber {
 }
 
 impl FrameNumber {
-    /// Whether the number is that of `document`. The initial empty document of a frame has no id,
-    /// and shares its number with the next document: scripts can run in that one before it is
-    /// reported.
+    /// Returns whether the number is that of `document`. The initial empty document of a frame has
+    /// no id, and shares its number with the next document: scripts can run in that one before it
+    /// is reported.
     fn is_of(&self, document: Option<&DocumentId>) -> bool {
         self.document.is_none() || self.document.as_ref() == document
     }

@@ -111,7 +111,7 @@ pub(in crate::page) struct InFlightRequests {
 impl InFlightRequests {
     pub fn started(&mut self, id: Arc<str>, request: InFlightRequest) {
         self.open.insert(id, request);
-        self.note_quiet();
+        self.update_quiet_since();
     }
 
     pub fn response_begun(&mut self, id: &str, length: Option<u64>) {
@@ -119,7 +119,7 @@ impl InFlightRequests {
             request.response =
                 Some(ResponseProgress { length, received: 0, last_data_at: Instant::now() });
         }
-        self.note_quiet();
+        self.update_quiet_since();
     }
 
     /// Returns whether these bytes complete the response.
@@ -133,7 +133,7 @@ impl InFlightRequests {
         response.last_data_at = Instant::now();
         let is_complete = response.is_complete() && !was_complete;
         if is_complete {
-            self.note_quiet();
+            self.update_quiet_since();
         }
         is_complete
     }
@@ -141,12 +141,12 @@ impl InFlightRequests {
     pub fn ended(&mut self, id: &str, now: EventSequence) {
         let ended = self.open.remove(id).filter(|request| request.kind != ResourceKind::Other);
         self.last_ended = ended.map(|request| (request.started, now)).or(self.last_ended);
-        self.note_quiet();
+        self.update_quiet_since();
     }
 
-    pub fn forget(&mut self, gone: impl Fn(&InFlightRequest) -> bool) {
-        self.open.retain(|_, request| !gone(request));
-        self.note_quiet();
+    pub fn remove_where(&mut self, is_removed: impl Fn(&InFlightRequest) -> bool) {
+        self.open.retain(|_, request| !is_removed(request));
+        self.update_quiet_since();
     }
 
     /// Returns whether waiting tasks must be woken. Later messages of a response only prolong it.
@@ -174,26 +174,22 @@ impl InFlightRequests {
         }
     }
 
-    pub fn forget_sockets(&mut self) {
+    pub fn clear_sockets(&mut self) {
         self.sockets.clear();
     }
 
     /// Returns when the responses to messages since `mark` count as complete, for those that do not
     /// yet at `now`.
-    fn sockets_over_at(
-        &self,
-        mark: EventSequence,
-        now: Instant,
-    ) -> impl Iterator<Item = Instant> + '_ {
+    fn socket_ends(&self, mark: EventSequence, now: Instant) -> impl Iterator<Item = Instant> + '_ {
         let since = self.sockets.values().filter(move |message| message.sent > mark);
         since.map(SocketMessage::ends_at).filter(move |at| *at > now)
     }
 
-    fn note_quiet(&mut self) {
-        let whole = |request: &InFlightRequest| {
+    fn update_quiet_since(&mut self) {
+        let is_complete = |request: &InFlightRequest| {
             request.response.as_ref().is_some_and(ResponseProgress::is_complete)
         };
-        if !self.open.values().all(whole) {
+        if !self.open.values().all(is_complete) {
             self.quiet_since = None;
         } else if self.quiet_since.is_none() {
             self.quiet_since = Some(Instant::now());
@@ -211,13 +207,13 @@ impl InFlightRequests {
             .filter(move |request| request.started > mark && request.kind != ResourceKind::Other)
     }
 
-    /// Whether a document, script, fetch or message since `mark` is in flight at `now`.
+    /// Returns whether a document, script, fetch or message since `mark` is in flight at `now`.
     pub fn busy(&self, mark: EventSequence, now: Instant) -> bool {
         self.awaited(mark).any(|request| request.ends_at().is_none_or(|at| at > now))
-            || self.sockets_over_at(mark, now).next().is_some()
+            || self.socket_ends(mark, now).next().is_some()
     }
 
-    /// Whether a document, script or fetch since `mark` has ended since `since`.
+    /// Returns whether a document, script or fetch since `mark` has ended since `since`.
     pub fn ended_since(&self, mark: EventSequence, since: EventSequence) -> bool {
         self.last_ended.is_some_and(|(started, ended)| started > mark && ended > since)
     }
@@ -226,10 +222,10 @@ impl InFlightRequests {
     /// one needs an event.
     pub fn ends_at(&self, mark: EventSequence) -> Option<Instant> {
         let requests: Option<Vec<_>> = self.awaited(mark).map(InFlightRequest::ends_at).collect();
-        requests?.into_iter().chain(self.sockets_over_at(mark, Instant::now())).max()
+        requests?.into_iter().chain(self.socket_ends(mark, Instant::now())).max()
     }
 
-    /// Whether more data of a response to a request since `mark` may arrive.
+    /// Returns whether more data of a response to a request since `mark` may arrive.
     pub fn unfinished(&self, mark: EventSequence) -> bool {
         self.awaited(mark)
             .any(|request| request.response.as_ref().is_none_or(|response| !response.is_complete()))
@@ -272,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_keeps_coming_is_awaited() {
+    async fn a_response_that_keeps_receiving_data_is_awaited() {
         let mut requests = fetch();
         requests.response_begun("1", None);
         for _ in 0..5 {
@@ -282,7 +278,7 @@ mod tests {
         }
         tokio::time::advance(STREAM_TIME).await;
         assert!(!busy(&requests));
-        assert!(requests.unfinished(EventSequence::default()), "more of it may come");
+        assert!(requests.unfinished(EventSequence::default()), "more data may arrive");
     }
 
     #[tokio::test(start_paused = true)]
@@ -326,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_network_is_quiet_beside_an_answer_that_nobody_reads() {
+    async fn the_network_is_quiet_when_a_response_is_complete_and_not_read() {
         let mut requests = fetch();
         assert_eq!(requests.quiet_since(), None);
         requests.response_begun("1", Some(10));

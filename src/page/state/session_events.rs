@@ -87,12 +87,13 @@ impl Events {
         }
     }
 
-    /// Publishes an event of the page `page_id` to listeners.
+    /// Publishes an event of the page `page_id` to listeners. `url_of` returns the URL of a request
+    /// by its ID.
     pub(in crate::page) fn of_page(
         &self,
         page_id: &str,
         event: &PageEvent,
-        log: impl FnOnce(&str) -> Option<String>,
+        url_of: impl FnOnce(&str) -> Option<String>,
     ) {
         self.publish(|| {
             let page_id = page_id.to_owned();
@@ -111,7 +112,7 @@ impl Events {
                     }
                 }
                 PageEvent::Request(RequestEvent::Answered { id, status, .. }) => {
-                    SessionEvent::Response { page_id, url: log(id)?, status: *status }
+                    SessionEvent::Response { page_id, url: url_of(id)?, status: *status }
                 }
                 PageEvent::DialogOpened(dialog) => SessionEvent::Dialog {
                     page_id,

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(in crate::page) struct SnapshotCache(Mutex<CacheEntries>);
 
-/// The snapshot that the client has seen last, in the changes of an action or after a navigation.
+/// The snapshot that the client was last shown, as changes of an action or after a navigation.
 #[derive(Debug, Clone, Default)]
 pub struct ShownSnapshot {
     /// The document and its text.
@@ -28,7 +28,7 @@ impl ShownSnapshot {
         Self { page: Some((snapshot.document.clone(), snapshot.text.clone())), hidden }
     }
 
-    /// Returns it without the text, because the page has changed since.
+    /// Returns it without the text, for a page that has changed since.
     pub(in crate::page) fn outdated(&self) -> Self {
         Self { page: None, hidden: self.hidden.clone() }
     }
@@ -142,14 +142,14 @@ impl SnapshotCache {
 
     /// Marks the last snapshot and the text that the client was shown as outdated: the page has
     /// changed since.
-    pub fn forget_action(&self) {
+    pub fn mark_outdated(&self) {
         let mut cache = self.lock();
         cache.after_action = false;
         cache.shown = cache.shown.outdated();
     }
 
     /// Records that the last snapshot was taken after the action.
-    pub fn note_after_action(&self) {
+    pub fn mark_after_action(&self) {
         let mut cache = self.lock();
         cache.after_action = cache.snapshot.is_some();
     }

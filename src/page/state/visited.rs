@@ -30,10 +30,10 @@ impl VisitedOrigins {
     }
 }
 
-/// Whether two documents are same-site: their schemes are equal, and so are their registrable
-/// domains by the public suffix list, or their hosts if there is no registrable domain (an address,
-/// `localhost`, a public suffix). Browsers partition the storage of a frame that is cross-site to
-/// its page.
+/// Returns whether two documents are same-site: their schemes are equal, and so are their
+/// registrable domains by the public suffix list, or their hosts if there is no registrable domain
+/// (an address, `localhost`, a public suffix). Browsers partition the storage of a frame that is
+/// cross-site to its page.
 pub(in crate::page) fn same_site(one: &Url, other: &Url) -> bool {
     fn site(url: &Url) -> Option<String> {
         let host = url.host_str()?;

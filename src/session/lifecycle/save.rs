@@ -251,13 +251,13 @@ impl Session {
                 .session_storage
                 .retain(|number, _| pages.iter().any(|page| page.number == *number));
             if let Some(timeout) = databases {
-                let late = states.iter().any(|state| state.late);
+                let timed_out = states.iter().any(|state| state.timed_out);
                 let read_time =
                     states.iter().map(|state| state.read_time).max().unwrap_or_default();
-                let read_time = if late { timeout } else { read_time };
-                // The first late read is repeated with more time. After a second one, the databases
-                // pause for a while.
-                let repeat = late && !state.slow_databases;
+                let read_time = if timed_out { timeout } else { read_time };
+                // The first read that times out is repeated with more time. After a second one, the
+                // databases are not read for a while.
+                let repeat = timed_out && !state.slow_databases;
                 state.slow_databases = read_time > SLOW_DATABASES;
                 state.databases_due = Some(
                     Instant::now()
@@ -275,7 +275,7 @@ impl Session {
             }
             self.save_pages(&pages, &states, cookies);
         }
-        !states.iter().any(|state| state.late)
+        !states.iter().any(|state| state.timed_out)
     }
 
     /// Combines the current state and saves it.
@@ -283,18 +283,18 @@ impl Session {
         let cache = self.cache.state();
         let last = cache.last.clone();
         // Frames that did not respond keep their last known state, if the page has the same URL.
-        let as_before = |number: usize, url: &str, seen: &[FrameState]| {
+        let as_before = |number: usize, url: &str, read: &[FrameState]| {
             let pages = last.iter().flat_map(|last| &last.pages);
             let same = pages.filter(|page| page.number == number && page.url == url);
-            let is_unseen = |frame: &&FrameState| {
-                !seen.iter().any(|now| now.document.place == frame.document.place)
+            let is_unread = |frame: &&FrameState| {
+                !read.iter().any(|now| now.document.place == frame.document.place)
             };
-            same.flat_map(|page| &page.frames).filter(is_unseen).cloned().collect::<Vec<_>>()
+            same.flat_map(|page| &page.frames).filter(is_unread).cloned().collect::<Vec<_>>()
         };
         let own = pages.iter().zip(states).filter(|(page, _)| !page.is_adopted());
         let pages = own.map(|(page, state)| {
             let mut frames = state.frames.clone();
-            if state.unseen {
+            if state.has_unread_frame {
                 frames.extend(as_before(page.number, &page.url(), &state.frames));
             }
             let storage = cache.session_storage.get(&page.number).into_iter().flatten();

@@ -82,7 +82,7 @@ impl CachedState {
             let databases = databases.clone().or(origin.databases.take());
             *origin = OriginCache { storage, databases, read_at: Some(changes), is_open: true };
         }
-        for name in &page.silent {
+        for name in &page.unresponsive_origins {
             // The page did not respond in time. It is read again in the next save.
             self.origins.entry(name.clone()).or_default().is_open = true;
         }

@@ -12,9 +12,11 @@ use super::draw::{Rectangle, outline};
 
 /// Minimum color distance of a changed pixel, as a fraction of the maximum distance.
 const THRESHOLD: f64 = 0.1;
-const GREATEST: f64 = 35_215.0;
+/// The maximum of [`distance`].
+const MAX_DISTANCE: f64 = 35_215.0;
 /// Side of the cells, in pixels. Adjacent cells with changed pixels form a region.
 const CELL: u32 = 16;
+/// The color of the boxes around changed regions.
 const MARK: [u8; 3] = [230, 0, 0];
 /// Maximum number of reported regions, the largest first.
 const MAX_REGIONS: usize = 50;
@@ -121,13 +123,14 @@ fn differs(before: &RgbaImage, after: &RgbaImage, x: u32, y: u32) -> bool {
     else {
         return true;
     };
-    if one == other || distance(one, other) <= GREATEST * THRESHOLD * THRESHOLD {
+    // Distances are squared.
+    if one == other || distance(one, other) <= MAX_DISTANCE * THRESHOLD * THRESHOLD {
         return false;
     }
-    !(smooths(before, after, x, y) || smooths(after, before, x, y))
+    !(is_anti_aliased(before, after, x, y) || is_anti_aliased(after, before, x, y))
 }
 
-/// Returns the distance of two colors on white (Kotsarenko and Ramos, 2010).
+/// Returns the squared distance of two colors on white (Kotsarenko and Ramos, 2010).
 fn distance(one: &Rgba<u8>, other: &Rgba<u8>) -> f64 {
     let [red, green, blue] =
         [0, 1, 2].map(|channel| on_white(one, channel) - on_white(other, channel));
@@ -147,17 +150,17 @@ fn brightness(pixel: &Rgba<u8>) -> f64 {
     red * 0.298_895_31 + green * 0.586_622_47 + blue * 0.114_482_23
 }
 
-/// Whether a pixel belongs to an anti-aliased edge: few neighbors are similar, and both the darkest
-/// and the brightest one lie in a uniform area of both images (Vyšniauskas, 2009).
-fn smooths(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
+/// Returns whether a pixel belongs to an anti-aliased edge: few neighbors are similar, and both the
+/// darkest and the brightest one lie in a uniform area of both images (Vyšniauskas, 2009).
+fn is_anti_aliased(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
     let here = brightness(picture.get_pixel(x, y));
     let (mut darkest, mut brightest) = ((0.0, x, y), (0.0, x, y));
-    let mut alike = 0;
+    let mut equal_neighbors = 0;
     for (column, row) in neighbors(picture, x, y) {
         let step = brightness(picture.get_pixel(column, row)) - here;
         if step == 0.0 {
-            alike += 1;
-            if alike > 2 {
+            equal_neighbors += 1;
+            if equal_neighbors > 2 {
                 return false;
             }
         } else if step < darkest.0 {
@@ -169,13 +172,13 @@ fn smooths(picture: &RgbaImage, other: &RgbaImage, x: u32, y: u32) -> bool {
     if darkest.0 == 0.0 || brightest.0 == 0.0 {
         return false;
     }
-    [darkest, brightest]
-        .iter()
-        .any(|(_, column, row)| is_even(picture, *column, *row) && is_even(other, *column, *row))
+    [darkest, brightest].iter().any(|(_, column, row)| {
+        is_uniform(picture, *column, *row) && is_uniform(other, *column, *row)
+    })
 }
 
-/// Whether at least three neighbors have exactly the same color.
-fn is_even(picture: &RgbaImage, x: u32, y: u32) -> bool {
+/// Returns whether at least three neighbors have exactly the same color.
+fn is_uniform(picture: &RgbaImage, x: u32, y: u32) -> bool {
     let Some(here) = picture.get_pixel_checked(x, y) else { return false };
     neighbors(picture, x, y)
         .filter(|(column, row)| picture.get_pixel(*column, *row) == here)
@@ -187,7 +190,7 @@ fn neighbors(picture: &RgbaImage, x: u32, y: u32) -> impl Iterator<Item = (u32, 
     let (right, bottom) = ((x + 1).min(picture.width() - 1), (y + 1).min(picture.height() - 1));
     (y.saturating_sub(1)..=bottom)
         .flat_map(move |row| (x.saturating_sub(1)..=right).map(move |column| (column, row)))
-        .filter(move |place| *place != (x, y))
+        .filter(move |position| *position != (x, y))
 }
 
 #[cfg(test)]

@@ -161,9 +161,9 @@ mod tests {
     fn labels_stay_in_the_image_and_do_not_overlap() {
         let mut picture = white(200, 100);
         let area = Area { x: 0.0, y: 0.0, width: 60.0, height: 30.0 };
-        let places: Vec<_> = (0..3).map(|index| (format!("e{index}"), area)).collect();
+        let boxes: Vec<_> = (0..3).map(|index| (format!("e{index}"), area)).collect();
         let mut taken: Vec<Rectangle> = Vec::new();
-        for (name, area) in &places {
+        for (name, area) in &boxes {
             let label = label_position(&picture, name, Rectangle::of(*area, 1.0), 1, &taken);
             assert!(label.x >= 0 && label.y >= 0, "{label:?}");
             assert!(!taken.iter().any(|other| other.overlaps(&label)), "{label:?}");

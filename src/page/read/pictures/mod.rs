@@ -41,7 +41,7 @@ struct FrameView {
     /// Maps the frame's viewport to the image.
     transform: FrameTransform,
     /// The visible part, in the image. `None`: all of it.
-    seen: Option<Area>,
+    visible: Option<Area>,
 }
 
 impl Page {
@@ -112,43 +112,43 @@ impl Page {
     fn annotate_frame<'a>(
         &'a self,
         frame: FrameId,
-        mut pane: FrameView,
+        mut view: FrameView,
         whole: bool,
         depth: usize,
     ) -> BoxFuture<'a, Result<Annotations>> {
         Box::pin(async move {
             let answer = self
-                .ask_frame(&frame, "annotations", json!({"whole": whole && depth == 0}))
+                .inject_if_responsive(&frame, "annotations", json!({"whole": whole && depth == 0}))
                 .await?;
             let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
             if depth == 0 && whole {
                 let (x, y) = point_in(&answer["scroll"]);
-                pane.transform = FrameTransform::translation(x, y);
+                view.transform = FrameTransform::translation(x, y);
             }
             let mut found = Annotations { boxes: Vec::new(), pixel_ratio };
             for entry in answer["boxes"].as_array().into_iter().flatten() {
                 let reference = entry["ref"].as_str().unwrap_or_default().to_owned();
                 found
                     .boxes
-                    .extend(pane.visible_area(area(&entry["box"])).map(|area| (reference, area)));
+                    .extend(view.visible_area(area(&entry["box"])).map(|area| (reference, area)));
             }
             if depth == MAX_DEPTH {
                 return Ok(found);
             }
             let frames = answer["frames"].as_array().into_iter().flatten().filter_map(|entry| {
                 let inner = FrameView {
-                    transform: FrameTransform::read(&entry["matrix"]).then(pane.transform),
-                    seen: pane.seen,
+                    transform: FrameTransform::read(&entry["matrix"]).then(view.transform),
+                    visible: view.visible,
                 };
-                let seen = inner.visible_area(Area { x: 0.0, y: 0.0, ..area(entry) })?;
+                let visible = inner.visible_area(Area { x: 0.0, y: 0.0, ..area(entry) })?;
                 Some((
                     entry["ref"].as_str().unwrap_or_default(),
-                    FrameView { seen: Some(seen), ..inner },
+                    FrameView { visible: Some(visible), ..inner },
                 ))
             });
-            let inner = join_all(frames.map(async |(reference, pane)| {
+            let inner = join_all(frames.map(async |(reference, view)| {
                 let child = self.content_frame(&frame, reference).await.ok()??;
-                self.annotate_frame(child, pane, whole, depth + 1).await.ok()
+                self.annotate_frame(child, view, whole, depth + 1).await.ok()
             }));
             // A frame that was removed meanwhile has no refs.
             for annotations in inner.await.into_iter().flatten() {
@@ -163,11 +163,13 @@ impl FrameView {
     /// Maps a box of the frame to the outer viewport; `None` if it is not visible.
     fn visible_area(&self, area: Area) -> Option<Area> {
         let bounds = self.transform.bounds(area);
-        let Some(seen) = self.seen else { return Some(bounds) };
+        let Some(visible) = self.visible else { return Some(bounds) };
         let Area { x: left, y: top, width, height } = bounds;
-        let (right, bottom) =
-            ((left + width).min(seen.x + seen.width), (top + height).min(seen.y + seen.height));
-        let (left, top) = (left.max(seen.x), top.max(seen.y));
+        let (right, bottom) = (
+            (left + width).min(visible.x + visible.width),
+            (top + height).min(visible.y + visible.height),
+        );
+        let (left, top) = (left.max(visible.x), top.max(visible.y));
         (right - left >= 1.0 && bottom - top >= 1.0).then_some(Area {
             x: left,
             y: top,
@@ -183,11 +185,13 @@ mod tests {
 
     #[test]
     fn a_box_in_a_frame_is_clipped_to_the_visible_part_of_the_frame() {
-        let seen = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
-        let pane =
-            FrameView { transform: FrameTransform::translation(10.0, 10.0), seen: Some(seen) };
-        let placed = pane.visible_area(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
+        let visible = Area { x: 10.0, y: 10.0, width: 100.0, height: 50.0 };
+        let view = FrameView {
+            transform: FrameTransform::translation(10.0, 10.0),
+            visible: Some(visible),
+        };
+        let placed = view.visible_area(Area { x: 90.0, y: -5.0, width: 40.0, height: 20.0 });
         assert_eq!(placed, Some(Area { x: 100.0, y: 10.0, width: 10.0, height: 15.0 }));
-        assert_eq!(pane.visible_area(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
+        assert_eq!(view.visible_area(Area { x: 0.0, y: 60.0, width: 40.0, height: 20.0 }), None);
     }
 }
