@@ -51,7 +51,7 @@ fn timestamped(prefix: &str, at: u64) -> String {
 }
 
 /// Returns a path as results name it: relative to the workspace, or absolute (`--file-paths`).
-fn name_in_results(config: &Config, path: &Path) -> String {
+pub(super) fn name_in_results(config: &Config, path: &Path) -> String {
     if config.file_paths == FilePaths::Absolute {
         return path.display().to_string();
     }
