@@ -1,6 +1,9 @@
-//! Makes files and folders accessible only to the current user.
+//! Makes files, folders and named pipes accessible only to the current user.
 
 use std::{io, path::Path};
+
+#[cfg(windows)]
+pub use self::system::{await_pipe, create_pipe};
 
 /// Removes all permissions of other users from a file or a folder. On Windows, administrators keep
 /// theirs, and new files in the folder inherit its permissions. On Unix, execute permission of the
@@ -32,8 +35,10 @@ mod system {
         },
         path::Path,
         ptr, slice,
+        time::Duration,
     };
 
+    use tokio::net::windows::named_pipe::{NamedPipeServer, ServerOptions};
     use windows_sys::Win32::{
         Foundation::{HANDLE, LocalFree},
         Security::{
@@ -42,9 +47,13 @@ mod system {
                 SDDL_REVISION_1,
             },
             DACL_SECURITY_INFORMATION, GetTokenInformation, PROTECTED_DACL_SECURITY_INFORMATION,
-            PSECURITY_DESCRIPTOR, SetFileSecurityW, TOKEN_QUERY, TOKEN_USER, TokenUser,
+            PSECURITY_DESCRIPTOR, SECURITY_ATTRIBUTES, SetFileSecurityW, TOKEN_QUERY, TOKEN_USER,
+            TokenUser,
         },
-        System::Threading::{GetCurrentProcess, OpenProcessToken},
+        System::{
+            Pipes::WaitNamedPipeW,
+            Threading::{GetCurrentProcess, OpenProcessToken},
+        },
     };
 
     /// Memory that a system call has allocated.
@@ -58,14 +67,43 @@ mod system {
         }
     }
 
+    /// Creates an instance of a named pipe that other users cannot open.
+    pub fn create_pipe(options: &ServerOptions, name: &str) -> io::Result<NamedPipeServer> {
+        let descriptor = of_this_user()?;
+        let mut attributes = SECURITY_ATTRIBUTES {
+            nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
+            lpSecurityDescriptor: descriptor.0,
+            bInheritHandle: 0,
+        };
+        let attributes = (&raw mut attributes).cast();
+        // SAFETY: the attributes and their descriptor are valid until the call returns.
+        unsafe { options.create_with_security_attributes_raw(name, attributes) }
+    }
+
+    /// Waits until an instance of a named pipe is free.
+    pub fn await_pipe(name: &str, timeout: Duration) -> io::Result<()> {
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        // SAFETY: the name ends with 0.
+        check(unsafe { WaitNamedPipeW(name.as_ptr(), timeout) })
+    }
+
     pub fn restrict(path: &Path) -> io::Result<()> {
+        let descriptor = of_this_user()?;
+        let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+        let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
+        // SAFETY: the path ends with 0, and the descriptor is valid.
+        check(unsafe { SetFileSecurityW(path.as_ptr(), what, descriptor.0) })
+    }
+
+    /// Returns a security descriptor: this user, the system and administrators have full access;
+    /// nothing is inherited from the folder above.
+    fn of_this_user() -> io::Result<Allocated> {
         let user = current_user()?;
-        // This user, the system and administrators have full access; nothing is inherited from the
-        // folder above.
         let rules = format!("D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)");
         let rules: Vec<u16> = rules.encode_utf16().chain([0]).collect();
         let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
-        // SAFETY: the text ends with 0, and the descriptor is freed below.
+        // SAFETY: the text ends with 0, and the descriptor is freed when it is dropped.
         check(unsafe {
             ConvertStringSecurityDescriptorToSecurityDescriptorW(
                 rules.as_ptr(),
@@ -74,11 +112,7 @@ mod system {
                 ptr::null_mut(),
             )
         })?;
-        let descriptor = Allocated(descriptor);
-        let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
-        let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
-        // SAFETY: the path ends with 0, and the descriptor is valid.
-        check(unsafe { SetFileSecurityW(path.as_ptr(), what, descriptor.0) })
+        Ok(Allocated(descriptor))
     }
 
     /// The security identifier of this process's user, such as `S-1-5-21-…`.

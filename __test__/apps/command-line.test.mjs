@@ -5,12 +5,12 @@ import { describe, test } from 'node:test'
 import { JobAgent } from './jobs/agent.mjs'
 import { JOBS } from './jobs/index.mjs'
 import { commandLine } from '../support/command-calls.mjs'
-import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 
 /** What the jobs may cost in all. */
 const MAX = { turns: 30, bytes: 30_000 }
 
-describe("an agent's jobs with commands", { timeout: 300_000, skip: NO_SOCKETS }, () => {
+describe("an agent's jobs with commands", { timeout: 300_000, skip: NO_NATIVE_CLIENT }, () => {
   const total = { turns: 0, bytes: 0 }
 
   for (const job of JOBS) {

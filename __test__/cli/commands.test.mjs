@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -16,7 +16,7 @@ const shop =
   '<button onclick="document.body.append(\'Saved\')">Save</button><a href="/slow">Slow</a>' +
   '<button>Twin</button><button>Twin</button>'
 
-describe('commands', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+describe('commands', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { descendants, readProcess } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -15,7 +15,7 @@ const LINUX_ONLY = process.platform === 'linux' ? false : 'reads processes from 
 const page = '<title>Shop</title><h1>Shop</h1><button onclick="this.remove()">Buy</button>'
 const member = '<title>Member</title><script>document.cookie = "who=ada; max-age=999"</script>'
 
-describe('the daemon', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+describe('the daemon', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
   test('is one process for fifty shells that start at the same time', async (t) => {
     const cli = new CommandLine(t)
     const shells = Array.from({ length: 50 }, (_, at) =>

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { CommandLine, NATIVE, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NATIVE, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
@@ -17,7 +17,7 @@ const page =
 /** A PATH on which no Node is. */
 const WITHOUT_NODE = { env: { PATH: '/nonexistent' } }
 
-describe('the native client', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+describe('the native client', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startSite>>} */
   let site

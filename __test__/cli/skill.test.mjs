@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { startSite } from '../support/site.mjs'
 
 /** The address of the examples. */
@@ -33,7 +33,7 @@ async function refsOf(cli) {
   return Array.from(snapshot.matchAll(/\[ref=(e\d+)\]/g), ([, ref]) => ref)
 }
 
-describe('the skill', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+describe('the skill', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
   test('consists of commands that work one after the other', async (t) => {
     const site = await startSite(t, { '/': shop, '/more': '<title>More</title>' })
     const cli = new CommandLine(t)

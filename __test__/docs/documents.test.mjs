@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { EXAMPLES_FILE, makeExamples } from '../../scripts/docs/examples.mjs'
 import { BROWSER_CONFIG, cleanEnvironment } from '../support/browser.mjs'
-import { CommandLine, NO_SOCKETS } from '../support/command-line.mjs'
+import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { TOOLS } from '../support/coverage.mjs'
 import { DOCUMENTS, ROOT, codeBlocks, shellCommands } from '../support/documents.mjs'
 import { startHttpServer } from '../support/http.mjs'
@@ -180,7 +180,7 @@ describe('code blocks in the documents', () => {
   })
 })
 
-describe('scripts of a shell in the documents', { timeout: 180_000, skip: NO_SOCKETS }, () => {
+describe('scripts of a shell in the documents', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
   const scripts = codeBlocks('sh')
 
   test('are all run here', () => {

@@ -5,11 +5,11 @@ import { describe, test } from 'node:test'
 import { JOBS } from '../../benches/tokens/jobs.mjs'
 import { measure } from '../../benches/tokens/measure.mjs'
 import { TROUPE } from '../../benches/tokens/programs.mjs'
-import { NO_SOCKETS } from '../support/command-line.mjs'
+import { NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 
 describe('the jobs whose tokens are counted', { timeout: 60_000 }, () => {
   for (const program of TROUPE) {
-    const skip = program.name === 'troupeCli' && NO_SOCKETS
+    const skip = program.name === 'troupeCli' && NO_NATIVE_CLIENT
     test(`are done with ${program.title}`, { skip }, async () => {
       const { fixed, jobs } = await measure(program, Buffer.byteLength)
       assert.ok(fixed.schemas + fixed.skill > 4000, JSON.stringify(fixed))

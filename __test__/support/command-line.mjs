@@ -8,8 +8,8 @@ import { noteOptions } from './notes.mjs'
 import { BIN } from './server.mjs'
 import { THIS_PLATFORM, clientOf } from '../../scripts/platforms.mjs'
 
-/** Commands need a Unix socket. @type {string | false} */
-export const NO_SOCKETS = process.platform === 'win32' ? 'needs a Unix socket' : false
+/** Windows has neither the native client nor a POSIX shell. @type {string | false} */
+export const NO_NATIVE_CLIENT = process.platform === 'win32' ? 'needs the native client' : false
 
 /** The native client that `npm run build` has built. It runs the commands of the tests. */
 export const NATIVE = join(BIN, '../..', (THIS_PLATFORM && clientOf(THIS_PLATFORM)) ?? '')

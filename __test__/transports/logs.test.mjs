@@ -263,6 +263,23 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
+  test('is not needed: POST /admin/drain with the token has the same effect', async (t) => {
+    const server = await startHttpServer(t, ['--drain-timeout', '20000'])
+    const client = await server.connect()
+    await client.ok('evaluate', { script: '1' })
+    const site = await startSite(t)
+    const page = site.hold('/held')
+    const running = client.ok('navigate', { url: site.url('/held') })
+    await page.requested
+    const stranger = await fetch(server.at('/admin/drain'), { method: 'POST' })
+    assert.equal(stranger.status, 401)
+    assert.equal((await server.fetch('/admin/drain', { method: 'GET' })).status, 405)
+    assert.equal((await server.fetch('/admin/drain', { method: 'POST' })).status, 202)
+    page.release()
+    assert.equal((await running).success, true)
+    assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
+  })
+
   test('makes /health respond with 503 on open connections while calls finish', async (t) => {
     const server = await startHttpServer(t, ['--drain-timeout', '20000'])
     const client = await server.connect()

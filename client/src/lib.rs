@@ -121,9 +121,14 @@ pub fn version() -> Cow<'static, str> {
     Cow::Borrowed(env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the directory for persistent state: `~/.local/state/troupe` on Linux. `None` without a
-/// home directory.
+/// Returns the directory for persistent state: `troupe` in `XDG_STATE_HOME`, else
+/// `~/.local/state/troupe` on Linux and the convention of other systems. `None` without a home
+/// directory.
 pub fn state_folder() -> Option<PathBuf> {
+    let home = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    if let Some(home) = home.filter(|home| home.is_absolute()) {
+        return Some(home.join("troupe"));
+    }
     let folders = directories::ProjectDirs::from("", "", "troupe")?;
     Some(folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned())
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     error::{ErrorCode, Result, TroupeError},
     policy::vault::Vault,
-    transport::{CommandRunner, DaemonClient, DaemonFolder, Endpoint},
+    transport::{CommandRunner, DaemonClient, DaemonFolder, DaemonInfo, Endpoint, socket_url},
 };
 
 /// Timeout for the start of a daemon.
@@ -109,10 +109,10 @@ fn status(folder: &DaemonFolder) -> Result<String> {
     Ok(match folder.running()? {
         None => format!("not running\nlog: {log}"),
         Some(daemon) => format!(
-            "running\npid: {}\nversion: {}\nMCP clients: troupe --connect unix://{}\nlog: {log}",
+            "running\npid: {}\nversion: {}\nMCP clients: troupe --connect {}\nlog: {log}",
             daemon.pid,
             daemon.version,
-            folder.socket().display()
+            socket_url(&folder.socket())
         ),
     })
 }
@@ -279,25 +279,28 @@ fn in_own_session(command: &mut Command) {
     }
 }
 
-#[cfg(not(unix))]
-fn in_own_session(_command: &mut Command) {}
+#[cfg(windows)]
+fn in_own_session(command: &mut Command) {
+    use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW};
+    command.creation_flags(CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP);
+}
 
 /// Stops the daemon and waits until it has saved its sessions. Returns whether one was running.
 async fn end(folder: &DaemonFolder) -> Result<bool> {
     let Some(daemon) = folder.running()? else { return Ok(false) };
-    terminate(daemon.pid)?;
+    terminate(folder, &daemon).await?;
     folder.ended().await?;
     Ok(true)
 }
 
 #[cfg(unix)]
-fn terminate(pid: u32) -> Result<()> {
+async fn terminate(_folder: &DaemonFolder, daemon: &DaemonInfo) -> Result<()> {
     use nix::{
         sys::signal::{Signal, kill},
         unistd::Pid,
     };
     // The daemon holds its lock, so the process id is still its own.
-    let pid = Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX));
+    let pid = Pid::from_raw(i32::try_from(daemon.pid).unwrap_or(i32::MAX));
     match kill(pid, Signal::SIGTERM) {
         Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
         Err(error) => Err(TroupeError::new(
@@ -307,10 +310,18 @@ fn terminate(pid: u32) -> Result<()> {
     }
 }
 
-#[cfg(not(unix))]
-fn terminate(_pid: u32) -> Result<()> {
-    // There is no daemon without Unix sockets: its folder cannot be opened.
-    Ok(())
+/// Asks the daemon to stop: Windows has no SIGTERM.
+#[cfg(windows)]
+async fn terminate(folder: &DaemonFolder, daemon: &DaemonInfo) -> Result<()> {
+    let asked = async { DaemonClient::connect(&folder.socket()).await?.drain().await.ok() };
+    match tokio::time::timeout(START_TIMEOUT, asked).await {
+        Ok(Some(())) => Ok(()),
+        _ => Err(TroupeError::new(
+            ErrorCode::ServerUnavailable,
+            format!("the daemon (process {}) does not respond", daemon.pid),
+        )
+        .suggestion(format!("end it with: taskkill /PID {} /T /F", daemon.pid))),
+    }
 }
 
 #[cfg(test)]

@@ -17,8 +17,6 @@ pub(super) async fn run(
     screen: &Screen,
     stop: CancellationToken,
 ) -> i32 {
-    // Without Unix sockets, only a server on a port can be found.
-    let url = url.or_else(|| cfg!(not(unix)).then(|| config.local_url()));
     let done = match url {
         Some(url) => {
             let link = DashboardLink { url, read_only: config.read_only, session };

@@ -204,7 +204,7 @@ pub struct Config {
     /// here.
     #[serde(skip, default = "folders::working_directory")]
     pub working_directory: PathBuf,
-    /// The Unix socket on which the daemon listens, in place of a port. Only its owner can connect.
+    /// The private socket on which the daemon listens, in place of a port.
     #[serde(skip)]
     pub socket: Option<PathBuf>,
     /// Where `max_sessions` was set, for messages; `None` for the default.

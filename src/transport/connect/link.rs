@@ -30,7 +30,7 @@ use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
     transport::{
-        Token, keep_alive,
+        Token, keep_alive, local,
         network::{MESSAGES_READ, OWN_SESSION},
     },
 };
@@ -58,7 +58,6 @@ const ID_PREFIX: &str = "troupe-connect-";
 pub(super) struct ConnectTarget {
     url: Url,
     /// The socket of a daemon, in place of the port of `url`.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has sockets"))]
     socket: Option<PathBuf>,
     /// The URL as it was given, for messages. It has no password.
     pub shown: String,
@@ -76,9 +75,9 @@ impl ConnectTarget {
         };
         let mut url = Url::parse(given).map_err(|error| wrong(&error.to_string()))?;
         if url.scheme() == "unix" {
-            return match socket_path(&url) {
-                Some(socket) if cfg!(unix) => Self::of_socket(socket, given).map_err(wrong),
-                _ => Err(wrong("unix: needs the path of a socket, on a system that has them")),
+            return match local::socket_path(&url) {
+                Some(socket) => Self::of_socket(socket, given).map_err(wrong),
+                None => Err(wrong("unix: needs the path of a socket")),
             };
         }
         let mut shown = url.clone();
@@ -134,12 +133,6 @@ impl ConnectTarget {
     }
 }
 
-/// Returns the path of a URL such as `unix:///run/user/1000/socket`.
-fn socket_path(url: &Url) -> Option<PathBuf> {
-    let path = percent_encoding::percent_decode_str(url.path()).decode_utf8().ok()?;
-    (path.len() > 1 && url.host_str().is_none_or(str::is_empty)).then(|| PathBuf::from(&*path))
-}
-
 /// Returns whether `url` names this machine. The token file is used only for such URLs.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -156,7 +149,7 @@ pub(super) struct Established {
     pub early: Vec<String>,
 }
 
-/// The messages of a WebSocket, over TCP or a Unix socket.
+/// The messages of a WebSocket, over TCP or a private socket.
 trait MessageStream:
     Stream<Item = Result<Message, Error>> + Sink<Message, Error = Error> + Send
 {
@@ -370,15 +363,13 @@ async fn attempt_in_time(
 }
 
 /// Connects to the port or the socket of `target`, and upgrades to a WebSocket.
-#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has sockets"))]
 async fn open_socket(
     target: &ConnectTarget,
     request: Request,
     config: WebSocketConfig,
 ) -> Result<(Pin<Box<dyn MessageStream>>, Response<Option<Vec<u8>>>), Error> {
-    #[cfg(unix)]
     if let Some(path) = &target.socket {
-        let stream = tokio::net::UnixStream::connect(path).await?;
+        let stream = local::connect(path).await?;
         let (socket, response) =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
         return Ok((Box::pin(socket), response));

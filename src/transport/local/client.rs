@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::socket::connect;
 use crate::{
     config::version,
     error::{ErrorCode, Result, TroupeError},
@@ -23,6 +24,9 @@ const REVISION: &str = "2026-07-28";
 
 /// The header of a call that a command makes. MCP clients that join the daemon do not send it.
 pub(in crate::transport) const COMMAND_HEADER: &str = "troupe-command";
+
+/// A `POST` to this path stops a server.
+pub(in crate::transport) const DRAIN_PATH: &str = "/admin/drain";
 
 /// A connection to the daemon.
 pub struct DaemonClient {
@@ -55,7 +59,7 @@ impl DaemonClient {
     }
 
     async fn try_connect(socket: &Path) -> io::Result<Self> {
-        let stream = open(socket).await?;
+        let stream = connect(socket).await?;
         let (requests, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         // Owned by the client. An error of the connection is reported by its request.
@@ -76,6 +80,13 @@ impl DaemonClient {
         let response = self.requests.send_request(request).await.map_err(io::Error::other)?;
         let body = response.into_body().collect().await.map_err(io::Error::other)?;
         Ok(body.to_bytes())
+    }
+
+    /// Asks the daemon to save its sessions and to stop.
+    pub async fn drain(&mut self) -> io::Result<()> {
+        let request = Request::post(DRAIN_PATH).header(header::HOST, "localhost");
+        let request = request.body(Full::default()).map_err(io::Error::other)?;
+        self.send(request).await.map(drop)
     }
 
     /// Calls a tool.
@@ -109,17 +120,6 @@ impl DaemonClient {
         })?;
         result(&answer(&body))
     }
-}
-
-#[cfg(unix)]
-pub(in crate::transport) async fn open(socket: &Path) -> io::Result<tokio::net::UnixStream> {
-    tokio::net::UnixStream::connect(socket).await
-}
-
-/// Fails: there is no daemon where there are no Unix sockets.
-#[cfg(not(unix))]
-pub(in crate::transport) async fn open(_socket: &Path) -> io::Result<tokio::net::TcpStream> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Finds the response in a body: one JSON object, or the events of a stream.

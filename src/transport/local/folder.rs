@@ -6,13 +6,14 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read, Seek, Write},
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
+use super::socket::PrivateListener;
 use crate::{
     config::{state_folder, version},
     error::{ErrorCode, Result, TroupeError},
@@ -39,12 +40,18 @@ pub struct FolderLock {
     _file: File,
 }
 
+/// Listens on the socket. Requires the claim of the daemon, because it replaces the socket of a
+/// daemon that was killed.
+pub(in crate::transport) fn listen(path: &Path) -> Result<PrivateListener> {
+    PrivateListener::bind(path).map_err(|error| {
+        failed(format!("`{}` cannot be used as a socket: {error}", path.display()))
+            .suggestion("set XDG_STATE_HOME to a shorter path on a local disk")
+    })
+}
+
 impl DaemonFolder {
     /// Returns the folder of this user, and creates it.
     pub fn of_this_user() -> Result<Self> {
-        if cfg!(not(unix)) {
-            return Err(unsupported());
-        }
         let folder = state_folder().ok_or_else(|| {
             failed("this user has no state directory").suggestion("set HOME or XDG_STATE_HOME")
         })?;
@@ -71,14 +78,18 @@ impl DaemonFolder {
         self.0.join("output")
     }
 
+    /// Describes the daemon that holds the lock. On Windows, a locked file cannot be read.
+    fn info(&self) -> PathBuf {
+        self.0.join("daemon.json")
+    }
+
     /// Claims the folder for a daemon. Waits until an earlier daemon has ended.
     pub async fn claim(&self) -> Result<FolderLock> {
-        let mut lock = locked(self.0.join("lock")).await?;
+        let lock = locked(self.0.join("lock")).await?;
         let info = DaemonInfo { pid: std::process::id(), version: version().into_owned() };
         let text = serde_json::to_vec(&info).unwrap_or_default();
-        let written = lock.set_len(0).and_then(|()| lock.rewind());
-        let written = written.and_then(|()| lock.write_all(&text));
-        written.map_err(|error| failed(format!("`{}`: {error}", self.0.display())))?;
+        let written = fs::write(self.info(), text);
+        written.map_err(|error| failed(format!("`{}`: {error}", self.info().display())))?;
         Ok(FolderLock { _file: lock })
     }
 
@@ -86,15 +97,13 @@ impl DaemonFolder {
     pub fn running(&self) -> Result<Option<DaemonInfo>> {
         let path = self.0.join("lock");
         let read = || {
-            let mut lock = open(&path)?;
-            match lock.try_lock() {
+            match open(&path)?.try_lock() {
                 Ok(()) => return Ok(None),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            let mut text = String::new();
-            lock.read_to_string(&mut text)?;
-            Ok(serde_json::from_str(&text).ok())
+            let text = fs::read(self.info()).unwrap_or_default();
+            Ok(serde_json::from_slice(&text).ok())
         };
         read().map_err(|error| failed(format!("`{}`: {error}", path.display())))
     }
@@ -108,11 +117,6 @@ impl DaemonFolder {
     pub async fn ended(&self) -> Result<()> {
         locked(self.0.join("lock")).await.map(drop)
     }
-}
-
-fn unsupported() -> TroupeError {
-    failed("the daemon needs a Unix socket, which this system does not have")
-        .suggestion("use `troupe call`, or MCP")
 }
 
 fn failed(message: impl Into<String>) -> TroupeError {
@@ -143,29 +147,4 @@ async fn locked(path: PathBuf) -> Result<File> {
         )
         .suggestion("stop it with `troupe daemon stop`")),
     }
-}
-
-/// Listens on the socket. Requires the claim of the daemon, because it replaces the socket of a
-/// daemon that was killed.
-#[cfg(unix)]
-pub(in crate::transport) fn listen(path: &Path) -> Result<tokio::net::UnixListener> {
-    use std::os::unix::fs::PermissionsExt;
-    // Clients find the socket only when it accepts connections of its owner alone.
-    let new = path.with_extension("new");
-    let bind = || {
-        let _ = fs::remove_file(&new);
-        let listener = tokio::net::UnixListener::bind(&new)?;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
-        fs::rename(&new, path)?;
-        Ok(listener)
-    };
-    bind().map_err(|error: io::Error| {
-        failed(format!("`{}` cannot be used as a socket: {error}", path.display()))
-            .suggestion("set XDG_STATE_HOME to a shorter path on a local disk")
-    })
-}
-
-#[cfg(not(unix))]
-pub(in crate::transport) fn listen(_path: &Path) -> Result<std::convert::Infallible> {
-    Err(unsupported())
 }

@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
 use super::{problem, refusals::RefusalLog};
-use crate::transport::keep_alive;
+use crate::transport::{keep_alive, local::PrivateListener};
 
 /// Maximum number of connections over the limit that receive an error response. Further connections
 /// are closed without a response.
@@ -48,25 +48,10 @@ pub(super) struct StopSignals<'a> {
     pub end: &'a CancellationToken,
 }
 
-/// The port or the socket that the server listens on.
+/// The port or the private socket that the server listens on.
 pub(super) enum ServerListener {
     Tcp(TcpListener),
-    #[cfg(unix)]
-    Unix(tokio::net::UnixListener),
-}
-
-#[cfg(unix)]
-impl From<tokio::net::UnixListener> for ServerListener {
-    fn from(listener: tokio::net::UnixListener) -> Self {
-        Self::Unix(listener)
-    }
-}
-
-#[cfg(not(unix))]
-impl From<std::convert::Infallible> for ServerListener {
-    fn from(never: std::convert::Infallible) -> Self {
-        match never {}
-    }
+    Private(PrivateListener),
 }
 
 impl ServerListener {
@@ -77,9 +62,8 @@ impl ServerListener {
                 prepare(&stream);
                 Ok((Box::new(stream), address))
             }
-            #[cfg(unix)]
-            Self::Unix(listener) => {
-                let (stream, _) = listener.accept().await?;
+            Self::Private(listener) => {
+                let stream = listener.accept().await?;
                 Ok((Box::new(stream), (std::net::Ipv4Addr::LOCALHOST, 0).into()))
             }
         }

@@ -73,7 +73,7 @@ struct ServerState {
     protocol: Arc<LocalSessionManager>,
     events: Arc<EventBuffers>,
     metrics: Arc<Metrics>,
-    /// Canceled when the server begins to stop. Running calls may still finish.
+    /// Canceled to stop the server. Running calls may still finish.
     draining: CancellationToken,
     /// Canceled when they have finished or `--drain-timeout` has passed. Calls then stop.
     stop: CancellationToken,
@@ -172,7 +172,10 @@ impl NetworkServer {
     ) -> Result<Self> {
         let server = Server::open(config.clone())?;
         let (listener, address) = match &config.socket {
-            Some(path) => (local::listen(path)?.into(), ServerAddress::Socket(path.clone())),
+            Some(path) => {
+                let listener = ServerListener::Private(local::listen(path)?);
+                (listener, ServerAddress::Socket(path.clone()))
+            }
             None => bind_port(&config).await?,
         };
         let tasks = TaskTracker::new();
@@ -196,7 +199,7 @@ impl NetworkServer {
     /// Returns the URL for clients.
     pub fn url(&self) -> String {
         match (&self.address, self.transport) {
-            (ServerAddress::Socket(path), _) => format!("unix://{}", path.display()),
+            (ServerAddress::Socket(path), _) => local::socket_url(path),
             (ServerAddress::Port(address), Transport::Websocket) => {
                 format!("ws://{address}{}/ws", self.base_path)
             }
@@ -231,8 +234,12 @@ impl NetworkServer {
         let clients = state.clients.clone();
         let has_clients = move || clients.count() > 0;
         let signals = StopSignals { stop: &stop, end: &state.stop };
-        listen::accept(listener, routes, limits, has_clients, refusals, &connections, signals)
-            .await;
+        tokio::select! {
+            () = listen::accept(
+                listener, routes, limits, has_clients, refusals, &connections, signals,
+            ) => {}
+            () = state.draining.cancelled() => {}
+        }
         if let ServerAddress::Socket(path) = address {
             // Without the socket, new clients start another server.
             let _ = std::fs::remove_file(path);
@@ -277,7 +284,8 @@ async fn bind_port(config: &Config) -> Result<(ServerListener, ServerAddress)> {
 }
 
 fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
-    let mut routes = Router::new().route("/ws", get(websocket::upgrade));
+    let mut routes =
+        Router::new().route("/ws", get(websocket::upgrade)).route(local::DRAIN_PATH, post(drain));
     if state.commands.is_some() {
         routes = routes.route(troupe_client::PATH, post(command::run));
     }
@@ -309,6 +317,13 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         .layer(middleware::from_fn_with_state(guard, guard::admit))
         .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
         .with_state(state)
+}
+
+/// Stops the server, as SIGTERM does. Running calls may still finish.
+async fn drain(State(state): State<ServerState>) -> StatusCode {
+    tracing::info!("the server stops: a client has asked for it");
+    state.draining.cancel();
+    StatusCode::ACCEPTED
 }
 
 async fn not_served() -> Response {

@@ -41,16 +41,14 @@ impl DashboardSocket {
     }
 }
 
-/// Registers this server. Returns `None` on a system without Unix sockets.
+/// Registers this server. Returns `None` if the user has no state directory.
 async fn register() -> io::Result<Option<(RegisteredServer, ServerListener)>> {
-    let Some(folder) = ServersFolder::of_this_user().filter(|_| cfg!(unix)) else {
-        return Ok(None);
-    };
+    let Some(folder) = ServersFolder::of_this_user() else { return Ok(None) };
     let registered = tokio::task::spawn_blocking(move || {
         folder.register(|path| local::listen(path).map_err(|error| io::Error::other(error.message)))
     });
     let (files, listener) = registered.await??;
-    Ok(Some((files, listener.into())))
+    Ok(Some((files, ServerListener::Private(listener))))
 }
 
 async fn serve(

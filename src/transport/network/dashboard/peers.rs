@@ -133,7 +133,7 @@ async fn forward(
     body: Body,
 ) -> io::Result<Response> {
     let work = async {
-        let stream = local::open(socket).await?;
+        let stream = local::connect(socket).await?;
         let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (mut requests, connection) = handshake.map_err(io::Error::other)?;
         // An error of the connection is reported by its request.

@@ -217,7 +217,7 @@ async fn exchange(
     peer_messages: mpsc::Sender<(PathBuf, PeerMessage)>,
 ) {
     let connecting = async {
-        let stream = local::open(&socket).await.ok()?;
+        let stream = local::connect(&socket).await.ok()?;
         let mut request = LIVE.into_client_request().ok()?;
         add_access(request.headers_mut(), &access);
         Some(client_async(request, stream).await.ok()?.0)
