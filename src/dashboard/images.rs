@@ -11,8 +11,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::{sync::watch, time::Instant};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{bytes::Bytes, task::AbortOnDropHandle};
 
 use crate::{
     config::Viewport,
@@ -36,18 +37,13 @@ const QUIET: Duration = Duration::from_millis(250);
 const SMALLEST: Viewport = Viewport { width: 160, height: 120 };
 const LARGEST: Viewport = Viewport { width: 3840, height: 2160 };
 
-/// An image of a session.
-#[derive(Debug)]
+/// An image of a session, encoded once for all viewers.
+#[derive(Debug, Clone)]
 pub struct LiveImage {
     /// Grows with each image of a session.
     pub number: u64,
-    pub page_id: String,
-    /// The size of the viewport in CSS pixels.
-    pub width: f64,
-    pub height: f64,
-    /// ISO 8601.
-    pub taken_at: String,
-    pub jpeg: Vec<u8>,
+    /// The length of the JSON header, the header, and the JPEG. Clones share the memory.
+    pub message: Bytes,
 }
 
 /// The sessions that are being watched.
@@ -63,7 +59,7 @@ struct WatchedSession {
 
 struct ImageChannels {
     /// Only the newest image is kept.
-    images: watch::Sender<Option<Arc<LiveImage>>>,
+    images: watch::Sender<Option<LiveImage>>,
     /// The size that each viewer shows, by the number of the viewer.
     sizes: watch::Sender<HashMap<u64, Viewport>>,
     next_viewer: AtomicU64,
@@ -75,13 +71,13 @@ struct ImageChannels {
 pub struct SessionViewer {
     watched: Arc<WatchedSession>,
     number: u64,
-    images: watch::Receiver<Option<Arc<LiveImage>>>,
+    images: watch::Receiver<Option<LiveImage>>,
 }
 
 impl SessionViewer {
     /// Waits for an image that this viewer has not got yet. Skips all but the newest. `None` when
     /// the session has ended.
-    pub async fn next(&mut self) -> Option<Arc<LiveImage>> {
+    pub async fn next(&mut self) -> Option<LiveImage> {
         loop {
             self.images.changed().await.ok()?;
             let newest = self.images.borrow_and_update().clone();
@@ -216,7 +212,7 @@ impl ImageChannels {
         loop {
             match page.screencast(size, QUALITY).await {
                 Ok(Some(screencast)) => {
-                    if !self.send_screencast(page, screencast).await {
+                    if !self.send_screencast(session, page, screencast).await {
                         return;
                     }
                 }
@@ -231,7 +227,12 @@ impl ImageChannels {
 
     /// Sends images until the page closes. Returns true if the screencast must be started again to
     /// get the current image.
-    async fn send_screencast(&self, page: &Page, mut screencast: Screencast<'_>) -> bool {
+    async fn send_screencast(
+        &self,
+        session: &Session,
+        page: &Page,
+        mut screencast: Screencast<'_>,
+    ) -> bool {
         let begun = Instant::now();
         let mut may_have_skipped = false;
         loop {
@@ -260,7 +261,7 @@ impl ImageChannels {
             }
             let number = frame.number;
             let due = Instant::now() + FRAME_INTERVAL;
-            self.publish(page, frame);
+            self.publish(session, page, &frame);
             self.wait_shown().await;
             tokio::time::sleep_until(due).await;
             screencast.acknowledge(number);
@@ -276,7 +277,7 @@ impl ImageChannels {
             if (needs_person || !session.is_running()) && page.dialog().is_none() {
                 match page.live_image(QUALITY).await {
                     Ok(frame) => {
-                        self.publish(page, frame);
+                        self.publish(session, page, &frame);
                         self.wait_shown().await;
                     }
                     Err(error) => tracing::debug!(%error, "no live image"),
@@ -286,12 +287,11 @@ impl ImageChannels {
         }
     }
 
-    fn publish(&self, page: &Page, frame: ScreencastFrame) {
-        let ScreencastFrame { jpeg, width, height, .. } = frame;
+    fn publish(&self, session: &Session, page: &Page, frame: &ScreencastFrame) {
         self.images.send_modify(|image| {
             let number = image.as_ref().map_or(1, |image| image.number + 1);
-            let (page_id, taken_at) = (page.id.clone(), iso8601(now()));
-            *image = Some(Arc::new(LiveImage { number, page_id, width, height, taken_at, jpeg }));
+            let message = encoded(&session.id, &page.id, number, frame);
+            *image = Some(LiveImage { number, message });
         });
     }
 
@@ -301,4 +301,19 @@ impl ImageChannels {
         let mut shown = self.shown.subscribe();
         let _ = tokio::time::timeout(SHOWN_TIMEOUT, shown.wait_for(|shown| *shown >= newest)).await;
     }
+}
+
+/// Encodes the message with an image. `width` and `height` are those of the viewport in CSS pixels.
+fn encoded(session: &str, page: &str, number: u64, frame: &ScreencastFrame) -> Bytes {
+    let header = json!({
+        "id": session, "frame": number, "page": page, "width": frame.width,
+        "height": frame.height, "takenAt": iso8601(now()),
+    });
+    let header = header.to_string();
+    let length = u32::try_from(header.len()).unwrap_or_default();
+    let mut message = Vec::with_capacity(4 + header.len() + frame.jpeg.len());
+    message.extend(length.to_be_bytes());
+    message.extend(header.as_bytes());
+    message.extend(&frame.jpeg);
+    message.into()
 }

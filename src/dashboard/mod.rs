@@ -27,7 +27,7 @@ use tokio::sync::broadcast;
 
 pub use self::{
     calls::{CallDetails, CallPage, CallView, MAX_CALLS},
-    images::{LiveImage, SessionViewer},
+    images::SessionViewer,
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
     takeover::{PersonInputs, PersonNotice, SessionControl, SessionControls},

@@ -14,7 +14,6 @@ use std::{
 
 use axum::{
     Extension,
-    body::Bytes,
     extract::{
         State, WebSocketUpgrade,
         ws::{Message, WebSocket},
@@ -37,8 +36,8 @@ use super::{
 use crate::{
     config::Viewport,
     dashboard::{
-        CallView, LiveImage, PersonInput, PersonInputs, PersonNotice, SessionControl,
-        SessionControls, SessionViewer,
+        CallView, PersonInput, PersonInputs, PersonNotice, SessionControl, SessionControls,
+        SessionViewer,
     },
 };
 
@@ -327,8 +326,7 @@ impl LiveViewer {
         );
         let acknowledged = Arc::<Acknowledged>::default();
         let (sender, sizes) = watch::channel(size);
-        let work =
-            show(request.id.clone(), viewer, sizes, acknowledged.clone(), self.outgoing.clone());
+        let work = show(viewer, sizes, acknowledged.clone(), self.outgoing.clone());
         let shown = ShownSession {
             size: sender,
             acknowledged,
@@ -392,7 +390,6 @@ impl LiveViewer {
 
 /// Sends the images of a session until the session ends.
 async fn show(
-    id: String,
     mut viewer: SessionViewer,
     mut sizes: watch::Receiver<Viewport>,
     acknowledged: Arc<Acknowledged>,
@@ -411,7 +408,7 @@ async fn show(
             }
         };
         let Some(image) = image else { return };
-        if outgoing.send(Message::Binary(encoded(&id, &image))).await.is_err() {
+        if outgoing.send(Message::Binary(image.message)).await.is_err() {
             return;
         }
         acknowledged.wait_for(image.number).await;
@@ -467,19 +464,4 @@ async fn send_notices(
             return;
         }
     }
-}
-
-/// Encodes an image: the length of the JSON header, the header, and the JPEG.
-fn encoded(id: &str, image: &LiveImage) -> Bytes {
-    let header = json!({
-        "id": id, "frame": image.number, "page": image.page_id, "width": image.width,
-        "height": image.height, "takenAt": image.taken_at,
-    });
-    let header = header.to_string();
-    let length = u32::try_from(header.len()).unwrap_or_default();
-    let mut message = Vec::with_capacity(4 + header.len() + image.jpeg.len());
-    message.extend(length.to_be_bytes());
-    message.extend(header.as_bytes());
-    message.extend(&image.jpeg);
-    message.into()
 }
