@@ -1,9 +1,13 @@
 // With --record-pictures, the record has a small picture of the page after each action.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
+import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
+import { troupe } from '../support/scripts.mjs'
 import { Site } from '../support/site.mjs'
 
 const LOGIN = `<title>Log in</title><style>body { background: teal }</style>
@@ -35,7 +39,7 @@ describe('pictures in the record', { timeout: 120_000 }, () => {
       await client.call(tool, { sessionId, ...given })
       return (await viewer.api(`/sessions/${sessionId}/calls?limit=1`)).json.calls[0]
     }
-    return { call, viewer }
+    return { call, viewer, sessionId }
   }
 
   test('are small JPEG images of the page after each action', async () => {
@@ -57,6 +61,25 @@ describe('pictures in the record', { timeout: 120_000 }, () => {
     const shot = await call('screenshot', {})
     assert.equal(shot.pictureUrl, `api/calls/${shot.id}/pictures/1`)
     assert.equal((await viewer.api(`/calls/${shot.id}/pictures/0`)).status, 404)
+  })
+
+  test('are in the exported reports of the session', async (t) => {
+    const store = ['--store', recordFile(t)]
+    const { call, viewer, sessionId } = await open('--record-pictures', ...store)
+    await call('navigate', { url: site.url('/') })
+    const { id } = await call('click', { selector: '#empty' })
+    const { bytes } = await viewer.api(`/calls/${id}/pictures/0`)
+    const { text } = await viewer.api(`/sessions/${sessionId}/report`)
+    const pictures = [...text.matchAll(/^!\[(\w+)\]\(data:image\/jpeg;base64,(.+)\)$/gm)]
+    assert.deepEqual(
+      pictures.map(([, tool]) => tool),
+      ['navigate', 'click']
+    )
+    assert.equal(pictures[1]?.[2], bytes.toString('base64'))
+    const folder = join(temporaryFolder(t), 'out')
+    const exported = await troupe('sessions', 'export', sessionId, folder, ...store)
+    assert.equal(exported.status, 0, exported.stderr)
+    assert.ok(bytes.equals(readFileSync(join(folder, '003-click-1.jpeg'))))
   })
 
   test('never show a typed password', async () => {

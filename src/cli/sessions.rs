@@ -257,7 +257,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     for (number, ref_id) in (1..).zip(&calls) {
         // The retention limits may have deleted the call meanwhile.
         let Some(call) = store.record(ref_id).await? else { continue };
-        let pictures = store.pictures(&call.ref_id).await?;
+        let pictures = store.all_pictures(&call.ref_id).await?;
         let names = (1..).zip(&pictures).map(|(picture, Picture { mime_type, data })| {
             let kind = mime_type.rsplit('/').next().unwrap_or("png");
             let name = format!("{number:03}-{}-{picture}.{kind}", call.tool);

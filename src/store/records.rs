@@ -276,14 +276,23 @@ impl Store {
 
     /// Returns the images of the result of a call, in order.
     pub async fn pictures(&self, ref_id: &str) -> Result<Vec<Picture>> {
+        self.pictures_from(ref_id, FIRST_PICTURE).await
+    }
+
+    /// Returns the images of the result of a call, in order, and then the page after the call.
+    pub async fn all_pictures(&self, ref_id: &str) -> Result<Vec<Picture>> {
+        self.pictures_from(ref_id, PAGE_PICTURE).await
+    }
+
+    async fn pictures_from(&self, ref_id: &str, first: u64) -> Result<Vec<Picture>> {
         let ref_id = ref_id.to_owned();
         self.read(move |connection| {
             connection
                 .prepare_cached(
-                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number > 0
-                     ORDER BY number",
+                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number >= ?2
+                     ORDER BY number = 0, number",
                 )?
-                .query_map([ref_id], |row| {
+                .query_map(params![ref_id, first.cast_signed()], |row| {
                     Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? })
                 })?
                 .collect()
