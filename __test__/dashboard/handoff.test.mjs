@@ -76,6 +76,25 @@ describe('--handoff-on', { timeout: 120_000 }, () => {
     assert.match(question?.message ?? 'no question', /shows a CAPTCHA/)
   })
 
+  for (const tools of ['playwright', 'all'])
+    test(`adds the question to a result of --tools ${tools}`, async () => {
+      const args = ['--handoff-on', 'login', '--tools', tools]
+      const client = await (await startHttpServer(scope, args)).connect()
+      const visit = async (/** @type {string} */ path) => {
+        const { result } = await client.call('browser_navigate', { url: site.url(path) })
+        return result.content.map((/** @type {{ text: string }} */ { text }) => text)
+      }
+      const [plain, ...none] = await visit('/plain')
+      assert.match(plain, /^### /)
+      assert.deepEqual(none, [])
+      const [, notice = 'no notice', ...more] = await visit('/login')
+      assert.match(notice, /The dashboard asks a person: The page .*\/login asks for a password\./)
+      assert.equal(notice.includes('`ask_user`'), tools === 'all')
+      assert.equal(notice.includes('calls of this session wait'), tools !== 'all')
+      assert.deepEqual(more, [])
+      assert.equal((await visit('/login')).length, 1, 'the question is asked once')
+    })
+
   test('asks nobody when nothing is visible, and without the option', async () => {
     const on = await open('--handoff-on', 'captcha,login')
     assert.deepEqual(await on.visit('/hidden'), { notice: undefined, question: null })

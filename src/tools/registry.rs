@@ -34,11 +34,11 @@ use crate::{
     engine,
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    page::ChangedFields,
+    page::{ChangedFields, Page},
     policy::vault::Vault,
     session::{
         AdmittedSession, Backend, Browsers, CallTurn, Clock, Connection, Session, SessionManager,
-        SystemClock,
+        SessionNotice, SystemClock,
     },
     store::Store,
     upstream::{PageObservations, UpstreamTool, Upstreams},
@@ -683,8 +683,7 @@ impl Registry {
                     }
                     recording.record_page(&page).await;
                     if tool.acts_on_page() {
-                        let notice = hand_off(&session, &page, self.manager.config());
-                        outcome.notices.extend(Box::pin(notice).await);
+                        outcome.notices.extend(self.hand_off(&session, &page).await);
                     }
                     answer
                 };
@@ -755,8 +754,7 @@ impl Registry {
             };
             let (result, ()) = tokio::join!(response.render(&call), record);
             if let Some(page) = &page {
-                // The result has no field for the notice.
-                Box::pin(hand_off(&session, page, self.manager.config())).await;
+                outcome.notices.extend(self.hand_off(&session, page).await);
             }
             result
         };
@@ -768,6 +766,12 @@ impl Registry {
         }?;
         recording.set_passed_through(PageObservations::default(), result.to_string().into());
         Ok(Answer::PassedThrough(result))
+    }
+
+    /// Asks a person if `page` shows something of `--handoff-on`. Returns the notice for the agent.
+    async fn hand_off(&self, session: &Session, page: &Page) -> Option<SessionNotice> {
+        let can_wait = self.listed.iter().any(|tool| tool.group == Group::Person);
+        Box::pin(hand_off(session, page, self.manager.config(), can_wait)).await
     }
 
     /// Returns the configuration with the client's `workspace` as working directory.

@@ -40,11 +40,12 @@ pub struct Question {
 }
 
 /// Asks a person in the dashboard if `page` shows something of `--handoff-on`. Returns a notice for
-/// the agent if this is a new question.
+/// the agent if this is a new question. `can_wait`: whether the agent has `ask_user`.
 pub(super) async fn hand_off(
     session: &Session,
     page: &Page,
     config: &Config,
+    can_wait: bool,
 ) -> Option<SessionNotice> {
     if config.handoff_on.is_empty() {
         return None;
@@ -67,10 +68,12 @@ pub(super) async fn hand_off(
     if !session.request_person(&page.id, message.as_deref()) {
         return None;
     }
-    let text = format!(
-        "The dashboard asks a person: {} To wait for the person, call `ask_user` with exactly this message and the `sessionId`.",
-        message?
-    );
+    let next = if can_wait {
+        "To wait for the person, call `ask_user` with exactly this message and the `sessionId`."
+    } else {
+        "While the person has control, the calls of this session wait."
+    };
+    let text = format!("The dashboard asks a person: {} {next}", message?);
     Some(SessionNotice { field: HANDOFF, text })
 }
 
