@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { ask, openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
+import { kill } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { Site } from '../support/site.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
@@ -33,7 +34,8 @@ const LOG = `<script>
 
 describe('a person', { timeout: 120_000 }, () => {
   const scope = shared()
-  const temporary = mkdtempSync(join(tmpdir(), 'troupe-takeover-'))
+  // A longer path would not be used, because the path of a socket of Chromium has a limit.
+  const temporary = mkdtempSync(join(process.platform === 'win32' ? tmpdir() : '/tmp', 'up-'))
   scope.after(() => rmSync(temporary, { recursive: true, force: true }))
   const site = new Site({
     '/login': (_request, response) =>
@@ -97,9 +99,9 @@ describe('a person', { timeout: 120_000 }, () => {
   })
 
   /** Opens a session with a page of the site. @param {string} path */
-  async function open(path) {
-    const sessionId = /** @type {string} */ ((await client.call('create_session')).json.sessionId)
-    await client.call('navigate', { sessionId, url: site.url(path) })
+  async function open(path, agent = client) {
+    const sessionId = /** @type {string} */ ((await agent.call('create_session')).json.sessionId)
+    await agent.call('navigate', { sessionId, url: site.url(path) })
     return sessionId
   }
 
@@ -107,8 +109,8 @@ describe('a person', { timeout: 120_000 }, () => {
    * Takes control of a session.
    * @param {{ after: (end: () => unknown) => void }} t @param {string} id
    */
-  async function hold(t, id) {
-    const live = await viewer.live(t)
+  async function hold(t, id, person = viewer) {
+    const live = await person.live(t)
     live.watch(id)
     await live.frame()
     live.say({ type: 'hold', id })
@@ -288,6 +290,11 @@ describe('a person', { timeout: 120_000 }, () => {
     return [JSON.stringify({ files: list }), Object.values(files).join('')].join('\n')
   }
 
+  const uploadFolders = () =>
+    readdirSync(join(temporary, `troupe-browsers-${process.getuid?.()}`)).filter((name) =>
+      name.startsWith('uploads-')
+    )
+
   test('gives the page files for its file chooser', async (t) => {
     const id = await open('/files')
     const live = await hold(t, id)
@@ -332,11 +339,24 @@ describe('a person', { timeout: 120_000 }, () => {
     live.say({ type: 'release', id })
     const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
     assert.equal(json.text, 'a.txt first, b.txt second;')
-    const folders = () =>
-      readdirSync(temporary).filter((name) => name.startsWith('troupe-uploads-'))
-    assert.equal(folders().length, 1)
+    assert.equal(uploadFolders().length, 1)
     await client.call('close_session', { sessionId: id })
-    assert.deepEqual(folders(), [])
+    assert.deepEqual(uploadFolders(), [])
+  })
+
+  test('leaves no files after a kill of the server and the next start', async (t) => {
+    const killed = await startHttpServer(t, [], { env: { TMPDIR: temporary } })
+    const person = await openDashboard(killed)
+    const id = await open('/files', await killed.connect())
+    const live = await hold(t, id, person)
+    live.say({ type: 'input', id, events: click(50, 30) })
+    await live.message('chooser', ({ chooser }) => chooser !== null)
+    const body = upload({ 'a.txt': 'first' })
+    assert.equal((await person.api(`/sessions/${id}/files`, 'POST', body)).status, 204)
+    await kill(killed)
+    assert.equal(uploadFolders().length, 1)
+    await startHttpServer(t, [], { env: { TMPDIR: temporary } })
+    await until(() => uploadFolders().length === 0, 'the removal of the files')
   })
 
   test('cannot act without control, or with a read-only link', async (t) => {

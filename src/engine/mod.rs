@@ -13,6 +13,7 @@ pub mod firefox;
 pub mod install;
 #[cfg(windows)]
 pub mod job;
+mod locked_folder;
 mod media;
 #[cfg(feature = "testing")]
 pub mod memory;
@@ -39,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     console::{ConsoleKind, ConsoleLevel, ConsoleMessage, ConsoleSource},
+    locked_folder::{LockedFolder, with_sweep},
     media::EmulatedMedia,
 };
 use self::{

@@ -1,13 +1,9 @@
-//! A browser's process and its folder: starts, supervises and ends the process, and removes the
-//! folders of servers that crashed.
-//!
-//! Each browser has its own folder (profile and TMPDIR), which this process locks. After `kill -9`,
-//! the next start finds the folder unlocked and removes it.
+//! A browser's process and its folder (profile and TMPDIR): starts, supervises and ends the
+//! process.
 
 use std::{
     collections::VecDeque,
-    fs::{self, File},
-    io,
+    fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -25,7 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connection::BrowserConnection;
+use super::{connection::BrowserConnection, locked_folder::LockedFolder};
 use crate::config::server_variables;
 
 /// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2
@@ -178,7 +174,7 @@ pub fn start(
         command.env_remove(name);
     }
     command
-        .envs(TEMP_VARIABLES.iter().map(|name| (name, folder.path.join(TEMP))))
+        .envs(TEMP_VARIABLES.iter().map(|name| (name, folder.path().join(TEMP))))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -383,75 +379,32 @@ async fn collect_lines(pipe: tokio::process::ChildStderr, kept: Stderr) {
     }
 }
 
-/// A browser's own folder, locked while its server runs.
+/// A browser's own folder.
 pub struct BrowserFolder {
-    path: PathBuf,
-    /// The operating system releases the lock when the process ends.
-    _lock: File,
+    folder: LockedFolder,
     /// Called before the folder is removed, if its browser has exited normally.
     before_removal: Option<Box<dyn FnOnce() + Send>>,
 }
 
-const LOCK: &str = "lock";
-const UNLOCKED_EXTENSION: &str = "new";
-/// Whether a folder gets its final name after it is locked.
-const IS_RENAMED_WHEN_LOCKED: bool = !cfg!(windows);
 /// The browser's folder for temporary files, inside its folder.
 const TEMP: &str = "t";
 /// The environment variables for the folder of temporary files.
 const TEMP_VARIABLES: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["TMPDIR"] };
-/// Maximum time for the creation of a folder.
-const CREATION_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Chromium creates a socket three folders below. The path of a socket has at most 107 bytes
-/// (macOS: 103).
-#[cfg(unix)]
-const MAX_TEMP_DIR_LENGTH: usize = 24;
-
-fn root() -> PathBuf {
-    let temp = std::env::temp_dir();
-    #[cfg(unix)]
-    {
-        let temp =
-            if temp.as_os_str().len() > MAX_TEMP_DIR_LENGTH { PathBuf::from("/tmp") } else { temp };
-        temp.join(format!("troupe-browsers-{}", nix::unistd::getuid()))
-    }
-    #[cfg(not(unix))]
-    temp.join("troupe-browsers")
-}
 
 impl BrowserFolder {
     pub fn create() -> io::Result<Self> {
-        let root = root();
-        private_dir(&root)?;
-        let mut name = uuid::Uuid::new_v4().simple().to_string();
-        name.truncate(10);
-        let path = root.join(name);
-        // The folder is renamed after it is locked, or the sweep of another server could remove it.
-        // Windows cannot rename a folder with an open file: there the sweep ignores every new
-        // folder.
-        let unfinished = if IS_RENAMED_WHEN_LOCKED {
-            path.with_extension(UNLOCKED_EXTENSION)
-        } else {
-            path.clone()
-        };
-        private_dir(&unfinished)?;
-        let lock = File::create(unfinished.join(LOCK))?;
-        lock.lock()?;
-        fs::create_dir(unfinished.join(TEMP))?;
-        if IS_RENAMED_WHEN_LOCKED {
-            fs::rename(&unfinished, &path)?;
-        }
-        Ok(Self { path, _lock: lock, before_removal: None })
+        let folder = LockedFolder::create("")?;
+        fs::create_dir(folder.path().join(TEMP))?;
+        Ok(Self { folder, before_removal: None })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// Returns the folder that the browser downloads to.
     pub fn downloads(&self) -> PathBuf {
-        self.path.join("downloads")
+        self.path().join("downloads")
     }
 
     /// Sets a function to call before the folder is removed, if its browser has exited normally.
@@ -459,105 +412,18 @@ impl BrowserFolder {
         self.before_removal = Some(Box::new(before_removal));
     }
 
-    /// Removes the folder. Processes of the browser may still write to it; then the sweep of the
-    /// next start removes it.
     fn remove(self, is_normal_exit: bool) {
-        let Self { path, _lock: lock, before_removal } = self;
-        if let Some(before_removal) = before_removal.filter(|_| is_normal_exit) {
+        if let Some(before_removal) = self.before_removal.filter(|_| is_normal_exit) {
             before_removal();
         }
-        // Windows cannot remove a folder with an open file.
-        drop(lock);
-        if fs::remove_dir_all(&path).is_err() && path.exists() {
-            let _ = fs::remove_dir_all(&path);
-        }
+        self.folder.remove();
     }
 }
 
-/// Creates a folder that only its owner can access. Fails if it exists and belongs to another user.
-fn private_dir(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-        match fs::DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            other => return other,
-        }
-        let metadata = fs::symlink_metadata(path)?;
-        if !metadata.is_dir() || metadata.uid() != nix::unistd::getuid().as_raw() {
-            return Err(io::Error::other(format!("`{}` belongs to another user", path.display())));
-        }
-        Ok(())
-    }
-    #[cfg(not(unix))]
-    fs::create_dir_all(path)
-}
-
-/// Runs `launch` and, in parallel, removes the folders of crashed servers.
-pub async fn with_sweep<T>(launch: impl Future<Output = T>) -> T {
-    let sweeping = tokio::task::spawn_blocking(|| sweep(&root()));
-    let launched = launch.await;
-    let _ = sweeping.await;
-    launched
-}
-
-/// Removes the folders of browsers whose server has crashed.
-fn sweep(root: &Path) {
-    let Ok(entries) = fs::read_dir(root) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_old = || {
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            modified
-                .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_TIMEOUT))
-        };
-        let abandoned = if path.extension().is_some_and(|extension| extension == UNLOCKED_EXTENSION)
-        {
-            is_old()
-        } else if !IS_RENAMED_WHEN_LOCKED && !is_old() {
-            false
-        } else {
-            match File::open(path.join(LOCK)) {
-                Ok(lock) => lock.try_lock().is_ok(),
-                // The folder is partly removed. Other errors (too many open files, no permission)
-                // do not mean a crash.
-                Err(error) => error.kind() == io::ErrorKind::NotFound,
-            }
-        };
-        if abandoned {
-            tracing::debug!(path = %path.display(), "removing the folder of a browser whose server has crashed");
-            let _ = fs::remove_dir_all(&path);
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_sweep_keeps_folders_whose_lock_is_held_or_cannot_be_opened() {
-        let root = std::env::temp_dir().join(format!("troupe-sweep-{}", std::process::id()));
-        let folder = |name: &str| {
-            let path = root.join(name);
-            fs::create_dir_all(&path).unwrap();
-            path
-        };
-        let held = File::create(folder("held").join(LOCK)).unwrap();
-        held.lock().unwrap();
-        drop(File::create(folder("abandoned").join(LOCK)).unwrap());
-        folder("half-removed");
-        // A link to itself: opening it fails with ELOOP for every user, including root.
-        std::os::unix::fs::symlink(LOCK, folder("unreadable").join(LOCK)).unwrap();
-        sweep(&root);
-        let mut kept: Vec<_> =
-            fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        kept.sort();
-        fs::remove_dir_all(&root).unwrap();
-        assert_eq!(kept, ["held", "unreadable"]);
-    }
-
-    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_browser_keeps_running_when_the_thread_that_started_it_ends() {
         let mut command = Command::new("/bin/sh");

@@ -35,7 +35,7 @@ use async_trait::async_trait;
 pub use self::user_browser::find_user_browser;
 use self::{launch::ChromiumProcess, user_browser::UserBrowser};
 use super::{
-    Browser, Capabilities, Engine, EngineResult, process,
+    Browser, Capabilities, Engine, EngineResult, locked_folder,
     remote::{RemoteBrowser, RemoteBrowsers, RemoteProtocol},
 };
 use crate::config::{Config, RemoteContext};
@@ -72,7 +72,7 @@ impl Engine for Chromium {
                 let is_default = self.config.remote_context == RemoteContext::Default;
                 ChromiumProcess::running(connection, ending, is_default)
             }
-            (None, None) => process::with_sweep(launch::launch(&self.config)).await?,
+            (None, None) => locked_folder::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
     }

@@ -38,7 +38,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     Browser, Capabilities, Engine, EngineError, EngineResult,
     connection::{BrowserConnection, ConnectionError, PendingCall},
-    process,
+    locked_folder,
     remote::RemoteBrowsers,
 };
 use crate::config::Config;
@@ -67,7 +67,7 @@ impl Engine for Firefox {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>> {
         let process = match &self.remote {
             Some(remote) => launch::attach(remote).await?,
-            None => process::with_sweep(launch::launch(&self.config)).await?,
+            None => locked_folder::with_sweep(launch::launch(&self.config)).await?,
         };
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
     }

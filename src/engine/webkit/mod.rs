@@ -47,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 use self::{context::WebkitContext, display::Display, pool::Pool};
 use super::{
     Browser, Capabilities, Context, ContextObserver, ContextOptions, Engine, EngineError,
-    EngineResult, process,
+    EngineResult, locked_folder,
 };
 use crate::config::Config;
 
@@ -87,7 +87,7 @@ impl Engine for Webkit {
             return Err(unsupported("a persistent profile (--user-data-dir)"));
         }
         let programs = launch::programs(&self.config)?;
-        let display = process::with_sweep(Display::open(&self.config)).await?;
+        let display = locked_folder::with_sweep(Display::open(&self.config)).await?;
         let pool = Pool::new(self.config.clone(), programs, display);
         Ok(Arc::new(WebkitBrowser { version: "WebKit".to_owned(), pool }))
     }

@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     config::PoolConfig,
-    engine::{Browser, Engine},
+    engine::{Browser, Engine, with_sweep},
     error::{ErrorCode, Result, TroupeError},
     session::{errors::engine_error, lifecycle::BrowserCounts},
 };
@@ -86,9 +86,13 @@ impl BrowserPool {
         })
     }
 
-    /// Starts the minimum number of browsers.
+    /// Starts the minimum number of browsers. Removes what servers that were killed have left.
     pub async fn start(&self) -> Result<()> {
         self.engine.end_leftovers();
+        with_sweep(self.launch_minimum()).await
+    }
+
+    async fn launch_minimum(&self) -> Result<()> {
         let _starting = self.starting.lock().await;
         loop {
             {

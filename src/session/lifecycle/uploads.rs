@@ -3,12 +3,13 @@
 use std::{io, path::PathBuf};
 
 use parking_lot::Mutex;
-use tempfile::TempDir;
+
+use crate::engine::LockedFolder;
 
 /// The folder of the uploaded files, which only this user can read. A page reads a chosen file
 /// later, so the folder stays until the session ends.
 #[derive(Debug, Default)]
-pub(super) struct Uploads(Mutex<Option<TempDir>>);
+pub(super) struct Uploads(Mutex<Option<LockedFolder>>);
 
 impl Uploads {
     /// Creates an empty folder for uploaded files. Blocks.
@@ -16,13 +17,22 @@ impl Uploads {
         let mut folder = self.0.lock();
         let folder = match &mut *folder {
             Some(folder) => folder,
-            none => none.insert(tempfile::Builder::new().prefix("troupe-uploads-").tempdir()?),
+            none => none.insert(LockedFolder::create("uploads-")?),
         };
         Ok(tempfile::tempdir_in(folder.path())?.keep())
     }
 
     /// Removes all uploaded files. Blocks.
     pub fn remove(&self) {
-        drop(self.0.lock().take());
+        let folder = self.0.lock().take();
+        if let Some(folder) = folder {
+            folder.remove();
+        }
+    }
+}
+
+impl Drop for Uploads {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
