@@ -611,7 +611,11 @@ describe('the page of the dashboard', OPTIONS, () => {
       }
       await page.keyboard.press('Enter')
       await shown.waitFor({ state: 'detached' })
+      // A key that has opened the list is held down.
+      await page.keyboard.down(' ')
       await show()
+      await page.keyboard.down(' ')
+      await page.keyboard.up(' ')
       await page.keyboard.press('Escape')
       await shown.waitFor({ state: 'detached' })
       await page.keyboard.press('a')

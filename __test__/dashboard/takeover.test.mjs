@@ -258,6 +258,46 @@ describe('a person', { timeout: 120_000 }, () => {
     assert.equal(json.text, 'input size 1; change size 1;')
   })
 
+  test('chooses an option of a dropdown list with the keyboard', async (t) => {
+    const id = await open('/lists')
+    const script = "document.querySelector('#size').focus()"
+    await client.call('evaluate', { sessionId: id, script })
+    const live = await hold(t, id)
+    const down = { kind: 'key', action: 'down' }
+    const up = { kind: 'key', action: 'up' }
+    for (const key of [
+      { key: 'ArrowDown', modifiers: 1 },
+      { key: ' ', text: ' ' },
+      { key: 'Enter', text: '\r' }
+    ]) {
+      const pressed = { ...down, ...key }
+      // A key that is held down is repeated.
+      live.say({ type: 'input', id, events: [pressed, pressed, { ...up, key: key.key }] })
+      const { name, x, y, options } = await popup(live)
+      assert.deepEqual([name, x, y, options.length], ['Size', 10, 10, 5])
+      live.say({ type: 'choose', id, index: null })
+      await live.message('select', ({ select }) => select === null)
+      live.messages = live.messages.filter(({ type }) => type !== 'select')
+    }
+    live.say({ type: 'input', id, events: press(' ') })
+    await popup(live)
+    live.say({ type: 'choose', id, index: 1 })
+    await live.message('select', ({ select }) => select === null)
+    // Other keys act on the list in the page.
+    live.say({ type: 'input', id, events: press('ArrowUp') })
+    live.say({ type: 'release', id })
+    const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
+    assert.equal(json.text, 'input size 1; change size 1; input size 0; change size 0;')
+  })
+
+  test('opens a dropdown list with the keyboard in a cross-site iframe', async (t) => {
+    const id = await open('/framed-lists')
+    const live = await hold(t, id)
+    live.say({ type: 'input', id, events: [...press('Tab'), ...press('Enter')] })
+    const { x, y, width, height } = await popup(live)
+    assert.deepEqual([x, y, width, height], [25, 35, 100, 20])
+  })
+
   test('chooses an option in a closed shadow root of a cross-site iframe', async (t) => {
     const id = await open('/framed-lists')
     const live = await hold(t, id)

@@ -252,6 +252,8 @@ export const BROWSERS = {
         'answers a dialog': NO_DIALOG_KIND,
         'chooses an option in a closed shadow root of a cross-site iframe':
           'WebDriver does not return closed shadow roots',
+        'opens a dropdown list with the keyboard in a cross-site iframe':
+          'WebDriver does not return closed shadow roots',
         'gives the page files for its file chooser': NO_FILE_CHOOSERS,
         'leaves no files after a kill of the server and the next start': NO_FILE_CHOOSERS
       },

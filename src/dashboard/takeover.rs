@@ -168,6 +168,7 @@ impl Dashboard {
             notices,
             open_list: None,
             is_press_withheld: false,
+            withheld_key: None,
         };
         let task = AbortOnDropHandle::new(tokio::spawn(sender.send_all(queue)));
         Some(PersonInputs { session, connection, inputs, _task: task })
@@ -210,6 +211,8 @@ struct InputSender {
     open_list: Option<(Arc<Page>, SelectPopup)>,
     /// Whether the press that has opened a list was not sent. Its release is not sent either.
     is_press_withheld: bool,
+    /// The pressed key that has opened a list. Its press, repetitions and release are not sent.
+    withheld_key: Option<String>,
 }
 
 impl InputSender {
@@ -252,14 +255,26 @@ impl InputSender {
         if input.is_left_release() && std::mem::take(&mut self.is_press_withheld) {
             return;
         }
+        if let Some(released) = input.released_key()
+            && self.withheld_key.take_if(|key| *key == released).is_some()
+        {
+            return;
+        }
         let Some(page) = self.session.current_page() else { return };
-        if let Some((x, y)) = input.left_press() {
+        let (point, key) = (input.left_press(), input.list_key());
+        if key.is_some() && self.withheld_key.as_deref() == key {
+            return;
+        }
+        if point.is_some() || key.is_some() {
             self.close_list().await;
             // Both only read the page, so the press waits only for the slower one.
             let (list, ()) =
-                join(page.select_popup_at(x, y), remember_passwords(&self.session, &page)).await;
+                join(page.select_popup(point), remember_passwords(&self.session, &page)).await;
             if let Some(list) = list {
-                self.is_press_withheld = true;
+                match key {
+                    Some(key) => self.withheld_key = Some(key.to_owned()),
+                    None => self.is_press_withheld = true,
+                }
                 self.notify(PersonNotice::Select(Some(list.view.clone()))).await;
                 self.open_list = Some((page, list));
                 return;

@@ -62,6 +62,8 @@ export function SelectOfPage({ session, select, surface, viewport, onClose }: Pr
 
   function onKeyDown(event: KeyboardEvent): void {
     const { key, timeStamp, ctrlKey, altKey, metaKey } = event
+    // The key that has opened the list may still be down.
+    if (event.repeat && (key === ' ' || key === 'Enter')) return event.preventDefault()
     const keys: Record<string, () => void> = {
       ArrowDown: () => move(active + 1, 1),
       ArrowUp: () => move(active < 0 ? options.length - 1 : active - 1, -1),

@@ -22,6 +22,9 @@ const PASSWORDS_TIMEOUT: Duration = Duration::from_secs(2);
 const PASSWORDS: &str = "Array.from(document.querySelectorAll('input[type=password]'), \
      (field) => field.value).filter((value) => value !== '')";
 
+/// The Alt key in [`Modifiers`].
+const ALT: Modifiers = 1;
+
 /// An input event. Positions are in CSS pixels of the viewport.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
@@ -90,6 +93,29 @@ impl PersonInput {
     /// Returns whether it releases the left mouse button.
     pub fn is_left_release(&self) -> bool {
         matches!(self, Self::Mouse { action: MouseAction::Up, button: MouseButton::Left, .. })
+    }
+
+    /// Returns the key of a press that opens the native popup of a dropdown list with the focus.
+    pub fn list_key(&self) -> Option<&str> {
+        match self {
+            Self::Key { action: KeyAction::Down, key, modifiers, .. } => {
+                let opens = match key.as_str() {
+                    "ArrowDown" | "ArrowUp" => *modifiers == ALT,
+                    " " | "Enter" => *modifiers == 0,
+                    _ => false,
+                };
+                opens.then_some(key)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the key of a release.
+    pub fn released_key(&self) -> Option<&str> {
+        match self {
+            Self::Key { action: KeyAction::Up, key, .. } => Some(key),
+            _ => None,
+        }
     }
 
     /// Returns whether it may send what was typed into the page's fields.

@@ -81,23 +81,29 @@ struct FrameAtPoint {
 }
 
 impl Page {
-    /// Returns the dropdown list that a press at this point of the viewport would open. `None` also
-    /// if the page does not respond soon.
-    pub async fn select_popup_at(&self, x: f64, y: f64) -> Option<SelectPopup> {
+    /// Returns the dropdown list that a press at this point of the viewport would open. Without a
+    /// point, returns the list with the focus, which a key would open. `None` also if the page does
+    /// not respond soon.
+    pub async fn select_popup(&self, point: Option<(f64, f64)>) -> Option<SelectPopup> {
         if self.dialog().is_some() {
             return None;
         }
-        let found = self.within(POPUP_TIMEOUT, self.find_select((x, y))).await?;
+        let found = self.within(POPUP_TIMEOUT, self.find_select(point)).await?;
         // An error means that the document was replaced meanwhile: there is no list to show.
         found.unwrap_or_default()
     }
 
-    async fn find_select(&self, (x, y): (f64, f64)) -> Result<Option<SelectPopup>> {
+    async fn find_select(&self, point: Option<(f64, f64)>) -> Result<Option<SelectPopup>> {
         let mut frame = self.main_frame().clone();
         let mut transform = FrameTransform::default();
         for _ in 0..=MAX_DEPTH {
-            let Some((x, y)) = transform.invert((x, y)) else { return Ok(None) };
-            let answer = self.inject_in(&frame, "selectAt", json!({"x": x, "y": y})).await?;
+            let answer = match point.map(|point| transform.invert(point)) {
+                Some(None) => return Ok(None),
+                Some(Some((x, y))) => {
+                    self.inject_in(&frame, "selectAt", json!({"x": x, "y": y})).await?
+                }
+                None => self.inject_in(&frame, "focusedSelect", json!({})).await?,
+            };
             let answer: SelectAtAnswer = serde_json::from_value(answer)
                 .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))?;
             if let Some(found) = answer.select {

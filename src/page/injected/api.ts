@@ -534,7 +534,9 @@ export interface ListedSelect {
   omitted: number
 }
 
-/** The dropdown list at a point, or the frame element whose document may have one. */
+/**
+ * The dropdown list at a point or with the focus, or the frame element whose document may have it.
+ */
 export interface SelectAtResult {
   select?: ListedSelect
   /** `matrix` as in {@link FrameMatrixResult}. */
@@ -959,6 +961,8 @@ export interface Troupe {
   elementAtPoint: Call<ElementAtArgument, ElementAtResult>
   /** Returns the list that would open its native popup for a press at a point. */
   selectAt: Call<SelectAtArgument, SelectAtResult>
+  /** Returns the list that would open its native popup for a key. */
+  focusedSelect: Call<RefContext, SelectAtResult>
   html: Call<HtmlArgument, HtmlResult>
   waitFor: Call<WaitForArgument, Promise<WaitForResult>>
   describe: Call<RefArgument, DescribeResult>

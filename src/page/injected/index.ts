@@ -9,7 +9,7 @@ import { awaitTick, watchDownloads } from './actions/event-loop-tick'
 import { checkedState, differentFields, fileInput, fill, insertInto, select } from './actions/fill'
 import { pointerEventTypes, pointerListener } from './actions/pointer-listener'
 import { elementAtPoint, scroll, wheelEffect } from './actions/scroll'
-import { selectAt } from './actions/select-popup'
+import { focusedSelect, selectAt } from './actions/select-popup'
 import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
@@ -67,6 +67,7 @@ function exposeCalls(): ExposedCalls {
     wheelEffect: asyncCall(wheelEffect),
     elementAtPoint: syncCall(elementAtPoint),
     selectAt: syncCall(afterHostCheck(selectAt)),
+    focusedSelect: syncCall(afterHostCheck(focusedSelect)),
     html: readPage(html),
     waitFor: asyncCall(waitFor),
     describe: readPage(describe),

@@ -2,8 +2,8 @@
  * The options of a dropdown list. Its native popup is not part of the page's images, so a person
  * who controls the page sees them in the dashboard.
  */
-import type { ListedOption, SelectAtArgument, SelectAtResult } from '../api'
-import { elementClosest, elementMatches, normalize } from '../dom/composed-tree'
+import type { ListedOption, RefContext, SelectAtArgument, SelectAtResult } from '../api'
+import { activeElement, elementClosest, elementMatches, normalize } from '../dom/composed-tree'
 import { boxOf, coefficients, contentMatrix } from '../dom/geometry'
 import { RefAllocator } from '../dom/refs'
 import { nameOf } from '../roles/accessible-name'
@@ -13,8 +13,15 @@ const maxOptions = 5000
 const maxLabel = 200
 
 export function selectAt(argument: SelectAtArgument): SelectAtResult {
+  return selectOf(elementAt(argument), argument)
+}
+
+export function focusedSelect(argument: RefContext): SelectAtResult {
+  return selectOf(activeElement(), argument)
+}
+
+function selectOf(element: Element | null, argument: RefContext): SelectAtResult {
   const refs = new RefAllocator(argument.refs)
-  const element = elementAt(argument)
   const result: SelectAtResult = { next: 0 }
   const select = element && elementClosest(element, 'select')
   if (select instanceof HTMLSelectElement && opensPopup(select)) {
