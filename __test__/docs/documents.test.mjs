@@ -180,39 +180,42 @@ describe('code blocks in the documents', () => {
   })
 })
 
-describe('scripts of a shell in the documents', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
-  const scripts = codeBlocks('sh')
+describe(
+  'scripts of a shell in the documents',
+  { timeout: 180_000, skip: NO_NATIVE_CLIENT },
+  () => {
+    const scripts = codeBlocks('sh')
 
-  test('are all run here', () => {
-    assert.deepEqual(
-      scripts.map(({ path }) => path),
-      ['docs/command-line.md', 'docs/command-line.md']
-    )
-  })
-
-  test('the first commands drive a page', async (t) => {
-    const site = await startSite(t, {
-      '/': '<title>Example</title><label>Email <input></label><button onclick="document.title = \'Saved\'">Save</button>'
+    test('are all run here', () => {
+      assert.deepEqual(
+        scripts.map(({ path }) => path),
+        ['docs/command-line.md', 'docs/command-line.md']
+      )
     })
-    const cli = new CommandLine(t)
-    const [{ code }] = scripts
-    const { status, stdout, stderr } = await cli.shell(
-      `set -e\n${code.replace('https://example.com', site.url('/'))}`
-    )
-    assert.equal(status, 0, stderr)
-    assert.match(stdout, /Clicked button "Save"/)
-    assert.match(stdout, /ada@example\.com/)
-    assert.doesNotMatch(await cli.ok('list'), /127\.0\.0\.1/)
-  })
 
-  test('the commands for completions install them', { skip: NO_BASH }, async (t) => {
-    const cli = new CommandLine(t)
-    const folder = cli.folder
-    const completions = join(folder, '.config/fish/completions')
-    mkdirSync(completions, { recursive: true })
-    const [, { code }] = scripts
-    // Stand-ins for the parts of zsh and PowerShell.
-    const script = `
+    test('the first commands drive a page', async (t) => {
+      const site = await startSite(t, {
+        '/': '<title>Example</title><label>Email <input></label><button onclick="document.title = \'Saved\'">Save</button>'
+      })
+      const cli = new CommandLine(t)
+      const [{ code }] = scripts
+      const { status, stdout, stderr } = await cli.shell(
+        `set -e\n${code.replace('https://example.com', site.url('/'))}`
+      )
+      assert.equal(status, 0, stderr)
+      assert.match(stdout, /Clicked button "Save"/)
+      assert.match(stdout, /ada@example\.com/)
+      assert.doesNotMatch(await cli.ok('list'), /127\.0\.0\.1/)
+    })
+
+    test('the commands for completions install them', { skip: NO_BASH }, async (t) => {
+      const cli = new CommandLine(t)
+      const folder = cli.folder
+      const completions = join(folder, '.config/fish/completions')
+      mkdirSync(completions, { recursive: true })
+      const [, { code }] = scripts
+      // Stand-ins for the parts of zsh and PowerShell.
+      const script = `
       set -e
       troupe() { '${process.execPath}' '${BIN}' "$@"; }
       fpath=(unused '${folder}')
@@ -220,15 +223,16 @@ describe('scripts of a shell in the documents', { timeout: 180_000, skip: NO_NAT
       Invoke-Expression() { cat > '${folder}/powershell'; }
       ${code}
       complete -p troupe`
-    const { status, stdout, stderr } = await cli.program('bash', ['-c', script], {
-      env: { HOME: folder }
+      const { status, stdout, stderr } = await cli.program('bash', ['-c', script], {
+        env: { HOME: folder }
+      })
+      assert.equal(status, 0, stderr)
+      assert.match(stdout, / -F '?_troupe'? /)
+      for (const file of ['_troupe', '.config/fish/completions/troupe.fish', 'powershell'])
+        assert.match(readFileSync(join(folder, file), 'utf8'), /click-count/, file)
     })
-    assert.equal(status, 0, stderr)
-    assert.match(stdout, / -F '?_troupe'? /)
-    for (const file of ['_troupe', '.config/fish/completions/troupe.fish', 'powershell'])
-      assert.match(readFileSync(join(folder, file), 'utf8'), /click-count/, file)
-  })
-})
+  }
+)
 
 describe('configurations of clients in the documents', { timeout: 120_000 }, () => {
   for (const { path, code } of codeBlocks('json')) {
