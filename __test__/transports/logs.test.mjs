@@ -227,6 +227,21 @@ describe('the metrics', { timeout: 60_000 }, () => {
 })
 
 describe('SIGTERM', { timeout: 60_000 }, () => {
+  /**
+   * Starts a server and a call that runs until its `page` is released.
+   * @param {import('node:test').TestContext} t @param {number} drainTimeout
+   */
+  async function startHeldCall(t, drainTimeout) {
+    const server = await startHttpServer(t, ['--drain-timeout', `${drainTimeout}`])
+    const client = await server.connect()
+    await client.ok('evaluate', { script: '1' })
+    const site = await startSite(t)
+    const page = site.hold('/held')
+    const running = client.call('navigate', { url: site.url('/held') })
+    await page.requested
+    return { server, page, running }
+  }
+
   test('lets running calls over HTTP finish', async (t) => {
     const server = await startHttpServer(t, ['--drain-timeout', '20000'])
     const [client, stateless] = [await server.connect(), server.stateless()]
@@ -264,30 +279,18 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
   })
 
   test('is not needed: POST /admin/drain with the token has the same effect', async (t) => {
-    const server = await startHttpServer(t, ['--drain-timeout', '20000'])
-    const client = await server.connect()
-    await client.ok('evaluate', { script: '1' })
-    const site = await startSite(t)
-    const page = site.hold('/held')
-    const running = client.ok('navigate', { url: site.url('/held') })
-    await page.requested
+    const { server, page, running } = await startHeldCall(t, 20_000)
     const stranger = await fetch(server.at('/admin/drain'), { method: 'POST' })
     assert.equal(stranger.status, 401)
     assert.equal((await server.fetch('/admin/drain', { method: 'GET' })).status, 405)
     assert.equal((await server.fetch('/admin/drain', { method: 'POST' })).status, 202)
     page.release()
-    assert.equal((await running).success, true)
+    assert.equal((await running).json.success, true)
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
   test('makes /health respond with 503 on open connections while calls finish', async (t) => {
-    const server = await startHttpServer(t, ['--drain-timeout', '20000'])
-    const client = await server.connect()
-    await client.ok('evaluate', { script: '1' })
-    const site = await startSite(t)
-    const page = site.hold('/held')
-    const running = client.ok('navigate', { url: site.url('/held') })
-    await page.requested
+    const { server, page, running } = await startHeldCall(t, 20_000)
     // A load balancer sends repeated requests on one connection.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.after(() => agent.destroy())
@@ -309,18 +312,12 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await ask()).status, 503)
     assert.equal(sockets.size, 1, 'it was another connection')
     page.release()
-    assert.equal((await running).success, true)
+    assert.equal((await running).json.success, true)
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
   test('cancels calls that have not finished within --drain-timeout', async (t) => {
-    const server = await startHttpServer(t, ['--drain-timeout', '300'])
-    const client = await server.connect()
-    await client.ok('evaluate', { script: '1' })
-    const site = await startSite(t)
-    const page = site.hold('/held')
-    const running = client.call('navigate', { url: site.url('/held') })
-    await page.requested
+    const { server, running } = await startHeldCall(t, 300)
     const begun = performance.now()
     server.child.kill('SIGTERM')
     const { json } = await running
