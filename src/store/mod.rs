@@ -174,7 +174,7 @@ impl Store {
         }
     }
 
-    /// Writes what is queued, removes this server from the table of running servers, and releases
+    /// Writes the queued rows, removes this server from the table of running servers, and releases
     /// its lock.
     pub async fn close(&self) {
         let id = self.0.server.id.clone();

@@ -234,7 +234,7 @@ impl Recording {
         }
     }
 
-    /// Sets the result of an upstream server: what was found in it, and its JSON text.
+    /// Sets the result that an upstream server returned: its observations and its JSON text.
     pub fn set_passed_through(&mut self, found: PageObservations, text: Box<str>) {
         self.page_snapshot = found.snapshot.map(Into::into);
         self.repeated = found.repeated;

@@ -188,7 +188,7 @@ async fn drive(
         if let (Err(error), Some(last)) = (&result, steps.last_mut()) {
             last.error = Some(error.clone());
         }
-        // If nobody receives it, the script has been stopped, and no event follows.
+        // Sending fails if the script was stopped. Then no event follows.
         let _ = request.reply.send(result);
     }
     ScriptEnd::Stopped

@@ -287,7 +287,8 @@ async fn resume(call: ServerCall, given: ResumeParameters) -> Result<ResumedAnsw
     Ok(ResumedAnswer { session_id, expires_at, pages, message })
 }
 
-/// Returns the message about what the upstream server's own tools have restored, and what not.
+/// Returns the message that lists what the tools of the upstream server have restored, and what is
+/// missing.
 fn replayed_message(ReplayReport { done, missing }: &ReplayReport) -> String {
     let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
     let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join("; ") };

@@ -52,7 +52,7 @@ enum FrameAnswer {
     Inner { frame: String, rest: String, locator: String },
 }
 
-/// The target of a query, and what is returned about its element.
+/// A search for the element of a target.
 #[derive(Default)]
 struct TargetQuery<'a> {
     target: &'a str,
@@ -60,7 +60,7 @@ struct TargetQuery<'a> {
     within: Option<String>,
     /// Whether the locator is generated for the element. It always is for refs.
     generate: bool,
-    /// Arguments of `waitActionable`, if the element is also checked. Only in the main frame.
+    /// Arguments of `waitActionable`, to also check the element if it is in the main frame.
     check: Option<Value>,
 }
 

@@ -131,7 +131,7 @@ fn missing(schema: &Value, path: &str) -> InvalidArgument {
     }
 }
 
-/// Returns the error message for a value that is none of the `enum` of `schema`.
+/// Returns the error message for a value that the `enum` of `schema` does not contain.
 fn option_error(schema: &Value) -> Option<String> {
     let values = schema["enum"].as_array()?;
     let values: Vec<String> = values.iter().map(Value::to_string).collect();

@@ -157,11 +157,11 @@ fn result(answer: &Value) -> Result<DaemonResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::local::PrivateListener;
 
     /// Answers every request of every connection with an empty object.
-    #[cfg(unix)]
-    async fn serve(listener: tokio::net::UnixListener) {
-        while let Ok((stream, _)) = listener.accept().await {
+    async fn serve(listener: PrivateListener) {
+        while let Ok(stream) = listener.accept().await {
             let service = hyper::service::service_fn(async |_| {
                 Ok::<_, std::convert::Infallible>(hyper::Response::new(Full::<Bytes>::from("{}")))
             });
@@ -170,12 +170,11 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn a_request_directly_after_another_is_sent() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
-        let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+        let listener = PrivateListener::bind(&socket).unwrap();
         let _server = AbortOnDropHandle::new(tokio::spawn(serve(listener)));
         let mut client = DaemonClient::connect(&socket).await.unwrap();
         for _ in 0..5_000 {
