@@ -166,8 +166,8 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
         },
         clicks: given.click_count.unwrap_or(1),
         force: given.force.unwrap_or(false),
-        timeout: call.action_timeout(given.timeout),
         modifiers: bits(given.modifiers),
+        ..ClickOptions::left_button(call.action_timeout(given.timeout))
     };
     let target = pointer_target(given.selector, given.position, ["selector", "position"])?;
     act(call, "Clicked", async |page| page.click(&target, &options).await).await

@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{EventLoopTick, SettledEffects},
+        act::{EventLoopTick, SettledEffects, TickSnapshots},
         read::{Changes, SnapshotBefore, SnapshotOptions},
         script::ANSWER_TIMEOUT,
         state::EventSequence,
@@ -52,6 +52,8 @@ pub struct ActionOutcome {
     pub earlier_changes: Option<String>,
     /// The snapshot after the action, if the configuration requests it.
     pub snapshot: Option<String>,
+    /// The snapshot for the Playwright tool set, if it was taken with the action.
+    pub aria_snapshot: Option<String>,
     pub entered: ChangedFields,
     pub other_values: Vec<OtherValue>,
 }
@@ -96,8 +98,9 @@ impl Page {
         tick: Option<EventLoopTick<'_>>,
     ) -> Result<ActionOutcome> {
         let mut settled = self.settle(mark, frame, before.as_ref(), tick).await?;
-        let snapshot = settled.snapshot.take();
-        let mut done = ActionOutcome { element, settled, ..ActionOutcome::default() };
+        let TickSnapshots { native: snapshot, aria } = std::mem::take(&mut settled.snapshots);
+        let mut done =
+            ActionOutcome { element, settled, aria_snapshot: aria, ..ActionOutcome::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
             return Ok(done);
         }

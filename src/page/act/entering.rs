@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::PathBuf, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{FrameId, KeyEvent, Modifiers, MouseButton},
+    engine::{FrameId, KeyEvent, Modifiers},
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
@@ -339,13 +339,7 @@ impl Page {
         if !on && state["radio"] == true {
             return Err(refuse("radio", "is a radio button: checking another one unchecks it"));
         }
-        let options = ClickOptions {
-            button: MouseButton::Left,
-            clicks: 1,
-            force: false,
-            timeout,
-            modifiers: 0,
-        };
+        let options = ClickOptions::left_button(timeout);
         let done = self.click_action_point(action_point, &options).await?;
         if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
             let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
@@ -420,13 +414,7 @@ impl Page {
                 })
                 .await;
         }
-        let options = ClickOptions {
-            button: MouseButton::Left,
-            clicks: 1,
-            force: false,
-            timeout,
-            modifiers: 0,
-        };
+        let options = ClickOptions::left_button(timeout);
         let done = self.click(&PointerTarget::element(&action_point.reference), &options).await?;
         let Some(chooser) = done.settled.file_chooser.clone() else {
             return Err(TroupeError::new(

@@ -138,7 +138,7 @@ impl Page {
         let target = PointerTarget { selector: None, position: Some(at) };
         let timeout = self.config.timeout_action;
         if delay.is_zero() {
-            let options = ClickOptions { button, clicks, force: false, timeout, modifiers: 0 };
+            let options = ClickOptions { button, clicks, ..ClickOptions::left_button(timeout) };
             return self.click(&target, &options).await;
         }
         let action_point =

@@ -29,9 +29,24 @@ pub struct ClickOptions {
     pub force: bool,
     pub timeout: Duration,
     pub modifiers: Modifiers,
+    /// Whether the outcome may contain a snapshot for the Playwright tool set. It does if the page
+    /// has no frames and settles at once.
+    pub aria_snapshot: bool,
 }
 
 impl ClickOptions {
+    /// Returns the options of a single click with the left button.
+    pub fn left_button(timeout: Duration) -> Self {
+        Self {
+            button: MouseButton::Left,
+            clicks: 1,
+            force: false,
+            timeout,
+            modifiers: 0,
+            aria_snapshot: false,
+        }
+    }
+
     /// Returns the arguments of `waitActionable`.
     fn check(&self) -> Value {
         let action = if self.button == MouseButton::Left { "click" } else { "hover" };
@@ -207,7 +222,7 @@ impl Page {
             && action_point.is_guarded()
             && action_point.frame == *self.main_frame()
         {
-            return Box::pin(self.click_with_tick(action_point, &events, options.clicks)).await;
+            return Box::pin(self.click_with_tick(action_point, &events, options)).await;
         }
         let pressing = async |mark| self.input(mark, self.dispatch_mouse(&events)).await;
         self.act(action_point.description.clone(), &action_point.frame, pressing).await
@@ -219,14 +234,19 @@ impl Page {
         &self,
         action_point: &ActionPoint,
         events: &[MouseEvent],
-        clicks: u32,
+        options: &ClickOptions,
     ) -> Result<ActionOutcome> {
         let before = self.snapshot_before_action().await;
         let main = self.main_frame();
         let snapshot = before.as_ref().and_then(|before| before.if_changed(main));
         let mark = self.state.mark();
-        let arguments = json!({"snapshot": snapshot, "tasks": 1, "releases": clicks});
-        let mut tick = self.inject("awaitTick", arguments).boxed();
+        let mut arguments = json!({"snapshot": snapshot, "tasks": 1, "releases": options.clicks});
+        let name = if options.aria_snapshot { "playwrightTick" } else { "awaitTick" };
+        if options.aria_snapshot {
+            let boxes = self.config.snapshot_boxes;
+            arguments["ariaSnapshot"] = self.aria_arguments(main, None, boxes);
+        }
+        let mut tick = self.inject(name, arguments).boxed();
         let mut pressing = pin!(self.input(mark, self.dispatch_mouse(events)));
         // If the tick ends before the press is acknowledged, the document is gone, or the
         // acknowledgment is late.

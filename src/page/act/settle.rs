@@ -51,8 +51,24 @@ pub struct SettledEffects {
     /// The element that the press hit instead of its target. The press was canceled before the page
     /// received it.
     pub(in crate::page) covered: Option<String>,
-    /// The snapshot from the last event loop tick, valid immediately after it.
-    pub(in crate::page) snapshot: Option<Value>,
+    /// The snapshots from the last event loop tick.
+    pub(in crate::page) snapshots: TickSnapshots,
+}
+
+/// The snapshots in the answer to an event loop tick, valid immediately after it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::page) struct TickSnapshots {
+    pub native: Option<Value>,
+    /// The text of the Playwright tool set.
+    pub aria: Option<String>,
+}
+
+impl TickSnapshots {
+    fn taken_from(answer: &mut Value) -> Self {
+        let native = Some(answer["snapshot"].take()).filter(Value::is_object);
+        let aria = answer["ariaSnapshot"].as_str().map(str::to_owned);
+        Self { native, aria }
+    }
 }
 
 /// The effects of an action so far.
@@ -114,7 +130,7 @@ impl Page {
             && !settled.closed
             && settled.dialog.is_none()
         {
-            settled.snapshot = None;
+            settled.snapshots = TickSnapshots::default();
             let download = self.state.until(|facts| facts.download_since(mark));
             settled.download = self.within(time_limit, download).await;
         }
@@ -162,7 +178,7 @@ impl Page {
                     () = interrupted => Ok(None),
                 }
             };
-            settled.snapshot = None;
+            settled.snapshots = TickSnapshots::default();
             let mut blocked_by_dialog = false;
             match tokio::time::timeout_at(deadline, tick).await {
                 Ok(Ok(None)) => {}
@@ -177,7 +193,7 @@ impl Page {
                                 Some(password.as_str().unwrap_or_default().to_owned());
                         }
                     }
-                    settled.snapshot = Some(answer["snapshot"].take()).filter(Value::is_object);
+                    settled.snapshots = TickSnapshots::taken_from(&mut answer);
                 }
                 Ok(Err(error)) => match error.code {
                     ErrorCode::DialogOpen => blocked_by_dialog = true,
@@ -277,7 +293,7 @@ impl Page {
         mark: EventSequence,
         mut settled: SettledEffects,
     ) -> Result<SettledEffects> {
-        settled.snapshot = None;
+        settled.snapshots = TickSnapshots::default();
         let deadline = Instant::now() + NAVIGATION_TIMEOUT;
         // The navigation may be abandoned: it becomes a download, has an empty response, or is
         // stopped.

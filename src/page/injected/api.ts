@@ -866,6 +866,19 @@ export interface PlaywrightSnapshotResult {
   frames: { ref: string; line: number; indent: number; depth?: number }[]
 }
 
+/** `ariaSnapshot` contains the arguments of the snapshot after the tick. */
+export interface PlaywrightTickArgument extends TickArgument {
+  ariaSnapshot: Omit<PlaywrightSnapshotArgument, keyof RefContext>
+}
+
+export interface PlaywrightTickResult extends TickResult {
+  /**
+   * The text of the snapshot. Missing if it needs further calls, because the page has frames or
+   * possible shadow hosts that were not checked yet.
+   */
+  ariaSnapshot?: string
+}
+
 export interface PlaywrightTargetArgument extends RefContext {
   /**
    * A ref of the last snapshot (`e5`, `f1e5`), a Playwright selector, or a JavaScript locator
@@ -1012,6 +1025,8 @@ export interface Troupe {
 export interface PlaywrightTroupe {
   /** Returns the snapshot that @playwright/mcp prints for the same page. */
   playwrightSnapshot: Call<PlaywrightSnapshotArgument, PlaywrightSnapshotResult>
+  /** Does the same as `awaitTick`, and takes a snapshot then. */
+  playwrightTick: Call<PlaywrightTickArgument, Promise<PlaywrightTickResult>>
   /** Finds the element of a target, and its locator. */
   playwrightTarget: Call<PlaywrightTargetArgument, PlaywrightTargetResult>
   /** Does the same, and checks whether the element is actionable. */

@@ -9,9 +9,11 @@ import { afterHostCheck } from './dom/closed-shadow-roots'
 import { playwrightClickTarget } from './playwright/click-target'
 import { playwrightTarget } from './playwright/locators/playwright-target'
 import { playwrightSnapshot } from './playwright/playwright-snapshot'
+import { playwrightTick } from './playwright/playwright-tick'
 
 const calls: { [Name in keyof PlaywrightTroupe]: unknown } = {
   playwrightSnapshot: readCall(afterHostCheck(playwrightSnapshot)),
+  playwrightTick: asyncCall(playwrightTick),
   playwrightTarget: readCall(afterHostCheck(playwrightTarget)),
   playwrightClickTarget: asyncCall(playwrightClickTarget)
 }

@@ -39,6 +39,20 @@ impl Page {
         .await
     }
 
+    /// Returns the arguments of `playwrightSnapshot` for all of a frame.
+    pub(in crate::page) fn aria_arguments(
+        &self,
+        frame: &FrameId,
+        depth: Option<i64>,
+        boxes: bool,
+    ) -> Value {
+        let mut arguments = json!({"boxes": boxes, "framePrefix": self.playwright_prefix(frame)});
+        if let Some(depth) = depth {
+            arguments["depth"] = depth.into();
+        }
+        arguments
+    }
+
     fn aria_text(
         &self,
         frame: FrameId,
@@ -48,13 +62,9 @@ impl Page {
         nesting: usize,
     ) -> BoxFuture<'_, Result<String>> {
         async move {
-            let mut arguments =
-                json!({"boxes": boxes, "framePrefix": self.playwright_prefix(&frame)});
+            let mut arguments = self.aria_arguments(&frame, depth, boxes);
             if let Some(root) = root {
                 arguments["root"] = root.into();
-            }
-            if let Some(depth) = depth {
-                arguments["depth"] = depth.into();
             }
             let answer = self.inject_if_responsive(&frame, "playwrightSnapshot", arguments).await?;
             let text = answer["text"].as_str().unwrap_or_default();

@@ -12,6 +12,7 @@ use super::{
     response::Response,
 };
 use crate::{
+    config::SnapshotMode,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
     page::{
@@ -87,15 +88,15 @@ pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result
     let options = ClickOptions {
         button: button.native(),
         clicks: if is_double { 2 } else { 1 },
-        force: false,
-        timeout: call.config.timeout_action,
+        aria_snapshot: call.config.snapshot_mode != SnapshotMode::None,
         modifiers: modifiers.iter().fold(0, |bits, name| bits | modifier_bit(name)),
+        ..ClickOptions::left_button(call.config.timeout_action)
     };
     let target = page.playwright_click_target(&given.target, &options).await?;
     let target = PlaywrightCall::only_match(target)?;
     let method = if is_double { "dblclick" } else { "click" };
     let clicked = Box::pin(call.act(page.click_playwright_target(&target, &options))).await;
-    clicked.map_err(|error| action_error(&call, &target, error))?;
+    let done = clicked.map_err(|error| action_error(&call, &target, error))?;
     let mut written = Map::new();
     if button != ButtonArgument::Left {
         written.insert("button".into(), button.name().into());
@@ -106,7 +107,7 @@ pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result
     }
     let options = code::options(&Value::Object(written));
     let code = format!("await page.{}.{method}({options});", target.locator);
-    Ok(Response::default().with_action(code).showing_page())
+    Ok(Response::default().with_action(code).showing_page_after(&page, done))
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{Codegen, ImageResponses, SnapshotMode},
     error::{Result, TroupeError},
-    page::{AriaSnapshotOptions, Page},
+    page::{ActionOutcome, AriaSnapshotOptions, Page},
     tools::answer::EncodedPicture,
 };
 
@@ -25,9 +25,15 @@ enum ShownContent {
     #[default]
     Nothing,
     /// The page and a file with its snapshot.
-    Page,
+    Page { taken: Option<SnapshotOfAction> },
     /// The snapshot that the client asked for.
     Snapshot { options: AriaSnapshotOptions, file: Option<String> },
+}
+
+/// The snapshot that was taken with an action on a page.
+struct SnapshotOfAction {
+    page_id: String,
+    text: String,
 }
 
 /// Generated code of one call.
@@ -102,11 +108,21 @@ impl Response {
 
     /// Adds the page and its snapshot after the call.
     pub fn show_page(&mut self) {
-        self.shown = ShownContent::Page;
+        self.shown = ShownContent::Page { taken: None };
     }
 
     pub fn showing_page(mut self) -> Self {
         self.show_page();
+        self
+    }
+
+    /// Adds the page after an action on `page`. Uses the snapshot in `done`, unless the action
+    /// requested a window, which may be shown instead.
+    pub fn showing_page_after(mut self, page: &Page, done: ActionOutcome) -> Self {
+        let is_only_page = done.settled.windows.is_empty();
+        let taken = done.aria_snapshot.filter(|_| is_only_page);
+        let taken = taken.map(|text| SnapshotOfAction { page_id: page.id.clone(), text });
+        self.shown = ShownContent::Page { taken };
         self
     }
 
@@ -189,7 +205,7 @@ async fn add_page(
     let (snapshot, headers) = tokio::join!(file, headers);
     let snapshot = match snapshot {
         // A failed snapshot must not make the action look failed: it was performed.
-        Err(error) if matches!(shown, ShownContent::Page) => Some(RenderedSnapshot {
+        Err(error) if matches!(shown, ShownContent::Page { .. }) => Some(RenderedSnapshot {
             text: format!("- The snapshot could not be taken: {}", error.message),
             is_link: true,
         }),
@@ -223,7 +239,7 @@ async fn add_page(
 /// Returns the part of the page that a result contains with `--snapshot-mode`.
 fn shown_by<'a>(call: &PlaywrightCall, shown: &'a ShownContent) -> &'a ShownContent {
     match shown {
-        ShownContent::Page if call.config.snapshot_mode == SnapshotMode::None => {
+        ShownContent::Page { .. } if call.config.snapshot_mode == SnapshotMode::None => {
             &ShownContent::Nothing
         }
         other => other,
@@ -262,12 +278,17 @@ async fn snapshot(
     responds: bool,
 ) -> Result<Option<TakenSnapshot>> {
     let boxes = call.config.snapshot_boxes;
-    let (options, file) = match shown_by(call, shown) {
+    let of_page = AriaSnapshotOptions { boxes, ..Default::default() };
+    let (options, file, taken) = match shown_by(call, shown) {
         ShownContent::Nothing => return Ok(None),
-        ShownContent::Page => (AriaSnapshotOptions { boxes, ..Default::default() }, Some(None)),
-        ShownContent::Snapshot { options, file } => (options.clone(), file.clone().map(Some)),
+        ShownContent::Page { taken } => (&of_page, Some(None), taken.as_ref()),
+        ShownContent::Snapshot { options, file } => (options, file.clone().map(Some), None),
     };
-    let text = if responds { page.aria_snapshot(&options).await? } else { String::new() };
+    let text = match taken {
+        _ if !responds => String::new(),
+        Some(taken) if taken.page_id == page.id => taken.text.clone(),
+        _ => page.aria_snapshot(options).await?,
+    };
     let file = file.map(|name| FileName::new(name, "page", "yml"));
     Ok(Some(TakenSnapshot { text, file }))
 }
