@@ -29,7 +29,7 @@ export interface Config {
   sandbox?: boolean
   /** Run Chromium without its sandbox (required as root) */
   noSandbox?: boolean
-  /** Persistent profile folder; allows one session */
+  /** Persistent profile folder, whose cookies and storage all sessions share */
   userDataDir?: string
   /** Accepted for compatibility with @playwright/mcp; has no effect. Default: false */
   isolated?: boolean

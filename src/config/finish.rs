@@ -232,6 +232,9 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             why: "only that browser asks for consent",
         });
     }
+    if config.user_data_dir.is_some() && config.context.storage_state.is_some() {
+        return refuse("user-data-dir", "storage-state", "the profile has its own cookies");
+    }
     if config.user_data_dir.is_some() && config.pool.max_browsers > 1 {
         return refuse("user-data-dir", "pool-max-browsers", "only one browser can use a profile");
     }

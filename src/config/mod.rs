@@ -511,10 +511,12 @@ impl Config {
         self.security.restricts_pages() || self.context.has_proxy_credentials()
     }
 
-    /// Whether the sessions are tabs of a profile that is not theirs alone. Its cookies and storage
-    /// are neither saved nor replaced.
+    /// Whether the sessions are tabs of one profile, and not each alone in a context. Its cookies
+    /// and storage are neither saved nor replaced.
     pub fn shares_profile(&self) -> bool {
-        self.attach.is_some() || self.remote_context == RemoteContext::Default
+        self.attach.is_some()
+            || self.remote_context == RemoteContext::Default
+            || self.user_data_dir.is_some()
     }
 
     /// Whether another program has started the browser.

@@ -296,7 +296,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "user-data-dir",
         "userDataDir",
         Kind::Path,
-        "Persistent profile folder; allows one session",
+        "Persistent profile folder, whose cookies and storage all sessions share",
     ),
     row(
         BROWSER,

@@ -18,7 +18,8 @@ pub(super) fn profile_is_shared() -> TroupeError {
         "the session shares the browser's profile, whose cookies and storage are not replaced",
     )
     .suggestion(
-        "set single cookies with set_cookies, or use a server without --attach or --remote-context",
+        "set single cookies with set_cookies, or use a server without --attach, --remote-context \
+         and --user-data-dir",
     )
 }
 

@@ -53,13 +53,21 @@ fn closed_as_it_opened() -> TroupeError {
 
 impl Pages {
     /// Creates the pages of a context. `change_counter` counts each page that opens, changes or
-    /// is selected.
-    pub fn new(config: Arc<Config>, clock: Arc<dyn Clock>, change_counter: ChangeCounter) -> Self {
+    /// is selected. `network_policy` is that of the other sessions in the same profile; by default,
+    /// a new one.
+    pub fn new(
+        config: Arc<Config>,
+        clock: Arc<dyn Clock>,
+        change_counter: ChangeCounter,
+        network_policy: Option<Arc<SessionNetworkPolicy>>,
+    ) -> Self {
         let events = Events::default();
         let folder = files::download_folder(&config);
-        let downloads = Arc::new(Downloads::new(folder, events.clone(), config.shares_profile()));
+        let copies = config.shares_profile() && config.user_data_dir.is_none();
+        let downloads = Arc::new(Downloads::new(folder, events.clone(), copies));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
-        let network_policy = SessionNetworkPolicy::new(&config).map(Arc::new);
+        let network_policy =
+            network_policy.or_else(|| SessionNetworkPolicy::new(&config).map(Arc::new));
         let shared = SessionContext {
             config,
             refs: Arc::default(),
@@ -327,8 +335,12 @@ mod tests {
     }
 
     async fn pages() -> (Arc<Pages>, SlowAtFirst) {
-        let pages =
-            Arc::new(Pages::new(Arc::default(), Arc::new(SystemClock), ChangeCounter::default()));
+        let pages = Arc::new(Pages::new(
+            Arc::default(),
+            Arc::new(SystemClock),
+            ChangeCounter::default(),
+            None,
+        ));
         let options =
             ContextOptions::read(Default::default(), prelude(&Config::default())).await.unwrap();
         let browser = MemoryEngine::default().launch().await.unwrap();

@@ -139,6 +139,9 @@ const CREATED: &str =
 /// What is not isolated in the user's own browser.
 const SHARED: &str = " It is not isolated: its pages are tabs of the user's own browser, and share \
     cookies, logins, storage, cache and permissions with the user's tabs and with other sessions.";
+const SHARED_PROFILE: &str = " It is not isolated: its pages are tabs of the profile in \
+    --user-data-dir, and share cookies, logins, storage, cache and permissions with the other \
+    sessions.";
 const SHARED_REMOTE: &str = " It is not isolated: its pages are tabs of the default context of a \
     remote browser, and share cookies, logins, storage, cache and permissions with its other \
     sessions.";
@@ -167,10 +170,11 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     let session =
         call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
     call.connection.add_created(&call.manager, &session);
-    let isolation = match (config.shares_profile(), &config.attach) {
-        (true, Some(_)) => SHARED,
-        (true, None) => SHARED_REMOTE,
-        (false, _) => "",
+    let isolation = match config.shares_profile() {
+        false => "",
+        true if config.attach.is_some() => SHARED,
+        true if config.user_data_dir.is_some() => SHARED_PROFILE,
+        true => SHARED_REMOTE,
     };
     Ok(Created {
         session_id: session.id.to_string(),

@@ -17,10 +17,7 @@ use chromiumoxide::cdp::{
             PermissionSetting, SetDownloadBehaviorBehavior, SetDownloadBehaviorParams,
             SetPermissionParams,
         },
-        target::{
-            CreateBrowserContextParams, CreateTargetParams, DetachFromTargetParams,
-            DisposeBrowserContextParams,
-        },
+        target::{CreateBrowserContextParams, DetachFromTargetParams, DisposeBrowserContextParams},
     },
     js_protocol::runtime::RunIfWaitingForDebuggerParams,
 };
@@ -31,9 +28,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CAPABILITIES,
-    browser_state::{BrowserState, ContextState},
-    cookies, emulation,
-    emulation::WindowMode,
+    browser_state::{BrowserState, ContextState, SessionPages},
+    cookies,
     launch::{self, ChromiumProcess, launch_error},
     network::CdpContextNetwork,
     page::{ChromiumPage, ChromiumPageSetup},
@@ -66,7 +62,7 @@ pub(super) struct ChromiumBrowser {
 
 /// An isolated browser context.
 struct ChromiumContext {
-    id: Option<Arc<str>>,
+    id: Arc<str>,
     state: Arc<BrowserState>,
     context: Arc<ContextState>,
     closed: AtomicBool,
@@ -74,7 +70,7 @@ struct ChromiumContext {
 
 impl ChromiumContext {
     fn browser_context_id(&self) -> Option<BrowserContextId> {
-        self.id.as_deref().map(|id| id.to_owned().into())
+        Some(self.id.to_string().into())
     }
 }
 
@@ -91,13 +87,14 @@ impl ChromiumBrowser {
             window_mode: process.window_mode,
             downloads: process.downloads,
             gateway: process.gateway,
-            has_default_context_only: process.has_default_context_only,
+            session_pages: process.session_pages,
+            opening: tokio::sync::Mutex::default(),
             targets: Mutex::default(),
         });
         cdp.connection
             .listen(None, Arc::new(BrowserTargetListener { state: Arc::downgrade(&state) }));
         let handshake = async {
-            let attached = if process.has_default_context_only {
+            let attached = if process.session_pages == SessionPages::UsersBrowser {
                 session_tabs::prepare(&cdp).await?;
                 None
             } else {
@@ -159,15 +156,15 @@ impl Browser for ChromiumBrowser {
         observer: Arc<dyn ContextObserver>,
     ) -> EngineResult<Arc<dyn Context>> {
         let state = &self.state;
-        if state.has_default_context_only {
+        if state.session_pages == SessionPages::UsersBrowser {
             let network = CdpContextNetwork::new(None, state.config.keeps_request_details);
             let options = Mutex::new(options.clone());
             let context = Arc::new(ContextState { options, observer, network });
             return Ok(Arc::new(SessionTabs::new(state.clone(), context)));
         }
-        let is_default = state.config.user_data_dir.is_some();
-        let egress = Egress::of_context(options, state.gateway.as_ref(), is_default).await?;
-        let id: Option<Arc<str>> = if is_default {
+        let is_profile = state.session_pages == SessionPages::Profile;
+        let egress = Egress::of_context(options, state.gateway.as_ref(), is_profile).await?;
+        let id: Option<Arc<str>> = if is_profile {
             None
         } else {
             let (proxy_server, proxy_bypass_list) = match &egress {
@@ -204,7 +201,8 @@ impl Browser for ChromiumBrowser {
         let network = CdpContextNetwork::new(egress, state.config.keeps_request_details);
         let context =
             Arc::new(ContextState { options: Mutex::new(options.clone()), observer, network });
-        state.targets().contexts.insert(id.clone().unwrap_or_default(), context.clone());
+        let Some(id) = id else { return Ok(Arc::new(SessionTabs::new(state.clone(), context))) };
+        state.targets().contexts.insert(id.clone(), context.clone());
         Ok(Arc::new(ChromiumContext {
             id,
             state: state.clone(),
@@ -229,14 +227,8 @@ struct CreatedBrowserContext {
 #[async_trait]
 impl Context for ChromiumContext {
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
-        let mut create = CreateTargetParams::new("about:blank");
+        let mut create = self.context.new_window(self.state.window_mode);
         create.browser_context_id = self.browser_context_id();
-        create.new_window = (self.state.window_mode != WindowMode::None).then_some(true);
-        let size = emulation::window_size(&self.context.options.lock(), self.state.window_mode);
-        if let Some(Viewport { width, height }) = size {
-            create.width = Some(width.into());
-            create.height = Some(height.into());
-        }
         let created: CreatedTarget = self.state.cdp.execute(create).await?;
         let arrival = self.state.targets().pages.expect(created.target_id.into());
         let page = arrival.page().await?;
@@ -270,24 +262,8 @@ impl Context for ChromiumContext {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let pages: Vec<Arc<ChromiumPage>> = {
-            let mut targets = self.state.targets();
-            targets.contexts.remove(&self.id.clone().unwrap_or_default());
-            match &self.id {
-                Some(_) => Vec::new(),
-                None => targets.pages.iter().cloned().collect(),
-            }
-        };
-        match &self.id {
-            Some(id) => self.state.cdp.run(DisposeBrowserContextParams::new(id.to_string())).await,
-            None => {
-                let mut outcome = Ok(());
-                for page in pages {
-                    outcome = outcome.and(page.close().await);
-                }
-                outcome
-            }
-        }
+        self.state.targets().contexts.remove(&self.id);
+        self.state.cdp.run(DisposeBrowserContextParams::new(self.id.to_string())).await
     }
 }
 
@@ -337,7 +313,7 @@ impl Listener for BrowserTargetListener {
                     attached(&state, event);
                 }
             }
-            "Target.targetCreated" if state.has_default_context_only => {
+            "Target.targetCreated" if state.session_pages == SessionPages::UsersBrowser => {
                 if let Some(event) = parse_event(method, params) {
                     session_tabs::target_created(&state, event);
                 }
@@ -386,12 +362,14 @@ impl Listener for BrowserTargetListener {
 fn attached(state: &Arc<BrowserState>, event: AttachedToTarget) {
     let session = event.session_id;
     let info = event.target_info;
-    let tab = state.targets().tabs.get(&*info.target_id).cloned();
+    let tab = match state.session_pages {
+        SessionPages::Profile => state.targets().tab_in_profile(&info),
+        _ => state.targets().tabs.get(&*info.target_id).cloned(),
+    };
     let is_adopted = tab.as_ref().is_some_and(|tab| tab.is_adopted);
     let context = tab.map(|tab| tab.context).or_else(|| {
-        let targets = state.targets();
         let id = info.browser_context_id.as_deref().unwrap_or_default();
-        targets.contexts.get(id).or_else(|| targets.contexts.get("")).cloned()
+        state.targets().contexts.get(id).cloned()
     });
     let cdp = state.cdp.sibling(session.clone());
     if let (Some(context), Some(kind)) = (&context, workers::kind(&info.kind)) {

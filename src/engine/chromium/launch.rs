@@ -18,6 +18,7 @@ use super::super::{
     process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
 };
 use super::{
+    browser_state::SessionPages,
     emulation::{SCREEN, WindowMode},
     switches,
 };
@@ -36,22 +37,24 @@ pub(super) struct ChromiumProcess {
     pub downloads: PathBuf,
     /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
-    /// Whether sessions are tabs of the default context, as in the user's own browser.
-    pub has_default_context_only: bool,
+    pub session_pages: SessionPages,
 }
 
 impl ChromiumProcess {
     /// The user's own browser.
     pub fn users(connection: BrowserConnection) -> Self {
         let ending = BrowserShutdown::of_connection(connection.closed());
-        Self { window_mode: WindowMode::UserTab, ..Self::running(connection, ending, true) }
+        Self {
+            window_mode: WindowMode::UserTab,
+            ..Self::running(connection, ending, SessionPages::UsersBrowser)
+        }
     }
 
     /// A browser that another program has started.
     pub fn running(
         connection: BrowserConnection,
         ending: BrowserShutdown,
-        has_default_context_only: bool,
+        session_pages: SessionPages,
     ) -> Self {
         Self {
             ending,
@@ -61,7 +64,7 @@ impl ChromiumProcess {
             window_mode: WindowMode::Visible,
             downloads: std::env::temp_dir(),
             gateway: None,
-            has_default_context_only,
+            session_pages,
         }
     }
 }
@@ -161,7 +164,10 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
         window_mode,
         downloads,
         gateway,
-        has_default_context_only: false,
+        session_pages: match config.user_data_dir {
+            Some(_) => SessionPages::Profile,
+            None => SessionPages::OwnContext,
+        },
     })
 }
 

@@ -33,7 +33,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 pub use self::user_browser::find_user_browser;
-use self::{launch::ChromiumProcess, user_browser::UserBrowser};
+use self::{browser_state::SessionPages, launch::ChromiumProcess, user_browser::UserBrowser};
 use super::{
     Browser, Capabilities, Engine, EngineResult, locked_folder,
     remote::{RemoteBrowser, RemoteBrowsers, RemoteProtocol},
@@ -69,8 +69,11 @@ impl Engine for Chromium {
             (None, Some(remote)) => {
                 let RemoteBrowser { connection, ending, .. } =
                     remote.connect(RemoteProtocol::Cdp).await?;
-                let is_default = self.config.remote_context == RemoteContext::Default;
-                ChromiumProcess::running(connection, ending, is_default)
+                let session_pages = match self.config.remote_context {
+                    RemoteContext::Default => SessionPages::UsersBrowser,
+                    RemoteContext::New => SessionPages::OwnContext,
+                };
+                ChromiumProcess::running(connection, ending, session_pages)
             }
             (None, None) => locked_folder::with_sweep(launch::launch(&self.config)).await?,
         };

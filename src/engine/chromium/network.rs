@@ -184,7 +184,7 @@ impl CdpContextNetwork {
         });
         if let Some(Egress { gateway, .. }) = &network.egress {
             let interceptor: Weak<Self> = Arc::downgrade(&network);
-            gateway.set_interceptor(interceptor);
+            gateway.add_interceptor(interceptor);
         }
         network
     }

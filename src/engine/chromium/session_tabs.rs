@@ -1,9 +1,10 @@
-//! The tabs of one session in the default context of a browser: the user's own (`--attach`), or a
-//! remote one (`--remote-context default`).
+//! The tabs of one session in the default context of a browser: the user's own (`--attach`), a
+//! remote one (`--remote-context default`), or one with a profile (`--user-data-dir`).
 //!
-//! A session has owned tabs, which it has opened, and adopted tabs, which are the user's. Troupe
-//! attaches to no other tab. Tabs are opened in the background and never activated: nothing here
-//! may take the focus from the user.
+//! A session has owned tabs, which it has opened, and adopted tabs, which are the user's. In the
+//! user's browser, Troupe attaches to no other tab. Tabs are opened there in the background and
+//! never activated: nothing here may take the focus from the user. In a profile, each page has its
+//! own window.
 
 use std::sync::{
     Arc,
@@ -23,7 +24,7 @@ use serde::Deserialize;
 
 use super::{
     CAPABILITIES,
-    browser_state::{BrowserState, ContextState, SessionTab},
+    browser_state::{BrowserState, ContextState, SessionPages, SessionTab},
     cookies,
     page::ChromiumPage,
     session::CdpSession,
@@ -34,6 +35,7 @@ use crate::{
     engine::{
         Capabilities, Context, EngineError, EnginePage, EngineResult, UserTab,
         network::{Cookie, NetworkRules},
+        page_registry::ExpectedPage,
     },
 };
 
@@ -109,18 +111,32 @@ impl SessionTabs {
 
     /// Opens an empty tab, in the user's browser in the background. Returns its id.
     async fn open(&self) -> EngineResult<Arc<str>> {
-        let mut create = CreateTargetParams::new("about:blank");
-        // In the live view of a remote browser, the newest tab is visible.
-        create.background = Some(self.state.config.attach.is_some());
-        let created = self.state.cdp.post(create)?;
+        let in_profile = self.state.session_pages == SessionPages::Profile;
+        let create = if in_profile {
+            self.context.new_window(self.state.window_mode)
+        } else {
+            let mut create = CreateTargetParams::new("about:blank");
+            // In the live view of a remote browser, the newest tab is visible.
+            create.background = Some(self.state.config.attach.is_some());
+            create
+        };
         let (state, context, closed) =
             (self.state.clone(), self.context.clone(), self.closed.clone());
         // A task, so that the tab belongs to the session even if this future is dropped. It ends
         // with the response.
         let registered = tokio::spawn(async move {
-            let CreatedTarget { target_id } = created.read().await?;
-            let id: Arc<str> = target_id.into();
-            state.targets().tabs.insert(id.clone(), SessionTab { context, is_adopted: false });
+            let _turn = if in_profile { Some(state.opening.lock().await) } else { None };
+            if in_profile {
+                state.targets().opening = Some(context.clone());
+            }
+            let created: EngineResult<CreatedTarget> = state.cdp.execute(create).await;
+            let id: Arc<str> = {
+                let mut targets = state.targets();
+                targets.opening = None;
+                let id: Arc<str> = created?.target_id.into();
+                targets.tabs.insert(id.clone(), SessionTab { context, is_adopted: false });
+                id
+            };
             if closed.load(Ordering::Acquire) {
                 close(&state, &id).await?;
                 return Err(EngineError::PageGone);
@@ -139,9 +155,7 @@ impl SessionTabs {
                 other => other,
             });
         }
-        let page = arrival.page().await?;
-        page.ready().await?;
-        Ok(page)
+        ready(arrival).await
     }
 
     fn tab_ids(&self) -> Vec<Arc<str>> {
@@ -149,6 +163,13 @@ impl SessionTabs {
         let own = targets.tabs.iter().filter(|(_, tab)| Arc::ptr_eq(&tab.context, &self.context));
         own.map(|(id, _)| id.clone()).collect()
     }
+}
+
+/// Waits until the page has arrived and can be used.
+async fn ready(arrival: ExpectedPage<ChromiumPage>) -> EngineResult<Arc<ChromiumPage>> {
+    let page = arrival.page().await?;
+    page.ready().await?;
+    Ok(page)
 }
 
 /// Closes an owned tab, or releases an adopted one.
@@ -198,6 +219,11 @@ impl Context for SessionTabs {
 
     async fn new_page(&self) -> EngineResult<Arc<dyn EnginePage>> {
         let id = self.open().await?;
+        if self.state.session_pages == SessionPages::Profile {
+            // The browser attaches to each new page.
+            let arrival = self.state.targets().pages.expect(id);
+            return Ok(ready(arrival).await?);
+        }
         Ok(self.attach(id).await?)
     }
 

@@ -91,7 +91,7 @@ impl FirefoxNetwork {
         });
         if let Some(Egress { gateway, .. }) = &network.egress {
             let interceptor: Weak<Self> = Arc::downgrade(&network);
-            gateway.set_interceptor(interceptor);
+            gateway.add_interceptor(interceptor);
         }
         intercept.add(&network);
         network

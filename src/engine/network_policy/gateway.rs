@@ -9,6 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use parking_lot::RwLock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -63,7 +64,7 @@ struct GatewayState {
 
 #[derive(Clone, Default)]
 struct Interception {
-    by: Option<Weak<dyn RequestInterceptor>>,
+    by: Vec<Weak<dyn RequestInterceptor>>,
     /// Set when requests are intercepted.
     done: Arc<OnceCell<()>>,
 }
@@ -120,10 +121,12 @@ impl Gateway {
         *self.state.policy.write() = policy;
     }
 
-    /// Sets the object that intercepts requests when a policy needs it.
-    pub fn set_interceptor(&self, interceptor: Weak<dyn RequestInterceptor>) {
-        let interception = Interception { by: Some(interceptor), done: Arc::default() };
-        *self.state.interception.write() = interception;
+    /// Adds an object that intercepts requests when a policy needs it.
+    pub fn add_interceptor(&self, interceptor: Weak<dyn RequestInterceptor>) {
+        let mut interception = self.state.interception.write();
+        interception.by.retain(|interceptor| interceptor.strong_count() > 0);
+        interception.by.push(interceptor);
+        interception.done = Arc::default();
     }
 
     /// Intercepts the requests of the context from now on.
@@ -136,9 +139,9 @@ impl GatewayState {
     async fn intercept_requests(&self) {
         let Interception { by, done } = self.interception.read().clone();
         done.get_or_init(|| async {
-            if let Some(interceptor) = by.and_then(|interceptor| interceptor.upgrade()) {
-                interceptor.intercept_requests().await;
-            }
+            let interceptors = by.iter().filter_map(Weak::upgrade);
+            join_all(interceptors.map(async |interceptor| interceptor.intercept_requests().await))
+                .await;
         })
         .await;
     }

@@ -149,8 +149,8 @@ impl Browsers {
     }
 
     async fn create_warm(&self) -> Result<WarmContext> {
-        let pages =
-            Arc::new(Pages::new(self.config.clone(), self.clock.clone(), ChangeCounter::default()));
+        let (config, clock) = (self.config.clone(), self.clock.clone());
+        let pages = Arc::new(Pages::new(config, clock, ChangeCounter::default(), None));
         let options = context_options(&self.config.context, &pages).await?;
         let lease = self.pool.lease().await?;
         let context =

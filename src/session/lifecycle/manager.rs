@@ -28,8 +28,9 @@ use super::{
     session::{Readiness, Session, SessionIdentity, SessionServices},
 };
 use crate::{
-    config::{Config, ContextConfig, Transport},
+    config::{BrowserKind, Config, ContextConfig, Transport},
     error::{ErrorCode, Result, TroupeError},
+    page::SessionNetworkPolicy,
     policy::{redaction::Secrets, vault::Vault},
     session::{
         clock::Clock,
@@ -75,8 +76,9 @@ pub struct SessionLimit {
 impl SessionLimit {
     /// Returns the limit of a server that may use `memory` bytes.
     fn of(config: &Config, memory: Option<u64>) -> Self {
-        if config.user_data_dir.is_some() {
-            return Self { count: 1, origin: "`--user-data-dir` allows one session".to_owned() };
+        if allows_one_session(config) {
+            let origin = "`--user-data-dir` allows one session in Firefox".to_owned();
+            return Self { count: 1, origin };
         }
         if let Some(count) = config.max_sessions {
             let origin = config.max_sessions_origin.as_ref();
@@ -102,12 +104,20 @@ impl SessionLimit {
     }
 }
 
+/// Whether the browser can have only one session: pages in a profile of Firefox are not assigned to
+/// several.
+fn allows_one_session(config: &Config) -> bool {
+    config.user_data_dir.is_some() && config.browser == BrowserKind::Firefox
+}
+
 /// The sessions of a server.
 pub struct SessionManager {
     pub(super) config: Arc<Config>,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: Store,
+    /// The policy that all sessions share if they are in one profile.
+    network_policy: Option<Arc<SessionNetworkPolicy>>,
     /// The secrets that clients type by name, or why they cannot be read.
     vault: Result<Arc<Vault>>,
     state: Mutex<SessionTable>,
@@ -172,6 +182,12 @@ impl SessionManager {
             limit,
             waiting: AtomicUsize::new(0),
             vault: Vault::open(&config).map(Arc::new),
+            network_policy: config
+                .user_data_dir
+                .is_some()
+                .then(|| SessionNetworkPolicy::new(&config))
+                .flatten()
+                .map(Arc::new),
             config,
             backend,
             clock,
@@ -356,8 +372,8 @@ impl SessionManager {
             format!("all {count} sessions are in use: the limit is {count} ({origin})"),
         )
         .detail("maxSessions", *count);
-        if self.config.user_data_dir.is_some() {
-            return error.suggestion("--user-data-dir allows one session; omit it to allow more");
+        if allows_one_session(&self.config) {
+            return error.suggestion("omit --user-data-dir, or use Chromium, to allow more");
         }
         error.suggestion("close a session with close_session, or raise --max-sessions")
     }
@@ -382,6 +398,7 @@ impl SessionManager {
             clock: self.clock.clone(),
             store: self.store.clone(),
             secrets: self.secrets(),
+            network_policy: self.network_policy.clone(),
         };
         let session = Arc::new(Session::new(services, identity, cache, attached, slot));
         self.state().sessions.insert(session.id.clone(), session.clone());

@@ -33,7 +33,7 @@ use crate::{
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
-    page::{ChangeCounter, ConsoleLog, Page, SessionEvent},
+    page::{ChangeCounter, ConsoleLog, Page, SessionEvent, SessionNetworkPolicy},
     policy::{check_navigation, redaction::Secrets},
     session::{
         clock::{Clock, Millis},
@@ -71,6 +71,8 @@ pub(super) struct SessionServices {
     pub clock: Arc<dyn Clock>,
     pub store: Store,
     pub secrets: Secrets,
+    /// The policy that all sessions share, because they are in one profile.
+    pub network_policy: Option<Arc<SessionNetworkPolicy>>,
 }
 
 /// The identity and options of a new session.
@@ -284,13 +286,14 @@ impl Session {
         slot: OwnedSemaphorePermit,
     ) -> Self {
         let SessionIdentity { id, created_at, lives_from, options } = identity;
-        let SessionServices { config, clock, store, secrets } = services;
+        let SessionServices { config, clock, store, secrets, network_policy } = services;
         let AttachedWorker { worker, pages } = attached;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
-        let new_pages =
-            || Arc::new(Pages::new(config.clone(), clock.clone(), ChangeCounter::default()));
-        let pages = pages.unwrap_or_else(new_pages);
+        let pages = pages.unwrap_or_else(|| {
+            let (config, clock) = (config.clone(), clock.clone());
+            Arc::new(Pages::new(config, clock, ChangeCounter::default(), network_policy))
+        });
         Self {
             id,
             created_at,
