@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Do not edit it:
-// `npm run generate` writes it.
+// Generated from the schemas of the tools and of the configuration, and
+// scripts/index.template.d.ts. Do not edit it: `npm run generate` writes it.
 
 /** The options of the command line (`troupe --help`), in camelCase. The sections of a nested configuration file are accepted, too. */
 export interface Config {
@@ -487,7 +487,10 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Resumes a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
+  /**
+   * Resumes a session that has expired, or one of an earlier process with the same `store`
+   * (`docs/sessions.md`).
+   */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** Returns the session if it is open, otherwise null. */
@@ -513,8 +516,9 @@ export interface Server {
 }
 
 /**
- * Starts the same MCP server as the command `troupe`, with the `transport` of the configuration. Over HTTP, clients send
- * `authToken`, or the token in the file that the server creates. With `auth: false`, they send no token.
+ * Starts the same MCP server as the command `troupe`, with the `transport` of the configuration.
+ * Over HTTP, clients send `authToken`, or the token in the file that the server creates. With
+ * `auth: false`, they send no token.
  */
 export function serve(config?: Config): Promise<Server>
 

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
-// Generated from the schemas of the tools and of the configuration, and scripts/index.template.d.ts. Do not edit it:
-// `npm run generate` writes it.
+// Generated from the schemas of the tools and of the configuration, and
+// scripts/index.template.d.ts. Do not edit it: `npm run generate` writes it.
 
 /*config*/
 
@@ -50,7 +50,10 @@ export class SessionManager {
   /** Starts the browser. */
   initialize(): Promise<void>
   createSession(options?: CreateSessionArguments): Promise<Session>
-  /** Resumes a session that has expired, or one of an earlier process with the same `store` (`docs/sessions.md`). */
+  /**
+   * Resumes a session that has expired, or one of an earlier process with the same `store`
+   * (`docs/sessions.md`).
+   */
   resumeSession(sessionId: string): Promise<Session>
   closeSession(sessionId: string): Promise<void>
   /** Returns the session if it is open, otherwise null. */
@@ -76,8 +79,9 @@ export interface Server {
 }
 
 /**
- * Starts the same MCP server as the command `troupe`, with the `transport` of the configuration. Over HTTP, clients send
- * `authToken`, or the token in the file that the server creates. With `auth: false`, they send no token.
+ * Starts the same MCP server as the command `troupe`, with the `transport` of the configuration.
+ * Over HTTP, clients send `authToken`, or the token in the file that the server creates. With
+ * `auth: false`, they send no token.
  */
 export function serve(config?: Config): Promise<Server>
 

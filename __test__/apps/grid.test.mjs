@@ -2,10 +2,11 @@
 // second with Chrome and Firefox.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
-import { lossLimit, recordFor } from '../support/state.mjs'
+import { lossLimit } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 import { GECKODRIVER, missingGrid, startSeleniumGrid } from './grid-programs.mjs'
 
@@ -59,7 +60,7 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
   }
 
   test('runs Chrome, and its slots are free at the end', async (t) => {
-    const server = await start(t, recordFor(t))
+    const server = await start(t, recordFile(t))
     await useForm(server)
     assert.equal((await grid.occupied()).length, 1)
     assert.deepEqual(await server.end(), { code: 0, signal: null })
@@ -71,7 +72,7 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
     { skip: GECKODRIVER ? false : 'geckodriver is not installed: run `npm run setup`' },
     async (t) => {
       const options = ['--grid-capability', `moz:firefoxOptions=${JSON.stringify(FIREFOX)}`]
-      const server = await start(t, recordFor(t), ['--browser', 'firefox', ...options])
+      const server = await start(t, recordFile(t), ['--browser', 'firefox', ...options])
       await useForm(server)
       const { json } = await server.call('upload_file', {
         selector: 'body',
@@ -84,7 +85,7 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
   )
 
   test('frees the slots of a server that was killed at the next start', async (t) => {
-    const record = recordFor(t)
+    const record = recordFile(t)
     const killed = await start(t, record)
     await killed.ok('navigate', { url: site.url('/form') })
     killed.child.kill('SIGKILL')
@@ -96,12 +97,12 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
 
   test('does not end idle sessions, and refuses one that has no slot', async (t) => {
     const args = ['--pool-max-browsers', '2']
-    const server = await start(t, recordFor(t), args)
+    const server = await start(t, recordFile(t), args)
     const [one, two] = [await server.createSession(), await server.createSession()]
     for (const sessionId of [one, two])
       await server.ok('navigate', { sessionId, url: 'data:text/html,<title>Kept</title>' })
     assert.equal(new Set(await grid.occupied()).size, 2, 'each session is on its own node')
-    const other = await start(t, recordFor(t))
+    const other = await start(t, recordFile(t))
     // The queue's time is longer than the timeout of idle sessions.
     const { json, text } = await other.call('navigate', { url: 'about:blank' })
     assert.equal(json.errorCode, 'RESOURCE_EXHAUSTED', text)
@@ -120,7 +121,7 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
 
   // The last test: it ends a node.
   test('that loses a node resumes its sessions in another one', async (t) => {
-    const server = await start(t, recordFor(t))
+    const server = await start(t, recordFile(t))
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=ann') })
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })

@@ -6,16 +6,17 @@ import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { TRUST, startGrid } from '../support/mock-grid.mjs'
+import { recordFile } from '../support/record.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit, recordFor } from '../support/state.mjs'
+import { lossLimit } from '../support/state.mjs'
 import { pause, until } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery'
 
 /** @param {any} t @param {{ url: string }} grid @param {string[]} [args] @param {object} [env] */
 const start = (t, grid, args = [], env = {}) =>
-  startServer(t, ['--browser-endpoint', grid.url, '--store', recordFor(t), ...args], {
+  startServer(t, ['--browser-endpoint', grid.url, '--store', recordFile(t), ...args], {
     browser: false,
     env: { ...env }
   })
@@ -26,7 +27,7 @@ const notes = (record) => readdirSync(join(dirname(record), 'grid-sessions'))
 describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_000 }, () => {
   test('starts a browser when a session needs one, which ends with the server', async (t) => {
     const [grid, site] = [await startGrid(t), await startSite(t)]
-    const record = recordFor(t)
+    const record = recordFile(t)
     const capabilities = [
       ...['--grid-capability', 'se:name="nightly run"'],
       ...['--grid-capability', 'goog:chromeOptions={"args":["--lang=de"]}']
@@ -106,7 +107,7 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
 
   test('has no session left after kill -9 and the next start', async (t) => {
     const grid = await startGrid(t, { slots: 2 })
-    const record = recordFor(t)
+    const record = recordFile(t)
     const killed = await start(t, grid, ['--store', record])
     await killed.ok('navigate', { url: 'about:blank' })
     const other = await start(t, grid, ['--store', record])
@@ -122,7 +123,7 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
 
   test('has no session left if the server was killed while its request was in the queue', async (t) => {
     const grid = await startGrid(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const first = await start(t, grid)
     await first.ok('navigate', { url: 'about:blank' })
     const killed = await start(t, grid, ['--store', record])

@@ -363,6 +363,7 @@ describe('snapshot', { timeout: 60_000 }, () => {
       ),
       /x-y/
     )
+    const arrival = world.call('arrival', { snapshot: {}, hosts: true })
     const { root } = await world.cdp.send('DOM.getDocument', { depth: -1, pierce: true })
     const closed = (node) => [
       ...(node.shadowRoots ?? [])
@@ -375,17 +376,14 @@ describe('snapshot', { timeout: 60_000 }, () => {
       objectId: (await world.cdp.send('DOM.resolveNode', { backendNodeId, ...context })).object
         .objectId
     })
-    for (const pair of closed(root)) {
-      await world.cdp.send('Runtime.callFunctionOn', {
-        functionDeclaration: 'function (host, root) { __troupe.adoptShadowRoot(host, root) }',
-        arguments: [await handle(pair[0]), await handle(pair[1])],
-        ...context
-      })
-    }
-    assert.equal(
-      (await world.call('snapshot')).text,
-      '- button "Closed" [ref=e1]\n- textbox "deep" [ref=e2]'
-    )
+    await world.cdp.send('Runtime.callFunctionOn', {
+      functionDeclaration: 'function (...pairs) { __troupe.adoptShadowRoots(...pairs) }',
+      arguments: await Promise.all(closed(root).flat().map(handle)),
+      ...context
+    })
+    const lines = '- button "Closed" [ref=e1]\n- textbox "deep" [ref=e2]'
+    assert.equal((await arrival).snapshot.text, lines, 'a navigation awaits them')
+    assert.equal((await world.call('snapshot')).text, lines)
     assert.equal((await world.call('resolve', { target: 'div button', strict: true })).ref, 'e1')
     assert.equal(
       (await world.call('waitActionable', { target: 'e1', action: 'click', timeout: 300 })).ok,

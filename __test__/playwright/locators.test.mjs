@@ -211,7 +211,7 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
         })
       ).object.objectId
     await world.cdp.send('Runtime.callFunctionOn', {
-      functionDeclaration: 'function (root) { __troupe.adoptShadowRoot(this, root) }',
+      functionDeclaration: 'function (root) { __troupe.adoptShadowRoots(this, root) }',
       objectId: await resolve(node.backendNodeId),
       arguments: [{ objectId: await resolve(node.shadowRoots[0].backendNodeId) }]
     })

@@ -42,7 +42,7 @@ describe('prompts', { timeout: 60_000 }, () => {
     return error.message
   }
 
-  test('of the seed are listed with their arguments and default values', async () => {
+  test('that are built in are listed with their arguments and default values', async () => {
     const { prompts } = (await server.request('prompts/list')).result
     assert.deepEqual(
       prompts.map(({ name }) => name),

@@ -158,7 +158,7 @@ describe('resources', { timeout: 60_000 }, () => {
     assert.equal(mimeType, 'image/png')
     assert.equal(blob, result.content[0].data)
     assert.deepEqual(sizeOf(blob), { type: 'png', width: 700, height: 500 })
-    // As the seed writes it: without the milliseconds.
+    // The milliseconds are optional.
     assert.equal((await read(uri.replace(/\.\d+Z$/, 'Z'))).blob, blob)
   })
 

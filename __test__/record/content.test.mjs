@@ -1,5 +1,4 @@
-// `get_content` and the record. Tests with the wording of seed 002, phase 2, are its acceptance
-// criteria.
+// `get_content` and the record.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { pictureOf } from '../support/pictures.mjs'
@@ -12,7 +11,7 @@ const LIST = `<title>List</title><h1>List</h1><button onclick="const item = docu
   item.textContent = 'Item ' + document.querySelectorAll('p').length; document.body.append(item)">Add</button>
   ${Array.from({ length: 20 }, (_, number) => `<a href="#${number}">Link ${number}</a>`).join('')}`
 
-describe('seed 002, phase 2', { timeout: 120_000 }, () => {
+describe('get_content', { timeout: 120_000 }, () => {
   const scope = shared()
   const file = recordFile(scope)
   let server
@@ -275,7 +274,7 @@ describe('the console of a page', { timeout: 60_000 }, () => {
 })
 
 describe('--responses ref', { timeout: 60_000 }, () => {
-  test('returns the metadata of seed 002, and the content on demand', async (t) => {
+  test('returns the metadata of the call, and its content on demand', async (t) => {
     const server = await startServer(t, ['--responses', 'ref', '--store', 'memory'])
     const site = await startSite(t, { '/list': LIST })
     const sessionId = await server.createSession()

@@ -1,4 +1,4 @@
-// Seed 002, resiliency: the record after crashes of the server or the browser. `__test__/soak`
+// The record after crashes of the server or the browser. `__test__/soak`
 // repeats them more often.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

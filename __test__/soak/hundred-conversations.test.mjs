@@ -1,4 +1,4 @@
-// Seed 003, T-3, as it is written: a hundred conversations at once. `npm test` has a few.
+// A hundred conversations at once. `npm test` has 20.
 import { test } from 'node:test'
 import { conversations } from '../support/conversations.mjs'
 

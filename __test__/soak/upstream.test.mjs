@@ -1,4 +1,5 @@
-// Seed 003, T-3, with real servers: as many at once as the machine holds. `npm test` has two.
+// Conversations with real upstream servers: as many at once as the machine holds. `npm test` has
+// two.
 import { freemem } from 'node:os'
 import { test } from 'node:test'
 import { realConversations } from '../upstream/real.mjs'

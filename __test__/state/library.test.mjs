@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startManager } from '../support/managers.mjs'
-import { memberSite, recordFor } from '../support/state.mjs'
+import { recordFile } from '../support/record.mjs'
+import { memberSite } from '../support/state.mjs'
 
 test(
   'a session of a manager that was shut down is resumed by another manager',
   { timeout: 60_000 },
   async (t) => {
     const site = await memberSite(t)
-    const store = recordFor(t)
+    const store = recordFile(t)
     const first = await startManager(t, { store })
     const session = await first.createSession()
     await session.navigate({ url: site.url('/log-in') })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
-import { NO_SQLITE, query, temporaryFolder } from '../support/record.mjs'
+import { kill, NO_SQLITE, query, recordFile, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import {
@@ -12,10 +12,8 @@ import {
   FILL_STORAGE,
   formOf,
   HALF_FILLED,
-  kill,
   lossLimit,
   memberSite,
-  recordFor,
   startOn
 } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
@@ -43,7 +41,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
   test('after kill -9 of the server restores the log-in, the form, scroll positions, pages, storage and refs', async (t) => {
     const site = await memberSite(t)
     const other = await memberSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const dying = await startOn(t, record)
     const sessionId = await dying.createSession({
       ...LOCALE,
@@ -121,7 +119,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
         )
       }
     })
-    const record = recordFor(t)
+    const record = recordFile(t)
     const dying = await startOn(t, record)
     const sessionId = await dying.createSession()
     await dying.ok('navigate', { sessionId, url: site.url('/list') })
@@ -172,12 +170,12 @@ describe('session_resume', { timeout: 120_000 }, () => {
       assert.deepEqual(await formOf(server, sessionId), HALF_FILLED)
       await server.end()
     }
-    await Promise.all([recordFor(t), 'none'].map(comesBack))
+    await Promise.all([recordFile(t), 'none'].map(comesBack))
   })
 
   test('right at the expiry waits until the state of the session is saved', async (t) => {
     const site = await startSite(t, { '/late': '<title>Late</title><input>' })
-    const server = await startOn(t, recordFor(t), [
+    const server = await startOn(t, recordFile(t), [
       '--session-timeout',
       BRIEF,
       '--session-expiry',
@@ -202,7 +200,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('restores a session after a normal end of its server, unless that is disabled or the session was closed', async (t) => {
     const site = await memberSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const first = await startOn(t, record)
     await logInAsMember(first, site)
     const [{ sessionId: own }] = (await first.ok('list_sessions')).sessions
@@ -235,7 +233,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('does not take a session that another server uses', async (t) => {
     const site = await memberSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const [one, other] = [await startOn(t, record), await startOn(t, record)]
     const sessionId = await one.createSession()
     await logInAsMember(one, site, sessionId)
@@ -274,7 +272,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     { skip: NO_SQLITE },
     async (t) => {
       const site = await memberSite(t, { '/begun': (_request, response) => response.end() })
-      const record = recordFor(t)
+      const record = recordFile(t)
       const dying = await startOn(t, record)
       const sessionId = await dying.createSession()
       await logInAsMember(dying, site, sessionId)
@@ -311,7 +309,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     { skip: NO_SQLITE || isWebkit },
     async (t) => {
       const site = await memberSite(t)
-      const record = recordFor(t)
+      const record = recordFile(t)
       const dying = await startOn(t, record)
       const sessionId = await dying.createSession()
       const evaluate = async (server, script) =>
@@ -371,7 +369,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('a session of another working directory is not listed, but can be resumed by its id', async (t) => {
     const site = await memberSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const folder = temporaryFolder(t)
     const elsewhere = () => startServer(t, ['--store', record], { cwd: folder })
     const first = await elsewhere()
@@ -390,7 +388,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 
   test('the list has the ten most recent sessions that have left about:blank', async (t) => {
     const site = await startSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const first = await startOn(t, record, ['--max-sessions', '20'])
     const ids = []
     for (let number = 0; number < 12; number++) ids.push(await first.createSession())
@@ -442,7 +440,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
         else answer()
       }
     })
-    const record = recordFor(t)
+    const record = recordFile(t)
     const first = await startOn(t, record)
     const sessionId = await first.createSession()
     await first.ok('navigate', { sessionId, url: site.url('/page') })
@@ -482,7 +480,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
 describe('--auto-resume', { timeout: 60_000 }, () => {
   test('resumes the sessions of a killed server at startup, with the same ids', async (t) => {
     const site = await memberSite(t)
-    const record = recordFor(t)
+    const record = recordFile(t)
     const dying = await startOn(t, record)
     await logInAsMember(dying, site)
     const created = await dying.createSession()

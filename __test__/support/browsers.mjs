@@ -104,9 +104,9 @@ const ABOUT_CHROMIUM = {
   'life/environment.test.mjs': { '*': SERVER_ALONE },
   'life/sessions.test.mjs': { '*': IN_MEMORY },
   'life/websocket.test.mjs': { '*': 'this browser is always reached over a WebSocket' },
-  'seed-000/lifetime.test.mjs': { '*': IN_MEMORY },
-  'seed-001/requirement-8.test.mjs': { '*': SERVER_ALONE },
-  'seed-001/requirement-9.test.mjs': { '*': SERVER_ALONE },
+  'properties/lifetime.test.mjs': { '*': IN_MEMORY },
+  'requirements/requirement-8.test.mjs': { '*': SERVER_ALONE },
+  'requirements/requirement-9.test.mjs': { '*': SERVER_ALONE },
   'life/binaries.test.mjs': { '*': 'the test selects a browser itself' },
   'life/headed.test.mjs': { '*': 'the test selects a browser itself' },
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
@@ -122,7 +122,7 @@ const ABOUT_CHROMIUM = {
   'protocol/start.test.mjs': {
     '`initialize` and `tools/list` are answered while the browser still starts': IS_CHROMIUM
   },
-  'seed-001/requirement-6.test.mjs': {
+  'requirements/requirement-6.test.mjs': {
     '6.1 without --browser, the server starts Chromium': 'the test passes --browser'
   },
   'clients/': { '*': 'the tests are about the clients' },
@@ -338,7 +338,7 @@ export const BROWSERS = {
           NO_CONSOLE,
         'is returned with levels and locations, with --store memory': NO_CONSOLE,
         'is returned with levels and locations, with --store none': NO_CONSOLE,
-        'returns the metadata of seed 002, and the content on demand': NO_CONSOLE
+        'returns the metadata of the call, and its content on demand': NO_CONSOLE
       },
       'interaction/changes.test.mjs': {
         'contains what the page shows some time after a response': NO_REQUESTS,
@@ -421,34 +421,34 @@ export const BROWSERS = {
         'is typed by its name, and is in nothing that leaves the process': NO_REQUESTS,
         'is masked for programs, too, which see passwords': NO_REQUESTS
       },
-      'seed-001/requirement-3.test.mjs': {
+      'requirements/requirement-3.test.mjs': {
         '3.2 a navigation returns the title, the final URL and the status': WITHOUT_STATUS
       },
-      'seed-001/requirement-4.test.mjs': {
+      'requirements/requirement-4.test.mjs': {
         '4.3 a missing element is reported as ELEMENT_NOT_FOUND, one that cannot be clicked as ELEMENT_NOT_CLICKABLE':
           SEEMS_STABLE,
         '4.5 timeout, force, clickCount and button are used': OTHER_BUTTONS
       },
-      'seed-001/requirement-6.test.mjs': {
-        ...ABOUT_CHROMIUM['seed-001/requirement-6.test.mjs'],
+      'requirements/requirement-6.test.mjs': {
+        ...ABOUT_CHROMIUM['requirements/requirement-6.test.mjs'],
         '6.3 without --headless the browser has a window': BROWSER_PER_SESSION,
         '6.3 without a display the browser runs headless, and one line reports that':
           BROWSER_PER_SESSION,
         '6.4 --headless determines whether the browser has a window': BROWSER_PER_SESSION
       },
-      'seed-001/requirement-7.test.mjs': {
+      'requirements/requirement-7.test.mjs': {
         '7.1 the server starts one browser automatically': BROWSER_PER_SESSION,
         '7.2 each new session is created in that browser': BROWSER_PER_SESSION,
         '7.3 the browser keeps running when all sessions are closed': BROWSER_PER_SESSION
       },
-      'seed-000/browser.test.mjs': {
+      'properties/browser.test.mjs': {
         'Property 8: Headless Mode Configuration':
           'it always has a window, on a virtual display if it is headless'
       },
-      'seed-000/isolation.test.mjs': {
+      'properties/isolation.test.mjs': {
         'Property 11: Shared Browser Instance': BROWSER_PER_SESSION
       },
-      'seed-000/operations.test.mjs': {
+      'properties/operations.test.mjs': {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
       },
       'tools/suggestions.test.mjs': { '*': SUGGESTIONS },
@@ -516,8 +516,8 @@ export const ALONE = [
   'protocol/large-messages.test.mjs',
   'protocol/order.test.mjs',
   'record/places.test.mjs',
-  'seed-000/ten-sessions.test.mjs',
-  'seed-001/requirement-7.test.mjs',
+  'properties/ten-sessions.test.mjs',
+  'requirements/requirement-7.test.mjs',
   'state/kills.test.mjs',
   'state/resume.test.mjs',
   'transports/conversations.test.mjs',

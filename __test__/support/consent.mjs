@@ -8,35 +8,21 @@ import { join } from 'node:path'
 import { pathOf } from './browser.mjs'
 import { startBrowser } from './running-browser.mjs'
 import { until } from './wait.mjs'
+import { takeFrames } from './websocket.mjs'
 
 /**
  * Returns a function that passes each text message of a WebSocket to `handle`.
  * @param {(text: string) => void} handle
  */
 function messages(handle) {
+  /** @type {Buffer} */
   let bytes = Buffer.alloc(0)
   /** @type {Buffer[]} */
   let parts = []
   return (/** @type {Buffer} */ data) => {
-    bytes = Buffer.concat([bytes, data])
-    for (;;) {
-      if (bytes.length < 2) return
-      const isMasked = bytes[1] > 127
-      let length = bytes[1] & 127
-      let at = 2
-      if (length > 125) {
-        const size = length === 126 ? 2 : 8
-        if (bytes.length < 2 + size) return
-        length = size === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
-        at += size
-      }
-      const mask = isMasked ? bytes.subarray(at, at + 4) : undefined
-      at += isMasked ? 4 : 0
-      if (bytes.length < at + length) return
-      const payload = Buffer.from(bytes.subarray(at, at + length))
-      if (mask) payload.forEach((byte, index) => (payload[index] = byte ^ mask[index % 4]))
-      const [isLast, opcode] = [bytes[0] > 127, bytes[0] & 15]
-      bytes = bytes.subarray(at + length)
+    const { frames, rest } = takeFrames(Buffer.concat([bytes, data]))
+    bytes = rest
+    for (const { opcode, isLast, payload } of frames) {
       if (opcode > 2) continue
       parts.push(payload)
       if (!isLast) continue

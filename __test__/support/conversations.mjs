@@ -1,4 +1,4 @@
-// Many concurrent conversations on one server (seed 003, T-3). No conversation sees the cookies of
+// Many concurrent conversations on one server. No conversation sees the cookies of
 // another, memory stays within a limit, and no process remains.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

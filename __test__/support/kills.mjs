@@ -2,16 +2,8 @@
 import assert from 'node:assert/strict'
 import { browsers } from './processes.mjs'
 import { randomNumbers } from './random.mjs'
-import {
-  logInAsMember,
-  formOf,
-  HALF_FILLED,
-  kill,
-  lossLimit,
-  memberSite,
-  recordFor,
-  startOn
-} from './state.mjs'
+import { kill, recordFile } from './record.mjs'
+import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite, startOn } from './state.mjs'
 import { pause, until } from './wait.mjs'
 
 /** Typical calls of an agent. None changes the values of the form. @type {[string, object][]} */
@@ -43,7 +35,7 @@ async function stream(server, sessionId, over) {
 export async function killRounds(t, killed, rounds) {
   const random = randomNumbers(t)
   const site = await memberSite(t)
-  const record = recordFor(t)
+  const record = recordFile(t)
   let server = await startOn(t, record)
   const sessionId = await server.createSession()
   await logInAsMember(server, site, sessionId)

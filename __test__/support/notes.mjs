@@ -41,7 +41,7 @@ export function note(tool, given, { isError, json }) {
   noted.set(tool, points)
   if (isError) return void points.add(`! ${json?.errorCode}`)
   points.add('success')
-  // Seed 002 writes its parameters with underscores.
+  // Some tests write parameters with underscores.
   for (const point of pointsOf(given, ''))
     points.add(
       point.replace(

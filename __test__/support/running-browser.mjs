@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { HEADLESS_SHELL } from './delayed-browser.mjs'
 import { allEnded, descendants, readProcess } from './processes.mjs'
 import { until } from './wait.mjs'
+import { takeFrames } from './websocket.mjs'
 
 /**
  * Ends a browser with the test, and removes its profile.
@@ -108,7 +109,7 @@ export async function recordCommands(t, browser) {
     }
     /** @type {Buffer} */
     let bytes = Buffer.alloc(0)
-    near.on('data', (data) => (bytes = takeFrames(Buffer.concat([bytes, data]), methods)))
+    near.on('data', (data) => (bytes = takeMethods(Buffer.concat([bytes, data]), methods)))
   })
   between.listen(0, '127.0.0.1')
   await once(between, 'listening')
@@ -124,28 +125,16 @@ export async function recordCommands(t, browser) {
  * Adds the methods in complete masked frames to `methods`, and returns the rest.
  * @param {Buffer} bytes @param {string[]} methods
  */
-function takeFrames(bytes, methods) {
+function takeMethods(bytes, methods) {
   // The request for the upgrade.
   if (bytes.subarray(0, 4).toString() === 'GET ') {
     const end = bytes.indexOf('\r\n\r\n')
     if (end < 0) return bytes
     bytes = bytes.subarray(end + 4)
   }
-  while (bytes.length >= 14) {
-    const short = bytes[1] & 0x7f
-    const begin = short < 126 ? 2 : short === 126 ? 4 : 10
-    const length =
-      short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
-    if (bytes.length < begin + 4 + length) return bytes
-    const mask = bytes.subarray(begin, begin + 4)
-    const payload = bytes
-      .subarray(begin + 4, begin + 4 + length)
-      .map((byte, at) => byte ^ mask[at % 4])
-    for (const [, method] of Buffer.from(payload)
-      .toString()
-      .matchAll(/"method":"(\w+\.\w+)"/g))
+  const { frames, rest } = takeFrames(bytes)
+  for (const { payload } of frames)
+    for (const [, method] of payload.toString().matchAll(/"method":"(\w+\.\w+)"/g))
       methods.push(method)
-    bytes = bytes.subarray(begin + 4 + length)
-  }
-  return bytes
+  return rest
 }

@@ -1,21 +1,7 @@
-// Helpers for tests of resumed sessions: a site with a log-in, every kind of storage, and a
-// separate record.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// Helpers for tests of resumed sessions: a site with a log-in, and every kind of storage.
 import { startServer } from './server.mjs'
 import { startSite } from './site.mjs'
 import { pause } from './wait.mjs'
-
-/**
- * Returns the path of a record that is removed after the test.
- * @param {{ after: (end: () => unknown) => void }} t
- */
-export function recordFor(t) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-record-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'record.db')
-}
 
 const page = (title, body) =>
   `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
@@ -86,15 +72,6 @@ export const formOf = async (server, sessionId) =>
   ).value
 
 export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
-
-/**
- * Kills a server with SIGKILL and waits until it has exited.
- * @param {import('./server.mjs').Server} server
- */
-export async function kill(server) {
-  server.child.kill('SIGKILL')
-  await server.exit
-}
 
 /**
  * Waits until the current state must be saved by the documentation. Tests then kill a process

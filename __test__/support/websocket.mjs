@@ -13,6 +13,40 @@ const CLOSE = 8
 const PING = 9
 
 /**
+ * @typedef {{ opcode: number, isLast: boolean, payload: Buffer }} WebSocketFrame `isLast`: whether
+ *   it ends its message. The payload is unmasked.
+ */
+
+/**
+ * Reads the complete frames at the beginning of `bytes`. Returns them and the rest.
+ * @param {Buffer} bytes
+ */
+export function takeFrames(bytes) {
+  /** @type {WebSocketFrame[]} */
+  const frames = []
+  for (let frame; (frame = firstFrame(bytes)); bytes = bytes.subarray(frame.size))
+    frames.push(frame)
+  return { frames, rest: bytes }
+}
+
+/** Returns undefined if the first frame is incomplete. @param {Buffer} bytes */
+function firstFrame(bytes) {
+  if (bytes.length < 2) return undefined
+  const short = bytes[1] & 0x7f
+  const maskAt = short < 126 ? 2 : short === 126 ? 4 : 10
+  const isMasked = bytes[1] > 0x7f
+  const begin = maskAt + (isMasked ? 4 : 0)
+  if (bytes.length < begin) return undefined
+  const length =
+    short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+  const size = begin + length
+  if (bytes.length < size) return undefined
+  const payload = Buffer.from(bytes.subarray(begin, size))
+  if (isMasked) payload.forEach((byte, at) => (payload[at] = byte ^ bytes[maskAt + (at % 4)]))
+  return { opcode: bytes[0] & 0x0f, isLast: bytes[0] > 0x7f, payload, size }
+}
+
+/**
  * Opens a WebSocket. If the server rejects it, throws an error with the `status` of the response.
  * @template {WebSocketClient} [T=WebSocketClient]
  * @param {string} url `ws://…` @param {Record<string, string>} [headers]
@@ -56,6 +90,7 @@ export async function openWebSocket(
 }
 
 export class WebSocketClient extends RpcClient {
+  /** @type {Buffer} */
   #bytes = Buffer.alloc(0)
   /** The number of received pings. */
   pings = 0
@@ -111,24 +146,9 @@ export class WebSocketClient extends RpcClient {
 
   /** @param {Buffer} data */
   #take(data) {
-    this.#bytes = Buffer.concat([this.#bytes, data])
-    for (;;) {
-      const bytes = this.#bytes
-      if (bytes.length < 2) return
-      const short = bytes[1] & 0x7f
-      const begin = short < 126 ? 2 : short === 126 ? 4 : 10
-      if (bytes.length < begin) return
-      const length =
-        short < 126
-          ? short
-          : short === 126
-            ? bytes.readUInt16BE(2)
-            : Number(bytes.readBigUInt64BE(2))
-      if (bytes.length < begin + length) return
-      const payload = bytes.subarray(begin, begin + length)
-      this.#bytes = bytes.subarray(begin + length)
-      this.#frame(bytes[0] & 0x0f, payload)
-    }
+    const { frames, rest } = takeFrames(Buffer.concat([this.#bytes, data]))
+    this.#bytes = rest
+    for (const { opcode, payload } of frames) this.#frame(opcode, payload)
   }
 
   /** Handles a binary message. @param {Buffer} _payload */

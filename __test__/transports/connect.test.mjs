@@ -16,16 +16,8 @@ import { shared } from '../support/scope.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import {
-  logInAsMember,
-  formOf,
-  HALF_FILLED,
-  kill,
-  lossLimit,
-  memberSite,
-  recordFor
-} from '../support/state.mjs'
-import { temporaryFolder } from '../support/record.mjs'
+import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
+import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /**
@@ -111,7 +103,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('restores everything after kill -9 of the server: both sessions, subscriptions, log level', async (t) => {
     const members = await memberSite(t)
-    const [port, record] = [await freePort(), recordFor(t)]
+    const [port, record] = [await freePort(), recordFile(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
     const client = await face(t, `http://127.0.0.1:${port}`)
@@ -170,7 +162,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   })
 
   test(`restores the session and the subscriptions of a client of ${MODERN}`, async (t) => {
-    const [port, record] = [await freePort(), recordFor(t)]
+    const [port, record] = [await freePort(), recordFile(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
     const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })

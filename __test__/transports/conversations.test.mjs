@@ -1,5 +1,5 @@
-// Seed 003, T-3, with as many concurrent clients as a small machine can serve without long waits;
-// `npm run test:soak` has a hundred.
+// As many concurrent clients as a small machine can serve without long waits. `npm run test:soak`
+// has a hundred.
 import { test } from 'node:test'
 import { conversations } from '../support/conversations.mjs'
 

@@ -1,4 +1,4 @@
-// The JSON API of seed 002: calls over plain HTTP, for programs without an MCP client.
+// The JSON API: calls over plain HTTP, for programs without an MCP client.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BRIEF } from '../support/browser.mjs'
@@ -31,7 +31,7 @@ describe('the JSON API', { timeout: 60_000 }, () => {
   const open = async () => (await ask('POST', '/sessions')).json.session_id
   const evaluate = (session_id, script) => ({ session_id, tool: 'evaluate', params: { script } })
 
-  test('completes the main task in the form of seed 002', async () => {
+  test('completes the main task: navigate, click, read', async () => {
     const created = await ask('POST', '/sessions', { viewport: { width: 500, height: 400 } })
     assert.equal(created.status, 201, created.text)
     const { session_id } = created.json

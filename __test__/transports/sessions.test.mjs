@@ -1,4 +1,4 @@
-// Seed 003: each `Mcp-Session-Id` has its own browser session, created at its first call. It ends
+// Each `Mcp-Session-Id` has its own browser session, created at its first call. It ends
 // with a DELETE, or some time after the client has disconnected, but never while a slow client uses
 // it.
 import assert from 'node:assert/strict'
@@ -8,11 +8,11 @@ import { promisify } from 'node:util'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { events, startHttpServer } from '../support/http.mjs'
 import { descendants } from '../support/processes.mjs'
-import { recordFile } from '../support/record.mjs'
+import { kill, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { logInAsMember, kill, lossLimit, memberSite, recordFor } from '../support/state.mjs'
+import { logInAsMember, lossLimit, memberSite } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /**
@@ -51,7 +51,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     server = await startHttpServer(scope, ['--max-sessions', '100'])
   })
 
-  test('two clients have two ids and two browser sessions, created at their first call (T-1)', async () => {
+  test('two clients have two ids and two browser sessions, created at their first call', async () => {
     const [one, other] = await Promise.all([server.connect(), server.connect()])
     assert.match(one.sessionId ?? '', /^[\da-f-]{36}$/)
     assert.notEqual(one.sessionId, other.sessionId)
@@ -136,7 +136,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.equal(error.status, 400, JSON.stringify(error))
   })
 
-  test('a DELETE can name the session in the query, as in seed 003', async () => {
+  test('a DELETE can name the session in the query', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/') })
     const { status } = await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })
@@ -302,7 +302,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
 
 describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
   test('are listed over HTTP only to a client that has named them, and on stdio to the same user and directory', async (t) => {
-    const record = recordFor(t)
+    const record = recordFile(t)
     const members = await memberSite(t)
     const args = ['--store', record]
     const first = await startHttpServer(t, args)
@@ -378,7 +378,7 @@ describe('an absent client', { timeout: 60_000 }, () => {
   const idle = () =>
     until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
 
-  test('that only sends POST requests has its session suspended after the idle timeout (T-2), and keeps its login and page', async () => {
+  test('that only sends POST requests has its session suspended after the idle timeout, and keeps its login and page', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/set-cookie?whose=mine') })
     await client.ok('navigate', { url: site.url('/form') })

@@ -1,5 +1,5 @@
-// Seed 002, resiliency, with upstream servers: the record after Troupe was killed, and how its
-// clients continue. supervision.test.mjs covers crashes of the upstream server.
+// Upstream servers: the record after Troupe was killed, and how its clients continue.
+// supervision.test.mjs covers crashes of the upstream server.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'

@@ -1,5 +1,4 @@
-// Seed 003: an upstream server over HTTP for each conversation, with its own port. T-1, T-2 and T-3
-// are its test plan.
+// An upstream server over HTTP for each conversation, with its own port.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -55,7 +54,7 @@ describe('an upstream server over HTTP', { timeout: 60_000 }, () => {
   })
 })
 
-describe('seed 003', { timeout: 120_000 }, () => {
+describe('an upstream server for each conversation', { timeout: 120_000 }, () => {
   const startFront = async (t, args = []) => {
     const journal = scripted()
     const server = await startHttpServer(
@@ -66,7 +65,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     return { server, ...journal }
   }
 
-  test('T-1: two conversations have different ids, servers and ports', async (t) => {
+  test('two conversations have different ids, servers and ports', async (t) => {
     const { server } = await startFront(t)
     const [one, two] = await Promise.all([server.connect(), server.connect()])
     assert.notEqual(one.sessionId, two.sessionId)
@@ -79,7 +78,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     )
   })
 
-  test('T-2: the server of an idle conversation ends after the timeout, the other keeps running', async (t) => {
+  test('the server of an idle conversation ends after the timeout, the other keeps running', async (t) => {
     const { server } = await startFront(t, ['--idle-timeout', '600'])
     const [one, two] = await Promise.all([server.connect(), server.connect()])
     // The first client sends nothing more. The second keeps its stream open.
@@ -103,7 +102,7 @@ describe('seed 003', { timeout: 120_000 }, () => {
     await until(() => !readProcess(second.pid), 'the end with DELETE')
   })
 
-  test('T-3: a hundred conversations at once share no port', async (t) => {
+  test('a hundred conversations at once share no port', async (t) => {
     const { server } = await startFront(t, ['--max-sessions', '100'])
     const clients = await Promise.all(Array.from({ length: 100 }, () => server.connect()))
     const servers = await Promise.all(clients.map((client) => who(client)))

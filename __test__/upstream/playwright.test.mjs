@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { before, describe, test } from 'node:test'
 import { allEnded, descendants } from '../support/processes.mjs'
-import { NO_SQLITE, query } from '../support/record.mjs'
+import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { memberSite, recordFor } from '../support/state.mjs'
+import { memberSite } from '../support/state.mjs'
 import { behind, playwright, realConversations, startBehind } from './real.mjs'
 import { until } from './upstream.mjs'
 
@@ -97,7 +97,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
     async (t) => {
       const site = await memberSite(t)
       const args = behind(playwright(['--caps=storage']))
-      const env = { TROUPE_STORE: recordFor(t) }
+      const env = { TROUPE_STORE: recordFile(t) }
       const first = await startServer(t, args, { browser: false, env })
       const sessionId = await first.createSession()
       await first.call('browser_navigate', { sessionId, url: site.url('/log-in') })

@@ -58,8 +58,8 @@ export const startBehind = (t, words, args = [], options = {}) =>
 const AT_ONCE = 4
 
 /**
- * Seed 003, T-3, with real servers over HTTP: `count` conversations, each with its own
- * @playwright/mcp and Chromium. None sees another's cookie, and no process remains.
+ * Holds `count` conversations over HTTP, each with its own @playwright/mcp and Chromium. No
+ * conversation sees the cookie of another, and no process remains.
  * @param {import('node:test').TestContext} t @param {number} count
  */
 export async function realConversations(t, count) {

@@ -637,8 +637,7 @@ fn resolve_log_destination(config: &mut Config, origins: &Origins) -> Result<(),
     Ok(())
 }
 
-/// `--no-sandbox` among the browser arguments (as in the example of seed 004) means `sandbox:
-/// false`.
+/// `--no-sandbox` among the browser arguments means `sandbox: false`.
 fn take_sandbox_argument(config: &mut Config, origins: &Origins) -> Result<(), ConfigError> {
     const ARGUMENT: &str = "--no-sandbox";
     if !config.browser_args.iter().any(|argument| argument == ARGUMENT) {

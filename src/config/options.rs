@@ -2,8 +2,8 @@
 //!
 //! A row's name is its flag in kebab case. The flag's camelCase spelling, the environment variable
 //! (`TROUPE_` and the name in capitals) and the flat key of the file (camelCase) are derived from
-//! it. `nested` is the key in the nested file of seed 004. `at` is the field of `Config` that has
-//! the value. The order is that of `--help`.
+//! it. `nested` is the key in a file with nested sections (`browser.args`). `at` is the field of
+//! `Config` that has the value. The order is that of `--help`.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub struct ConfigOption {
     pub kind: Kind,
     pub group: &'static str,
     pub help: &'static str,
-    /// The key in the nested file of seed 004, if it has one.
+    /// The key in a file with nested sections, such as `browser.args`, if it has one.
     pub nested: Option<&'static str>,
     /// Additional names in every spelling, mostly those of @playwright/mcp.
     pub aliases: &'static [&'static str],

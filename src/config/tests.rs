@@ -13,8 +13,8 @@ use super::finish::{at, merge};
 use super::value::{ItemKind, TextSource};
 use super::*;
 
-/// The example of seed 004, section 7.2, word for word.
-const SEED_004: &str = r#"{
+/// A file in the nested format, with keys of every section.
+const NESTED_FILE: &str = r#"{
   "name": "playwright-mcp-server",
   "version": "1.0.0",
   "transport": "stdio",
@@ -82,7 +82,7 @@ fn without_any_setting_the_defaults_of_the_seeds_hold() {
 
 #[test]
 fn the_example_of_seed_004_is_read() {
-    let config = Config::from_json(SEED_004).unwrap();
+    let config = Config::from_json(NESTED_FILE).unwrap();
     assert_eq!(config.headless, Some(true));
     assert!(!config.sandbox);
     assert_eq!(config.browser_args, ["--disable-dev-shm-usage"]);

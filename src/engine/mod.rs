@@ -580,15 +580,16 @@ pub trait EnginePage: Send + Sync {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>>;
-    /// Finds the closed shadow roots of elements, and calls a function with each host and its root.
-    /// `hosts` and `take` are expressions for the array of hosts and for the function, in the
-    /// isolated world. Returns whether it found any.
+    /// Finds the closed shadow roots of elements, and calls a function with all hosts and their
+    /// roots in turn. `hosts` and `take` are expressions for the array of elements and for the
+    /// function, in the isolated world. If there are elements without closed roots only, the
+    /// function is called without arguments.
     async fn pass_closed_roots(
         &self,
         _frame: &FrameId,
         _hosts: &str,
         _take: &str,
-    ) -> EngineResult<bool> {
+    ) -> EngineResult<()> {
         Err(EngineError::Unsupported {
             what: "access to closed shadow roots",
             instead: "use another --browser",

@@ -1,5 +1,6 @@
 //! The result budget. Text over it is stored, and `get_content` reads it.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{answer::Answer, pass_through};
@@ -27,6 +28,22 @@ fn json_over(value: &Value, budget: usize) -> Option<String> {
         return None;
     }
     Some(value.to_string()).filter(|text| text.chars().count() > budget)
+}
+
+/// Returns the first entries of a list that fit into `budget` characters as JSON, with space for
+/// the fields around the list.
+pub(super) fn entries_within<T: Serialize>(
+    entries: impl IntoIterator<Item = T>,
+    budget: usize,
+) -> Vec<T> {
+    let mut remaining = budget.saturating_sub(MAX_NOTICE_LENGTH);
+    let fits = |entry: &T| {
+        let length = serde_json::to_string(entry).map_or(0, |text| text.chars().count() + 1);
+        let fits = length <= remaining;
+        remaining = remaining.saturating_sub(length);
+        fits
+    };
+    entries.into_iter().take_while(fits).collect()
 }
 
 /// Cuts the answer to `budget` characters. JSON over the budget becomes text, because a part of an

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     config::AfterAction,
-    engine::MouseButton,
+    engine::{Modifiers, MouseButton},
     error::{ErrorCode, Result, TroupeError},
     page::{
         ActionOutcome, ChangedFields, ClickOptions, Page, Point, PointerTarget, ScrollOptions,
@@ -64,9 +64,9 @@ enum Button {
     Middle,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(inline)]
-enum Modifier {
+pub(super) enum Modifier {
     Alt,
     Control,
     ControlOrMeta,
@@ -75,8 +75,7 @@ enum Modifier {
 }
 
 impl Modifier {
-    /// Returns its bit in CDP's `modifiers`.
-    fn bit(self) -> u8 {
+    fn bit(self) -> Modifiers {
         match self {
             Self::Alt => 1,
             Self::Control => 2,
@@ -139,8 +138,9 @@ struct ClickParameters {
     modifiers: Option<Vec<Modifier>>,
 }
 
-fn bits(modifiers: Option<Vec<Modifier>>) -> u8 {
-    modifiers.into_iter().flatten().fold(0, |bits, modifier| bits | modifier.bit())
+/// Returns the bit field of the modifier keys.
+pub(super) fn modifier_bits(modifiers: &[Modifier]) -> Modifiers {
+    modifiers.iter().fold(0, |bits, modifier| bits | modifier.bit())
 }
 
 /// Runs `work` on the call's page and returns its effects as an action's answer.
@@ -166,7 +166,7 @@ async fn click(call: PageCall, given: ClickParameters) -> Result<ActionAnswer> {
         },
         clicks: given.click_count.unwrap_or(1),
         force: given.force.unwrap_or(false),
-        modifiers: bits(given.modifiers),
+        modifiers: modifier_bits(given.modifiers.as_deref().unwrap_or_default()),
         ..ClickOptions::left_button(call.action_timeout(given.timeout))
     };
     let target = pointer_target(given.selector, given.position, ["selector", "position"])?;
@@ -440,7 +440,7 @@ struct PressParameters {
 
 async fn press(call: PageCall, given: PressParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(None);
-    let modifiers = bits(given.modifiers);
+    let modifiers = modifier_bits(given.modifiers.as_deref().unwrap_or_default());
     act(call, "Pressed", async |page| {
         page.press(&given.key.0, modifiers, given.selector.as_deref(), timeout).await
     })

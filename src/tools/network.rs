@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Changed, changed},
+    budget,
     tool::{Group, PageCall, Tool, tool},
 };
 use crate::{
@@ -319,17 +320,8 @@ async fn get_request_log(call: PageCall, given: LogParameters) -> Result<Request
     call.page.check_requests()?;
     let found = call.page.requests(given.filter.as_deref());
     let count = found.len();
-    // The newest that fit, with space for the fields around them.
-    let mut remaining = call.config.result_budget.saturating_sub(200);
-    let mut requests = Vec::new();
-    for entry in found.into_iter().rev().map(RequestLogEntry::from) {
-        let length = serde_json::to_string(&entry).map_or(0, |text| text.chars().count() + 1);
-        if length > remaining {
-            break;
-        }
-        remaining -= length;
-        requests.push(entry);
-    }
+    let newest_first = found.into_iter().rev().map(RequestLogEntry::from);
+    let mut requests = budget::entries_within(newest_first, call.config.result_budget);
     requests.reverse();
     Ok(RequestLog { requests, count })
 }

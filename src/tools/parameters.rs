@@ -189,7 +189,7 @@ pub(super) fn read<P: DeserializeOwned>(tool: &str, given: Value) -> Result<P> {
     })
 }
 
-/// Returns the camelCase name of a parameter: seed 002 also allows `session_id`.
+/// Returns the camelCase name of a parameter: clients may also write `session_id`.
 fn camel_case(schema: &Value, key: String) -> String {
     if !key.contains('_') || !schema["properties"][&key].is_null() {
         return key;

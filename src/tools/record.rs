@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{
     answer::{CallContent, TextAnswer},
@@ -195,7 +194,7 @@ enum ConsoleLevelParameter {
     Info,
     Warn,
     Error,
-    // Seed 002 uses an empty string.
+    // An empty string selects all levels.
     #[serde(rename = "")]
     All,
 }
@@ -382,17 +381,7 @@ async fn list_requests(call: ServerCall, given: ListRequestsParameters) -> Resul
         },
     };
     let found = call.manager.store().requests(filter).await?;
-    // The newest that fit, with space for the fields around them.
-    let mut remaining = call.manager.config().result_budget.saturating_sub(200);
-    let mut requests = Vec::new();
-    for entry in found.into_iter().map(RecordedRequest::from) {
-        let length = serde_json::to_value(&entry)
-            .map_or(0, |value: Value| value.to_string().chars().count() + 1);
-        if length > remaining {
-            break;
-        }
-        remaining -= length;
-        requests.push(entry);
-    }
+    let newest_first = found.into_iter().map(RecordedRequest::from);
+    let requests = budget::entries_within(newest_first, call.manager.config().result_budget);
     Ok(RequestList { requests })
 }

@@ -383,8 +383,8 @@ impl Drop for Recording {
     }
 }
 
-/// Returns the metadata of seed 002 that the client gets instead of the content, which stays in the
-/// record.
+/// Returns the metadata that the client gets instead of the content with `--responses ref`.
+/// The content stays in the record.
 pub(super) fn reference(outcome: &CallOutcome, recorded: &Summary) -> Value {
     let mut reference = json!({
         "ref_id": outcome.ref_id,

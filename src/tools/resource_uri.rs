@@ -1,4 +1,4 @@
-//! URIs of resources: `playwright:///page/{sessionId}/{pageId}` and others (seed 004, section 3).
+//! URIs of resources: `playwright:///page/{sessionId}/{pageId}` and others.
 
 use std::fmt;
 

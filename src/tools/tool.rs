@@ -205,9 +205,9 @@ pub struct Properties {
     pub is_replayed: bool,
     pub lifecycle: Option<LifecycleEffect>,
     pub(super) switch: Option<Switch>,
-    /// Another name of the tool, from seed 002.
+    /// Another name of the tool.
     pub alias: Option<&'static str>,
-    /// Fields that the result has under names of seed 002 too, if the tool is called by its alias.
+    /// Fields that the result has under other names too, if the tool is called by its alias.
     pub(super) alias_fields: &'static [(&'static str, &'static str)],
     pub command: Option<CommandRow>,
     /// Whether its command creates the session of its name, if there is none.

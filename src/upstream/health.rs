@@ -1,5 +1,5 @@
-//! The supervision policy of seed 002: when a server counts as hung, when it is restarted, and when
-//! restarts pause. A pure state machine, without processes and clocks.
+//! The supervision policy: when a server counts as hung, when it is restarted, and when restarts
+//! pause. A pure state machine, without processes and clocks.
 //!
 //! healthy → unhealthy → restarting → healthy, and after too many restarts, degraded → restarting.
 

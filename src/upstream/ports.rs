@@ -1,5 +1,5 @@
-//! The ports of seed 003: the server of a session uses the port that the hash of the session's id
-//! selects, or the next free one.
+//! The ports of upstream servers: the server of a session uses the port that the hash of the
+//! session's id selects, or the next free one.
 
 use std::{
     collections::HashSet,
@@ -121,7 +121,6 @@ mod tests {
         // Each case is slow: 16 cases take a second.
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// T-3 of seed 003: many sessions get different ports, whichever ports are busy.
         #[test]
         fn sessions_never_share_a_port(
             ids in proptest::collection::hash_set("[0-9a-f]{8}", 100),

@@ -71,31 +71,18 @@ struct PipeSink {
 }
 
 impl MessageSink for PipeSink {
-    /// Writes on the caller's thread, which takes less time than a switch to a writer task.
+    /// Adds the messages to the backlog, which [`flush`] writes.
     fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
-        let mut bytes = Vec::with_capacity(messages.iter().map(|message| message.len() + 1).sum());
-        for message in messages {
-            bytes.extend_from_slice(message);
-            bytes.push(0);
-        }
         let mut backlog = lock(&self.line.backlog);
-        if !backlog.is_empty() {
-            let pending = backlog.len();
-            if pending > MAX_BACKLOG_SIZE {
-                return Err(ConnectionError::Overflow { pending });
-            }
-            backlog.extend_from_slice(&bytes);
-            return Ok(());
+        let pending = backlog.len();
+        if pending > MAX_BACKLOG_SIZE {
+            return Err(ConnectionError::Overflow { pending });
         }
-        let written = match self.line.write.try_write(&bytes) {
-            Ok(written) => written,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(_) => return Err(ConnectionError::Closed),
-        };
-        if written < bytes.len() {
-            backlog.extend_from_slice(&bytes[written..]);
-            self.line.wake.notify_one();
+        for message in messages {
+            backlog.extend_from_slice(message);
+            backlog.push(0);
         }
+        self.line.wake.notify_one();
         Ok(())
     }
 }
@@ -105,7 +92,7 @@ async fn flush(line: Arc<PipeState>, closed: CancellationToken) {
     let work = async {
         loop {
             line.wake.notified().await;
-            loop {
+            while !lock(&line.backlog).is_empty() {
                 if line.write.writable().await.is_err() {
                     return;
                 }
@@ -116,9 +103,6 @@ async fn flush(line: Arc<PipeState>, closed: CancellationToken) {
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(_) => return,
-                }
-                if backlog.is_empty() {
-                    break;
                 }
             }
         }

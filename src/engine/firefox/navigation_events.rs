@@ -9,7 +9,10 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::engine::{Dialog, DocumentId, DownloadStart, FrameId, PageEvent, connection::read_json};
+use crate::engine::{
+    Dialog, DocumentId, DownloadStart, FrameId, PageEvent, connection::read_json,
+    network_policy::document_url,
+};
 
 /// Error pages, which never report that they have loaded.
 const ERROR_PAGES: [&str; 2] = ["about:neterror", "about:certerror"];
@@ -81,17 +84,11 @@ impl FrameTable {
         self.frames.entry(frame.clone()).or_default().parent = parent;
     }
 
-    /// Returns the URL of the document in `frame`. For a document that inherits its origin
-    /// (`about:blank`, `data:`), returns that of the parent.
+    /// See [`document_url`].
     pub fn document_url(&self, frame: &FrameId) -> Option<String> {
-        let mut frame = self.frames.get(frame);
-        while let Some(inner) = frame {
-            if inner.url.starts_with("http") {
-                return Some(inner.url.clone());
-            }
-            frame = inner.parent.as_ref().and_then(|parent| self.frames.get(parent));
-        }
-        None
+        document_url(frame, |frame| {
+            self.frames.get(frame).map(|frame| (&*frame.url, frame.parent.as_ref()))
+        })
     }
 
     /// Returns the URLs of all documents of the page.

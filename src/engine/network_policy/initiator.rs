@@ -1,10 +1,25 @@
 //! Finds the initiator of a request that the browser has paused, and asks the policy about it.
 
+use std::iter::successors;
+
 use super::{Initiator, NetworkPolicy};
-use crate::engine::DocumentId;
+use crate::engine::{DocumentId, FrameId};
 
 fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or_default()
+}
+
+/// Returns the URL of the document in `frame`. For a document that inherits its origin
+/// (`about:blank`, `data:`), returns that of the closest parent with an origin. `lookup` returns
+/// the URL of a frame's document, and the frame's parent.
+pub(in crate::engine) fn document_url<'a>(
+    frame: &FrameId,
+    lookup: impl Fn(&FrameId) -> Option<(&'a str, Option<&'a FrameId>)>,
+) -> Option<String> {
+    successors(lookup(frame), |(_, parent)| lookup((*parent)?))
+        .map(|(url, _)| url)
+        .find(|url| url.starts_with("http"))
+        .map(str::to_owned)
 }
 
 /// The client's last navigation of a page's main frame, until its document is committed.

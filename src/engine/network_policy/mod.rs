@@ -21,7 +21,9 @@ mod upstream_proxy;
 pub(super) use self::{
     egress::Egress,
     gateway::Gateway,
-    initiator::{ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget},
+    initiator::{
+        ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget, document_url,
+    },
     request_check::{DocumentUrls, RequestCheck},
     upstream_proxy::UpstreamProxy,
 };

@@ -242,29 +242,28 @@ impl Page {
         };
         // The same answer contains the snapshot for the record.
         let snapshot = self.config.records().then(whole_page);
-        // Both calls are sent at the same time. If no host has a closed root, the search for them
-        // costs no round trip.
+        // The search for closed roots is sent at the same time. The page awaits its end before it
+        // takes the snapshot.
         let with_roots = snapshot.is_some() && self.engine.capabilities().closed_shadow_roots;
         let answer = Box::pin(async {
             let roots = async {
-                with_roots && self.pass_closed_roots(self.main_frame()).await.unwrap_or(true)
+                if with_roots {
+                    // After an error, the snapshot lacks the contents of closed roots.
+                    let _ = self.pass_closed_roots(self.main_frame()).await;
+                }
             };
-            let call = self.inject("arrival", json!({"snapshot": snapshot}));
-            let (roots, answer) = tokio::join!(roots, call);
-            answer.map(|answer| (roots, answer))
+            tokio::join!(roots, self.inject("arrival", json!({"snapshot": snapshot}))).1
         });
         if navigation.dialog.is_none()
-            && let Ok((has_new_roots, mut answer)) =
-                self.while_responsive(self.config.timeout_settle, answer).await
+            && let Ok(mut answer) = self.while_responsive(self.config.timeout_settle, answer).await
         {
             navigation.title = answer["title"].as_str().unwrap_or_default().to_owned();
             navigation.may_load = answer["loading"] == true;
             if let Value::Object(timing) = answer["timing"].take() {
                 navigation.timing = timing;
             }
-            // A snapshot that was taken before the roots were passed to the page lacks their
-            // contents.
-            if !has_new_roots && answer["snapshot"].is_object() {
+            // A page with new possible hosts returns no snapshot.
+            if answer["snapshot"].is_object() {
                 Box::pin(self.cache_arrival_snapshot(answer["snapshot"].take())).await;
             }
         } else {

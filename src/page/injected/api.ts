@@ -1006,10 +1006,14 @@ export interface Troupe {
   /** Returns the change counts of this document and those in same-origin frames, by their names. */
   countsByDocument(): DocumentCounts
 
-  /** Registers a closed shadow root, which Rust has found over the protocol. */
-  adoptShadowRoot(host: Element, root: ShadowRoot): void
+  /**
+   * Registers the closed shadow roots that Rust has found over the protocol, as pairs of host and
+   * root. Ends the search that `closedCandidates` has begun.
+   */
+  adoptShadowRoots(...hostsAndRoots: (Element | ShadowRoot)[]): void
   /**
    * Returns elements that may have a closed root and have not been checked in their current state.
+   * If there are any, begins a search for their roots, whose end `arrival` awaits.
    */
   closedCandidates(): Element[]
   /**

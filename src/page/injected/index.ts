@@ -14,9 +14,8 @@ import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
 import { countsByDocument, mutations } from './dom/change-counts'
-import { afterHostCheck, closedCandidates } from './dom/closed-shadow-roots'
-import { adoptShadowRoot } from './dom/composed-tree'
-import { addShadowRoot, startObserving } from './dom/mutation-observer'
+import { adoptShadowRoots, afterHostCheck, closedCandidates } from './dom/closed-shadow-roots'
+import { startObserving } from './dom/mutation-observer'
 import { elementByRef } from './dom/refs'
 import { addWindowListener } from './dom/window-listeners'
 import { links, metadata, table } from './reads/extract'
@@ -82,10 +81,7 @@ function exposeCalls(): ExposedCalls {
     awaitContent: asyncCall(awaitContent),
     awaitTick: asyncCall(awaitTick),
     cancelReleaseWait: syncCall(cancelReleaseWait),
-    adoptShadowRoot: (host: Element, root: ShadowRoot): void => {
-      adoptShadowRoot(host, root)
-      addShadowRoot(root)
-    },
+    adoptShadowRoots,
     closedCandidates,
     countsByDocument,
     frameAt,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     engine::{EngineError, FrameId},
@@ -69,15 +69,9 @@ impl Page {
         if cached.is_some() {
             return Ok(cached);
         }
-        let listed = self
-            .inject_in(parent, "list", json!({"target": "css=iframe, frame, object, embed"}))
-            .await?;
-        let references: Vec<&str> = listed["elements"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|element| element["ref"].as_str())
-            .collect();
+        let elements = self.frame_elements_in(parent).await?;
+        let references: Vec<&str> =
+            elements.iter().filter_map(|element| element["ref"].as_str()).collect();
         let children =
             join_all(references.iter().map(|reference| self.content_frame(parent, reference)))
                 .await;
@@ -87,6 +81,15 @@ impl Page {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the elements of `frame` that can contain a frame, as `list` describes them.
+    pub(in crate::page) async fn frame_elements_in(&self, frame: &FrameId) -> Result<Vec<Value>> {
+        let target = json!({"target": "css=iframe, frame, object, embed"});
+        match self.inject_in(frame, "list", target).await?["elements"].take() {
+            Value::Array(elements) => Ok(elements),
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn has_frame(&self, frame: &FrameId) -> bool {

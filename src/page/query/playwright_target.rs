@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use crate::{
     engine::FrameId,
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, query::MAX_DEPTH},
+    page::{
+        Page,
+        query::{MAX_DEPTH, targets::frame_number},
+    },
 };
 
 /// An element that a target refers to.
@@ -62,18 +65,6 @@ struct TargetQuery<'a> {
     generate: bool,
     /// Arguments of `waitActionable`, to also check the element if it is in the main frame.
     check: Option<Value>,
-}
-
-/// Returns the number of the frame in a ref, or 0 for a ref without one; `None` for other targets.
-fn frame_of_ref(target: &str) -> Option<u64> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match target.strip_prefix('f') {
-        None => target.strip_prefix('e').filter(|rest| digits(rest)).map(|_| 0),
-        Some(rest) => {
-            let (frame, element) = rest.split_once('e')?;
-            if digits(frame) && digits(element) { frame.parse().ok() } else { None }
-        }
-    }
 }
 
 impl Page {
@@ -132,7 +123,7 @@ impl Page {
         query: TargetQuery<'_>,
     ) -> Result<PlaywrightTarget> {
         let target = query.target;
-        let Some(number) = frame_of_ref(target) else {
+        let Some(number) = frame_number(target) else {
             return self.playwright_target_in(frame, query).await;
         };
         let frame = self.playwright_frame(number).ok_or_else(|| not_in_snapshot(target))?;
@@ -268,18 +259,4 @@ fn no_match(target: &str) -> TroupeError {
         ErrorCode::ElementNotFound,
         format!("\"{target}\" does not match any elements."),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refs_are_distinguished_from_selectors() {
-        for (target, frame) in
-            [("e5", Some(0)), ("f2e5", Some(2)), ("em", None), ("f2", None), ("#e5", None)]
-        {
-            assert_eq!(frame_of_ref(target), frame, "{target}");
-        }
-    }
 }

@@ -32,7 +32,7 @@ pub(in crate::page) struct ResolvedTarget {
 
 /// Returns the number of the frame in a ref (`f2e7` → 2), or 0 for a ref of the main frame. `None`
 /// if it is not a ref.
-fn frame_number(target: &str) -> Option<u64> {
+pub(super) fn frame_number(target: &str) -> Option<u64> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(rest) = target.strip_prefix('e') {
         return digits(rest).then_some(0);
@@ -143,6 +143,8 @@ mod tests {
             ("f2e", None),
             ("fe7", None),
             ("em", None),
+            ("f2", None),
+            ("#e5", None),
             ("fieldset", None),
             ("f99999999999999999999e1", None),
         ] {

@@ -104,10 +104,8 @@ impl Page {
         {
             return Ok(Vec::new());
         }
-        let listed = self
-            .inject_in(frame, "list", json!({"target": "css=iframe, frame, object, embed"}))
-            .await?;
-        let visible = listed["elements"].as_array().into_iter().flatten().filter_map(|element| {
+        let elements = self.frame_elements_in(frame).await?;
+        let visible = elements.iter().filter_map(|element| {
             let (reference, description) =
                 (element["ref"].as_str()?, element["description"].as_str()?);
             (element["visible"] == true).then_some((reference, description))

@@ -116,7 +116,7 @@ impl Page {
             if answer["hosts"] != true {
                 return Ok(answer);
             }
-            self.pass_closed_roots(frame).await?;
+            Box::pin(self.pass_closed_roots(frame)).await?;
             if arguments["timeout"].is_u64() {
                 arguments["waited"] = (waited + millis(begun.elapsed())).into();
             }
@@ -126,11 +126,17 @@ impl Page {
         self.call_script(frame, name, &arguments).await
     }
 
-    /// Passes the closed shadow roots of unchecked hosts to the page. Returns whether there were
-    /// any.
-    pub(in crate::page) async fn pass_closed_roots(&self, frame: &FrameId) -> Result<bool> {
-        let (hosts, take) = ("globalThis.__troupe?.closedCandidates()", "__troupe.adoptShadowRoot");
-        self.guarded(self.engine.pass_closed_roots(frame, hosts, take)).await
+    /// Passes the closed shadow roots of unchecked hosts to the page.
+    pub(in crate::page) async fn pass_closed_roots(&self, frame: &FrameId) -> Result<()> {
+        let hosts = "globalThis.__troupe?.closedCandidates()";
+        let passed = self.engine.pass_closed_roots(frame, hosts, "__troupe.adoptShadowRoots");
+        let passed = self.guarded(passed).await;
+        if passed.is_err() {
+            // `arrival` awaits the end of the search. This call fails too if the document is gone.
+            let end = "globalThis.__troupe?.adoptShadowRoots()";
+            let _ = self.guarded(self.engine.evaluate(frame, World::Isolated, end)).await;
+        }
+        passed
     }
 
     async fn call_script(&self, frame: &FrameId, name: &str, arguments: &Value) -> Result<Value> {

@@ -221,19 +221,17 @@ impl PageObserver for PageState {
             }
             _ => {}
         }
-        let (wakes, document_changed, chooser) = {
+        let (document_changed, chooser) = {
             let mut facts = self.lock();
             let before = (facts.document_changed, facts.open_chooser.clone());
-            let wakes = facts.apply(event);
+            facts.apply(event);
             let chooser = facts.open_chooser.clone().filter(|_| !facts.closed);
-            (wakes, facts.document_changed != before.0, (chooser != before.1).then_some(chooser))
+            (facts.document_changed != before.0, (chooser != before.1).then_some(chooser))
         };
         if let Some(chooser) = chooser {
             self.choosers.set(&self.id, chooser);
         }
-        if wakes {
-            self.changed.notify_waiters();
-        }
+        self.changed.notify_waiters();
         if document_changed {
             self.change_counter.increment();
         }
@@ -242,10 +240,6 @@ impl PageObserver for PageState {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use futures_util::FutureExt;
-
     use super::*;
     use crate::engine::ResourceKind;
 
@@ -356,25 +350,6 @@ mod tests {
             let parent = Some("f".into());
             state.event(PageEvent::FrameAttached { frame: "inner".into(), parent });
         }
-    }
-
-    #[tokio::test]
-    async fn only_the_last_chunk_of_a_response_wakes_waiting_tasks() {
-        let state = page();
-        state.event(started("1", ResourceKind::Fetch));
-        state.event(PageEvent::ResponseStarted { id: "1".into(), length: Some(30) });
-        let calls = AtomicUsize::new(0);
-        let waiting = state.until(|facts| {
-            calls.fetch_add(1, Ordering::Relaxed);
-            facts.quiet_since()
-        });
-        tokio::pin!(waiting);
-        assert!(waiting.as_mut().now_or_never().is_none());
-        for received in 1..=3 {
-            state.event(PageEvent::ResponseData { id: "1".into(), bytes: 10 });
-            assert_eq!(waiting.as_mut().now_or_never().is_some(), received == 3);
-        }
-        assert_eq!(calls.load(Ordering::Relaxed), 2);
     }
 
     #[test]

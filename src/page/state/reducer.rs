@@ -54,8 +54,7 @@ impl PageFacts {
         }
     }
 
-    /// Applies an event. Returns whether it has changed something that a task may wait for.
-    pub(super) fn apply(&mut self, event: PageEvent) -> bool {
+    pub(super) fn apply(&mut self, event: PageEvent) {
         self.now.0 += 1;
         let now = self.now;
         if self.changes_document(&event) {
@@ -187,15 +186,9 @@ impl PageFacts {
                 self.requests.started(id, InFlightRequest::new(kind, now, frame, document));
             }
             PageEvent::ResponseStarted { id, length } => self.requests.response_begun(&id, length),
-            // Arrives for each chunk of a response. Tasks are woken only when the response is
-            // complete.
-            PageEvent::ResponseData { id, bytes } => {
-                return self.requests.response_received(&id, bytes);
-            }
+            PageEvent::ResponseData { id, bytes } => self.requests.response_received(&id, bytes),
             PageEvent::RequestEnded { id } => self.requests.ended(&id, now),
-            PageEvent::Socket { id, activity } => {
-                return self.requests.socket_activity(id, activity, now);
-            }
+            PageEvent::Socket { id, activity } => self.requests.socket_activity(id, activity, now),
             PageEvent::DocumentResponse { document, status } => {
                 if self.statuses.len() == MAX_STATUSES {
                     self.statuses.pop_front();
@@ -223,6 +216,5 @@ impl PageFacts {
             }
             PageEvent::Closed => self.closed = true,
         }
-        true
     }
 }

@@ -122,20 +122,17 @@ impl InFlightRequests {
         self.update_quiet_since();
     }
 
-    /// Returns whether these bytes complete the response.
-    pub fn response_received(&mut self, id: &str, bytes: u64) -> bool {
+    pub fn response_received(&mut self, id: &str, bytes: u64) {
         let Some(response) = self.open.get_mut(id).and_then(|request| request.response.as_mut())
         else {
-            return false;
+            return;
         };
         let was_complete = response.is_complete();
         response.received += bytes;
         response.last_data_at = Instant::now();
-        let is_complete = response.is_complete() && !was_complete;
-        if is_complete {
+        if response.is_complete() && !was_complete {
             self.update_quiet_since();
         }
-        is_complete
     }
 
     pub fn ended(&mut self, id: &str, now: EventSequence) {
@@ -150,27 +147,18 @@ impl InFlightRequests {
     }
 
     /// Returns whether waiting tasks must be woken. Later messages of a response only prolong it.
-    pub fn socket_activity(
-        &mut self,
-        id: Arc<str>,
-        activity: SocketActivity,
-        now: EventSequence,
-    ) -> bool {
+    pub fn socket_activity(&mut self, id: Arc<str>, activity: SocketActivity, now: EventSequence) {
         let message = self.sockets.entry(id);
         match (activity, message) {
             (SocketActivity::Sent, message) => {
                 let sent_at = Instant::now();
                 message.insert_entry(SocketMessage { sent: now, sent_at, received_at: None });
-                true
             }
             (SocketActivity::Received, Entry::Occupied(mut message)) => {
-                message.get_mut().received_at.replace(Instant::now()).is_none()
+                message.get_mut().received_at = Some(Instant::now());
             }
-            (SocketActivity::Closed, Entry::Occupied(message)) => {
-                message.remove();
-                true
-            }
-            (_, Entry::Vacant(_)) => false,
+            (SocketActivity::Closed, Entry::Occupied(message)) => drop(message.remove()),
+            (_, Entry::Vacant(_)) => {}
         }
     }
 
@@ -288,16 +276,16 @@ mod tests {
         let report = |requests: &mut InFlightRequests, activity| {
             requests.socket_activity("1".into(), activity, sent)
         };
-        assert!(!report(&mut requests, SocketActivity::Received), "nothing was sent");
-        assert!(!busy(&requests));
-        assert!(report(&mut requests, SocketActivity::Sent));
+        report(&mut requests, SocketActivity::Received);
+        assert!(!busy(&requests), "nothing was sent");
+        report(&mut requests, SocketActivity::Sent);
         assert!(busy(&requests));
         assert!(!requests.busy(sent, Instant::now()), "it was sent before");
-        assert!(report(&mut requests, SocketActivity::Received));
+        report(&mut requests, SocketActivity::Received);
         for _ in 0..3 {
             tokio::time::advance(SOCKET_QUIET / 2).await;
             assert!(busy(&requests));
-            assert!(!report(&mut requests, SocketActivity::Received));
+            report(&mut requests, SocketActivity::Received);
         }
         assert_eq!(requests.ends_at(EventSequence::default()), Some(Instant::now() + SOCKET_QUIET));
         tokio::time::advance(SOCKET_QUIET).await;

@@ -1,4 +1,4 @@
-//! The file format of a prompt: YAML in the form of seed 004, with a Handlebars template.
+//! The file format of a prompt: YAML with a Handlebars template.
 
 use std::collections::HashSet;
 

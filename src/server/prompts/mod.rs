@@ -1,5 +1,5 @@
-//! Prompts: templates for common tasks that a client offers its user (seed 004, section 4). Five
-//! are built in. They have the same YAML format as those that `--prompts` adds.
+//! Prompts: templates for common tasks that a client offers its user. Five are built in. They have
+//! the same YAML format as those that `--prompts` adds.
 
 mod file;
 mod print;

@@ -1,5 +1,4 @@
-//! Resources: the contents of a client's sessions, to list, read and subscribe to (seed 004,
-//! section 3).
+//! Resources: the contents of a client's sessions, to list, read and subscribe to.
 //!
 //! `list` lists them, `read` reads one, `watch` sends notifications of changes.
 //! `tools::ResourceUri` has their URIs.

@@ -13,6 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(super) use pictures::check_picture_size;
+
 use super::{
     answer::{LargeAnswer, TextAnswer},
     tool::{Group, PageCall, Switch, Tool, tool},

@@ -343,19 +343,22 @@ async fn keep(
     Ok(picture)
 }
 
-/// Returns the picture. Fails if it is larger than `--max-screenshot-size`.
-fn checked(config: &Config, data: String, format: ImageFormat) -> Result<EncodedPicture> {
-    let bytes = data.len() as u64 / 4 * 3;
-    let limit = config.security.max_screenshot_size;
+/// Fails if a picture, base64, is larger than `--max-screenshot-size`.
+pub(in crate::tools) fn check_picture_size(config: &Config, data: &str) -> Result<()> {
+    let (bytes, limit) = (data.len() as u64 / 4 * 3, config.security.max_screenshot_size);
     if bytes > limit {
-        return Err(TroupeError::new(
-            ErrorCode::ResourceExhausted,
-            format!("the image has {bytes} bytes; the limit is {limit}"),
-        )
-        .retryable(false)
-        .suggestion(
-            "pass {type: \"jpeg\"} with a low `quality`, or omit `fullPage`, or raise --max-screenshot-size",
-        ));
+        let message = format!("the image has {bytes} bytes; the limit is {limit}");
+        return Err(TroupeError::new(ErrorCode::ResourceExhausted, message).retryable(false));
     }
+    Ok(())
+}
+
+/// Returns the picture. Fails if it is too large.
+fn checked(config: &Config, data: String, format: ImageFormat) -> Result<EncodedPicture> {
+    check_picture_size(config, &data).map_err(|error| {
+        error.suggestion(
+            "pass {type: \"jpeg\"} with a low `quality`, or omit `fullPage`, or raise --max-screenshot-size",
+        )
+    })?;
     Ok(EncodedPicture { data, mime_type: mime_type(format).into(), path: None })
 }

@@ -16,7 +16,10 @@ use crate::{
     engine::{ImageFormat, ScreenshotOptions},
     error::{ErrorCode, Result, TroupeError},
     page::{AriaSnapshotOptions, pictures},
-    tools::{answer::EncodedPicture, extraction::run_blocking},
+    tools::{
+        answer::EncodedPicture,
+        extraction::{check_picture_size, run_blocking},
+    },
 };
 
 #[derive(Deserialize)]
@@ -132,7 +135,7 @@ pub(super) async fn screenshot(
         }
         None => page.screenshot(shot).await?,
     };
-    check_size(&call, &data)?;
+    check_picture_size(&call.config, &data)?;
     let bytes = decoded(data).await?;
     let scale = call.config.context.device_scale_factor.filter(|_| given.scale == "css");
     let bytes = match scale.filter(|scale| *scale != 1.0) {
@@ -172,16 +175,6 @@ pub(super) async fn screenshot(
         });
     }
     Ok(response)
-}
-
-/// Fails if a screenshot, base64, is larger than the configuration allows.
-fn check_size(call: &PlaywrightCall, data: &str) -> Result<()> {
-    let (bytes, limit) = (data.len() as u64 / 4 * 3, call.config.security.max_screenshot_size);
-    if bytes > limit {
-        let message = format!("the image has {bytes} bytes; the limit is {limit}");
-        return Err(TroupeError::new(ErrorCode::ResourceExhausted, message).retryable(false));
-    }
-    Ok(())
 }
 
 async fn decoded(data: String) -> Result<Vec<u8>> {

@@ -20,7 +20,10 @@ use crate::{
         TypeOptions,
     },
     policy::files,
-    tools::{extraction::run_blocking, interaction::with_secret},
+    tools::{
+        extraction::run_blocking,
+        interaction::{Modifier, modifier_bits, with_secret},
+    },
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -49,25 +52,16 @@ impl ButtonArgument {
     }
 }
 
-/// Returns the bit of a modifier key in CDP's `modifiers`.
-fn modifier_bit(name: &str) -> u8 {
-    match name {
-        "Alt" => 1,
-        "Meta" => 4,
-        "Shift" => 8,
-        "ControlOrMeta" if cfg!(target_os = "macos") => 4,
-        _ => 2,
-    }
-}
-
 /// Returns the modifiers in code. Playwright records Control and Meta as `ControlOrMeta`.
-fn modifiers_in_code(names: &[String]) -> Vec<&'static str> {
-    let has = |name: &str| names.iter().any(|given| given == name);
+fn modifiers_in_code(modifiers: &[Modifier]) -> Vec<&'static str> {
+    let has = |modifier: Modifier| modifiers.contains(&modifier);
     let mut written = Vec::new();
-    written.extend(has("Alt").then_some("Alt"));
-    written.extend((has("Control") || has("ControlOrMeta")).then_some("ControlOrMeta"));
-    written.extend(has("Meta").then_some("ControlOrMeta"));
-    written.extend(has("Shift").then_some("Shift"));
+    written.extend(has(Modifier::Alt).then_some("Alt"));
+    written.extend(
+        (has(Modifier::Control) || has(Modifier::ControlOrMeta)).then_some("ControlOrMeta"),
+    );
+    written.extend(has(Modifier::Meta).then_some("ControlOrMeta"));
+    written.extend(has(Modifier::Shift).then_some("Shift"));
     written
 }
 
@@ -77,7 +71,7 @@ pub(super) struct ClickArguments {
     target: String,
     double_click: Option<bool>,
     button: Option<ButtonArgument>,
-    modifiers: Option<Vec<String>>,
+    modifiers: Option<Vec<Modifier>>,
 }
 
 pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result<Response> {
@@ -89,7 +83,7 @@ pub(super) async fn click(call: PlaywrightCall, given: ClickArguments) -> Result
         button: button.native(),
         clicks: if is_double { 2 } else { 1 },
         aria_snapshot: call.config.snapshot_mode != SnapshotMode::None,
-        modifiers: modifiers.iter().fold(0, |bits, name| bits | modifier_bit(name)),
+        modifiers: modifier_bits(&modifiers),
         ..ClickOptions::left_button(call.config.timeout_action)
     };
     let target = page.playwright_click_target(&given.target, &options).await?;

@@ -1,4 +1,4 @@
-//! HTTP error responses. Their form is that of seed 002: `error`, `message` and `details`.
+//! HTTP error responses: objects with `error`, `message` and `details`.
 
 use axum::{
     Json,

@@ -136,7 +136,7 @@ async fn handle(
     response.map(Body::new)
 }
 
-/// Moves the session id of a DELETE from the query (seed 003) to the header.
+/// Moves the session id of a DELETE from the query to the header.
 fn move_session_id_to_header(parts: &mut Parts) {
     if parts.method != Method::DELETE || parts.headers.contains_key(SESSION_ID) {
         return;

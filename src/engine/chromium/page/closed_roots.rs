@@ -101,18 +101,18 @@ pub(super) async fn hand_over(
     frame: &FrameId,
     hosts: &str,
     take: &str,
-) -> EngineResult<bool> {
+) -> EngineResult<()> {
     let cdp = page.session_of_frame(frame);
     let group = format!("closed-{}", GROUPS.fetch_add(1, Ordering::Relaxed));
     let outcome = find_roots(page, &cdp, frame, hosts, take, &group).await;
     // Releases the serialized array and all nodes.
-    if !matches!(outcome, Ok(None)) {
+    if !matches!(outcome, Ok(false)) {
         drop(cdp.post(ReleaseObjectGroupParams::new(group)));
     }
-    outcome.map(|found| found.unwrap_or_default())
+    outcome.map(drop)
 }
 
-/// Returns whether it found closed roots. `None`: there are no hosts, and no handles to release.
+/// Returns false if there are no hosts, and no handles to release.
 async fn find_roots(
     page: &ChromiumPage,
     cdp: &CdpSession,
@@ -120,7 +120,7 @@ async fn find_roots(
     hosts: &str,
     take: &str,
     group: &str,
-) -> EngineResult<Option<bool>> {
+) -> EngineResult<bool> {
     let context = page.context_of(cdp, frame, World::Isolated).await?;
     let expression = format!(
         "(hosts => hosts.length === 0 ? null : hosts.length > {MAX_SERIALIZED} ? [] : hosts)({hosts} ?? [])"
@@ -136,11 +136,8 @@ async fn find_roots(
     let pairs = match result.deep_serialized_value.map(|deep| deep.value) {
         Some(Value::Array(nodes)) if nodes.is_empty() => find_in_snapshot(cdp, frame).await?,
         Some(Value::Array(nodes)) => nodes.iter().filter_map(closed_root).collect(),
-        _ => return Ok(None),
+        _ => return Ok(false),
     };
-    if pairs.is_empty() {
-        return Ok(Some(false));
-    }
     let resolved = send_all(pairs.iter().flatten().map(|node| {
         cdp.post(ResolveNodeParams {
             backend_node_id: Some(BackendNodeId::new(*node)),
@@ -155,9 +152,8 @@ async fn find_roots(
         .map(|node: Option<ResolvedHandle>| node.and_then(|node| node.object.object_id))
         .collect();
     let present = ids.chunks_exact(2).filter(|pair| pair.iter().all(Option::is_some));
-    let mut call = CallFunctionOnParams::new(format!(
-        "function (...pairs) {{ for (let at = 0; at < pairs.length; at += 2) {take}(pairs[at], pairs[at + 1]); }}"
-    ));
+    let mut call =
+        CallFunctionOnParams::new(format!("function (...pairs) {{ {take}(...pairs); }}"));
     call.execution_context_id = context;
     call.arguments = Some(
         present
@@ -172,7 +168,7 @@ async fn find_roots(
     // Not awaited: later calls run after it. It fails only if the document or a node has gone
     // meanwhile.
     drop(cdp.post(call)?);
-    Ok(Some(true))
+    Ok(true)
 }
 
 /// Returns the ids of a serialized host and its root, if the root is closed.

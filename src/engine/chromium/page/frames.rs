@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::engine::{FrameId, World};
+use crate::engine::{FrameId, World, network_policy::document_url};
 
 /// The frames of one page, updated from the events of its sessions.
 #[derive(Default)]
@@ -106,18 +106,12 @@ impl CdpFrames {
         self.lock().frames.get(frame).is_some_and(|frame| !frame.url.is_empty())
     }
 
-    /// Returns the URL of the document in `frame`. If it has no origin (`about:blank`, `data:`),
-    /// returns the URL of the parent's document.
+    /// See [`document_url`].
     pub fn document_url(&self, frame: &FrameId) -> Option<String> {
         let state = self.lock();
-        let mut frame = state.frames.get(frame);
-        while let Some(inner) = frame {
-            if inner.url.starts_with("http") {
-                return Some(inner.url.to_string());
-            }
-            frame = inner.parent.as_ref().and_then(|parent| state.frames.get(parent));
-        }
-        None
+        document_url(frame, |frame| {
+            state.frames.get(frame).map(|frame| (&*frame.url, frame.parent.as_ref()))
+        })
     }
 
     /// Returns the URLs of all documents of the page.

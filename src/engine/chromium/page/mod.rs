@@ -458,7 +458,7 @@ impl EnginePage for ChromiumPage {
         frame: &FrameId,
         hosts: &str,
         take: &str,
-    ) -> EngineResult<bool> {
+    ) -> EngineResult<()> {
         closed_roots::hand_over(self, frame, hosts, take).await
     }
 

@@ -601,7 +601,7 @@ impl EnginePage for FirefoxPage {
         frame: &FrameId,
         hosts: &str,
         take: &str,
-    ) -> EngineResult<bool> {
+    ) -> EngineResult<()> {
         self.collect_closed_roots(frame, hosts, take).await
     }
 

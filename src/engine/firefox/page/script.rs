@@ -100,7 +100,7 @@ impl FirefoxPage {
         frame: &FrameId,
         hosts: &str,
         take: &str,
-    ) -> EngineResult<bool> {
+    ) -> EngineResult<()> {
         let list = json!({
             "expression": hosts,
             "target": target(frame, World::Isolated),
@@ -110,20 +110,17 @@ impl FirefoxPage {
         let sent = self.bidi.post("script.evaluate", list)?;
         let outcome: ScriptResult =
             sent.read().await.map_err(convert_error).map_err(|error| self.convert_error(error))?;
-        let pairs: Vec<Value> = outcome
-            .remote()?
-            .items()
+        let hosts = outcome.remote()?.items();
+        if hosts.is_empty() {
+            return Ok(());
+        }
+        let pairs: Vec<Value> = hosts
             .into_iter()
             .filter_map(RemoteValue::closed_root)
             .flat_map(|[host, root]| [json!({"sharedId": host}), json!({"sharedId": root})])
             .collect();
-        if pairs.is_empty() {
-            return Ok(false);
-        }
         let call = json!({
-            "functionDeclaration": format!(
-                "(...pairs) => {{ for (let at = 0; at < pairs.length; at += 2) {take}(pairs[at], pairs[at + 1]); }}"
-            ),
+            "functionDeclaration": format!("(...pairs) => {{ {take}(...pairs); }}"),
             "arguments": pairs,
             "target": target(frame, World::Isolated),
             "awaitPromise": false,
@@ -131,6 +128,6 @@ impl FirefoxPage {
         let sent = self.bidi.post("script.callFunction", call)?;
         let outcome: ScriptResult =
             sent.read().await.map_err(convert_error).map_err(|error| self.convert_error(error))?;
-        outcome.remote().map(|_| true)
+        outcome.remote().map(drop)
     }
 }

@@ -7,6 +7,7 @@
  */
 import type { UncheckedHosts } from '../api'
 import {
+  adoptShadowRoot,
   builtInHosts,
   elementMatches,
   firstChild,
@@ -20,7 +21,7 @@ import {
   type Root,
   shadowRootOf
 } from './composed-tree'
-import { observeRoot, takeChangedNodes } from './mutation-observer'
+import { addShadowRoot, observeRoot, takeChangedNodes } from './mutation-observer'
 
 /**
  * How often an element without a root is checked again after its size has changed or it was
@@ -104,7 +105,30 @@ function hasUncheckedHosts(): boolean {
   return false
 }
 
-/** Returns those hosts, and marks them as checked. */
+/** A search for the closed roots of hosts, until `adoptShadowRoots` is called. */
+let search: { end: () => void; ended: Promise<void> } | null = null
+
+/** Resolves when no search for closed roots is running. */
+export const endOfRootSearch = async (): Promise<void> => search?.ended
+
+/** Registers the roots that a search has found, as pairs of host and root, and ends the search. */
+export function adoptShadowRoots(...hostsAndRoots: (Element | ShadowRoot)[]): void {
+  for (let at = 0; at < hostsAndRoots.length; at += 2) {
+    const root = hostsAndRoots[at + 1] as ShadowRoot
+    adoptShadowRoot(hostsAndRoots[at] as Element, root)
+    addShadowRoot(root)
+  }
+  search?.end()
+  search = null
+}
+
+function beginSearch(): typeof search {
+  let end = (): void => {}
+  const ended = new Promise<void>((resolve) => (end = resolve))
+  return { end, ended }
+}
+
+/** Returns those hosts, and marks them as checked. The caller has to call `adoptShadowRoots`. */
 export function closedCandidates(): Element[] {
   refresh()
   const unknown = [...possibleHosts].filter(isUnchecked)
@@ -114,6 +138,9 @@ export function closedCandidates(): Element[] {
       size: sizeOf(element),
       defined: elementMatches(element, ':defined')
     })
+  // A former search has not ended if its call was canceled.
+  search?.end()
+  search = unknown.length > 0 ? beginSearch() : null
   return unknown
 }
 

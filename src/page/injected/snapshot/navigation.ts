@@ -1,5 +1,6 @@
 /** The document after a navigation. */
 import type { ArrivalArgument, ArrivalResult } from '../api'
+import { endOfRootSearch } from '../dom/closed-shadow-roots'
 import { documentTitle } from '../dom/composed-tree'
 import { nextTask } from '../dom/event-loop'
 import { mayLoad } from './loading'
@@ -18,6 +19,7 @@ export async function arrival({ snapshot, refs, hosts }: ArrivalArgument): Promi
   // Frameworks render in tasks that they queue after the load event, and in tasks queued by those.
   await nextTask()
   await nextTask()
+  if (snapshot) await endOfRootSearch()
   const result: ArrivalResult = { title: documentTitle(), timing: {} }
   const [entry] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
   for (const [name, property] of Object.entries(timingProperties) as [

@@ -1,4 +1,4 @@
-//! The JSON forms of calls: seed 002's request, response and error.
+//! The JSON forms of calls: request, response and error.
 
 use axum::{
     http::{StatusCode, header},

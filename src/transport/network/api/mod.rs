@@ -1,4 +1,4 @@
-//! The JSON API at `/api` (seed 002): calls over plain HTTP, for programs without an MCP client.
+//! The JSON API at `/api`: calls over plain HTTP, for programs without an MCP client.
 //!
 //! `calls` makes calls and reads recorded ones, `operations` has the paths of single tools, `forms`
 //! the JSON of calls and results, `document` the OpenAPI document. Tools, parameters and results
