@@ -199,8 +199,9 @@ impl Registry {
         &self.calls
     }
 
-    /// Waits until no call runs, or `--drain-timeout` has passed.
+    /// Rejects new sessions. Waits until no call runs, or `--drain-timeout` has passed.
     pub async fn drain(&self) {
+        self.manager.begin_drain();
         if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle())
             .await
             .is_err()

@@ -121,6 +121,8 @@ pub struct SessionManager {
     pub(super) slots: Arc<Semaphore>,
     /// The number of calls that wait for a slot.
     waiting: AtomicUsize,
+    /// Canceled when the server begins to stop. No session begins or is resumed then.
+    draining: CancellationToken,
     /// Locked while a session is resumed, so that no session is resumed twice.
     pub(super) resuming: SessionLocks,
     /// Held while a call enters the queues of its sessions, so that all calls enter several queues
@@ -171,6 +173,7 @@ impl SessionManager {
             slots: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
             limit,
             waiting: AtomicUsize::new(0),
+            draining: CancellationToken::new(),
             vault: Vault::open(&config).map(Arc::new),
             config,
             backend,
@@ -304,8 +307,31 @@ impl SessionManager {
         )
     }
 
-    /// Waits for a slot for one more session, and for enough free memory.
+    /// Rejects new sessions from now on, because the server stops.
+    pub fn begin_drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Returns whether the server has begun to stop.
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Waits for a slot for one more session, and for enough free memory. Fails when the server
+    /// begins to stop.
     pub(super) async fn acquire_slot(&self) -> Result<OwnedSemaphorePermit> {
+        tokio::select! {
+            biased;
+            () = self.draining.cancelled() => Err(TroupeError::new(
+                ErrorCode::ServerUnavailable,
+                "the server is stopping and accepts no new sessions",
+            )
+            .suggestion("call again: another server, or this one after its restart, will respond")),
+            slot = self.wait_for_slot() => slot,
+        }
+    }
+
+    async fn wait_for_slot(&self) -> Result<OwnedSemaphorePermit> {
         self.wait_for_memory().await?;
         let slots = self.slots.clone();
         if let Ok(slot) = slots.clone().try_acquire_owned() {
