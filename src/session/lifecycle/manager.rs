@@ -281,6 +281,18 @@ impl SessionManager {
         }
     }
 
+    /// Ends a session that another server has taken over, in the background. The record does not
+    /// change, because it rejects what this server writes to the session.
+    pub fn give_up(self: &Arc<Self>, id: &str) {
+        let Ok(session) = self.get(id) else { return };
+        if !self.tasks.is_closed() {
+            let manager = self.clone();
+            self.tasks.spawn(async move {
+                manager.end(&session, EndReason::Released).await;
+            });
+        }
+    }
+
     /// Creates the implicit session of a connection in `slot`. Calls to it wait for the browser.
     pub(super) fn create_implicit(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Arc<Session> {
         self.new_session(slot, false, CreateOptions::default())

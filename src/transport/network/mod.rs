@@ -358,8 +358,11 @@ async fn health(
 ) -> Response {
     let manager = state.server.registry().manager();
     let sessions = manager.list().len();
+    let store = manager.store().status();
     let failure = if state.draining.is_cancelled() {
         Some("the server is stopping".to_owned())
+    } else if let Some(reason) = store.failure.as_ref().filter(|_| store.refuses) {
+        Some(format!("the record cannot be written: {reason}"))
     } else {
         manager.browser_failure().map(|error| error.message)
     };
@@ -375,6 +378,10 @@ async fn health(
         if states.contains(&UpstreamHealth::Degraded) {
             body["status"] = "degraded".into();
         }
+    }
+    if let Some(reason) = store.failure {
+        body["status"] = "degraded".into();
+        body["record"] = json!({"status": "unavailable", "reason": reason});
     }
     if foreign.is_some() {
         body = json!({"status": body["status"]});
