@@ -231,8 +231,12 @@ export interface Config {
   responses?: 'full' | 'ref'
   /** Folder for files that tools write */
   outputDir?: string
-  /** Where to record calls: none, memory, or the path of an SQLite file */
+  /** Where to record calls: none, memory, an SQLite file, or postgres://HOST/DATABASE */
   store?: string
+  /** How long a call waits for its record, in ms (default: 1000; PostgreSQL: 5000) */
+  storeTimeout?: number
+  /** What calls do that cannot be recorded (default: continue; PostgreSQL: refuse) */
+  storeFailure?: 'refuse' | 'continue'
   /** Maximum age and size of the record. Default: 7d,1GiB */
   retention?: string
   /** Record Authorization and Cookie headers unmasked. Default: false */

@@ -92,7 +92,8 @@ const STEPS = {
       chromium: 'chromium',
       Xvfb: 'xvfb',
       nginx: 'nginx-light',
-      caddy: 'caddy'
+      caddy: 'caddy',
+      '/usr/lib/postgresql': 'postgresql'
     }),
   browsers: () =>
     debianPackages({

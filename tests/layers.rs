@@ -9,8 +9,8 @@ use std::{
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{
-    Attribute, Expr, ExprMethodCall, File, ImplItemFn, Item, ItemImpl, ItemMod, Macro, Type,
-    UseTree, Visibility, ext::IdentExt, visit::Visit,
+    Attribute, Expr, ExprMethodCall, File, ImplItemFn, Item, ItemImpl, ItemMod, Macro, TraitItemFn,
+    Type, UseTree, Visibility, ext::IdentExt, visit::Visit,
 };
 
 /// `module → the modules that it may use`. `lib.rs` only declares modules.
@@ -93,7 +93,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("axum", &["transport"]),
     ("clap", &["cli"]),
     ("rquickjs", &["tools/sandbox"]),
-    ("rusqlite", &["store"]),
+    ("rusqlite", &["store/sqlite"]),
+    ("tokio_postgres", &["store/postgres"]),
+    ("deadpool_postgres", &["store/postgres"]),
     ("chromiumoxide", &["engine/chromium", "engine/install"]),
     ("thirtyfour", &["engine/webkit"]),
 ];
@@ -373,6 +375,12 @@ impl<'ast> Visit<'ast> for References {
             self.page_methods.insert(item.sig.ident.to_string());
         }
         syn::visit::visit_impl_item_fn(self, item);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast TraitItemFn) {
+        if !is_test(&item.attrs) {
+            syn::visit::visit_trait_item_fn(self, item);
+        }
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {

@@ -316,6 +316,27 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
   })
 
+  test('makes /ready respond with 503, and rejects new clients and sessions, while calls finish', async (t) => {
+    const { server, page, running } = await startHeldCall(t, 20_000)
+    const stateless = server.stateless()
+    const ready = () => fetch(server.at('/ready'), { headers: { connection: 'close' } })
+    const before = await ready()
+    assert.deepEqual([before.status, await before.json()], [200, { status: 'ready' }])
+    server.child.kill('SIGTERM')
+    const draining = await until(async () => {
+      const response = await ready()
+      return response.status === 503 && response
+    }, 'the 503')
+    assert.deepEqual(await draining.json(), { status: 'draining' })
+    await assert.rejects(server.connect(), /STOPPING/)
+    const { json: rejected } = await stateless.call('create_session')
+    assert.deepEqual([rejected.errorCode, rejected.retryable], ['SERVER_UNAVAILABLE', true])
+    page.release()
+    assert.equal((await running).json.success, true)
+    assert.equal((await within(server.exit, 'the end of the server', 5000)).code, 0)
+    await assert.rejects(ready(), 'the listener is still open')
+  })
+
   test('cancels calls that have not finished within --drain-timeout', async (t) => {
     const { server, running } = await startHeldCall(t, 300)
     const begun = performance.now()

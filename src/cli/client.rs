@@ -322,9 +322,13 @@ fn left_out(settings: &[Setting], process: &str) -> Vec<String> {
 /// Whether a value must not be written into a configuration: a token, or an address with user
 /// information or a query, which may be a password or a token.
 fn is_secret(setting: &Setting) -> bool {
-    let is_address = matches!(setting.option.kind, Kind::Proxy | Kind::Url(_));
-    setting.option.is_secret
-        || is_address && setting.value.as_str().is_some_and(|text| text.contains(['@', '?']))
+    let text = setting.value.as_str().unwrap_or_default();
+    let is_address = match setting.option.kind {
+        Kind::Proxy | Kind::Url(_) => true,
+        Kind::Store => text.contains("://"),
+        _ => false,
+    };
+    setting.option.is_secret || is_address && text.contains(['@', '?'])
 }
 
 fn npx(options: Vec<String>) -> (&'static str, Vec<String>) {

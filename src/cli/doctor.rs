@@ -235,6 +235,15 @@ fn record(config: &Config) -> Option<Check> {
     let path = match RecordLocation::of(config) {
         Ok(RecordLocation::File(path)) => path,
         Ok(RecordLocation::None | RecordLocation::Memory) => return None,
+        Ok(RecordLocation::Postgres(url)) => {
+            return Some(match store::examine_database(&url) {
+                Ok(()) => check(NAME, CheckState::Fine, &format!("{url} can be used"), None),
+                Err(error) => {
+                    let advice = error.suggestion.as_deref();
+                    check(NAME, CheckState::Missing, &error.message, advice)
+                }
+            });
+        }
         Err(error) => {
             return Some(check(
                 NAME,

@@ -56,40 +56,41 @@ pub(super) async fn run(config: &Config, action: RecordAction, screen: &Screen) 
 }
 
 async fn answer(config: &Config, action: RecordAction, screen: &Screen) -> Result<String> {
-    let path = match RecordLocation::of(config)? {
-        RecordLocation::File(path) => path,
+    let location = RecordLocation::of(config)?;
+    match &location {
+        RecordLocation::File(path) if !path.exists() => {
+            return Ok(format!("{location} has no recorded sessions yet."));
+        }
+        RecordLocation::File(_) | RecordLocation::Postgres(_) => {}
         RecordLocation::None | RecordLocation::Memory => {
             return Err(TroupeError::new(
                 ErrorCode::RecordNotFound,
                 "this record is not in a file",
             )
-            .suggestion("pass the path of a record in --store"));
+            .suggestion("pass the path or the URL of a record in --store"));
         }
-    };
-    if !path.exists() {
-        return Ok(format!("{} has no recorded sessions yet.", path.display()));
     }
     let store = Store::open(config)?;
-    if store.path().is_none() {
+    if !store.is_durable() {
         return Err(TroupeError::new(
             ErrorCode::InternalError,
-            format!("cannot open the record {} for writing", path.display()),
+            format!("cannot open the record {location} for writing"),
         ));
     }
     let text = match action {
-        RecordAction::List => list(&store, &path).await,
+        RecordAction::List => list(&store, &location).await,
         RecordAction::Show { id } => show(&store, &id).await,
         RecordAction::Export { id, folder } => export(&store, &id, folder).await,
         RecordAction::Purge { session: Some(id), .. } => purge_one(&store, &id).await,
         RecordAction::Purge { session: None, confirmed } => {
-            purge_all(&store, &path, confirmed, screen).await
+            purge_all(&store, &location, confirmed, screen).await
         }
     };
     store.close().await;
     text
 }
 
-async fn list(store: &Store, path: &Path) -> Result<String> {
+async fn list(store: &Store, location: &RecordLocation) -> Result<String> {
     let sessions = store.sessions(SessionFilter::default()).await?;
     let mut rows = vec![["SESSION", "STATE", "CREATED", "LAST CALL", "CALLS"].map(str::to_owned)];
     rows.extend(sessions.iter().map(|session| {
@@ -102,7 +103,7 @@ async fn list(store: &Store, path: &Path) -> Result<String> {
         ]
     }));
     let count = counted(sessions.len(), "session");
-    Ok(format!("{}\n\n{count} in {}; `show SESSION` lists its calls", table(&rows), path.display()))
+    Ok(format!("{}\n\n{count} in {location}; `show SESSION` lists its calls", table(&rows)))
 }
 
 /// Prints one line for each call. Long values are cut; `export` has all of them.
@@ -170,20 +171,24 @@ async fn purge_one(store: &Store, id: &str) -> Result<String> {
 }
 
 /// Deletes every session that no running server uses.
-async fn purge_all(store: &Store, path: &Path, confirmed: bool, screen: &Screen) -> Result<String> {
+async fn purge_all(
+    store: &Store,
+    location: &RecordLocation,
+    confirmed: bool,
+    screen: &Screen,
+) -> Result<String> {
     if !confirmed {
         let count = counted(store.sessions(SessionFilter::default()).await?.len(), "session");
-        let question = format!("Delete {count} and all calls in {}? [y/N] ", path.display());
+        let question = format!("Delete {count} and all calls in {location}? [y/N] ");
         if !ask(screen, question).await? {
             return Ok("Nothing was deleted".to_owned());
         }
     }
     let purged = store.purge(None).await?;
     let deleted = format!(
-        "Deleted {} and {} in {}",
+        "Deleted {} and {} in {location}",
         counted(purged.sessions, "session"),
-        counted(purged.calls, "call"),
-        path.display()
+        counted(purged.calls, "call")
     );
     Ok(match purged.in_use {
         0 => deleted,

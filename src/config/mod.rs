@@ -43,7 +43,7 @@ pub use self::spelling::{near, nearest};
 pub use self::types::{
     AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
     ImageResponses, LogDestination, LogFormat, LogLevel, Masked, RemoteClose, RemoteContext,
-    Responses, Retention, SnapshotMode, Transport, UpstreamTransport, Viewport,
+    Responses, Retention, SnapshotMode, StoreFailure, Transport, UpstreamTransport, Viewport,
 };
 pub use self::value::{Kind, capability, header, network};
 
@@ -190,6 +190,11 @@ pub struct Config {
 
     /// `none`, `memory`, a path or a URL; `None` is the file in the OS state folder.
     pub store: Option<String>,
+    /// `None`: 1 s, with PostgreSQL 5 s.
+    #[serde(with = "types::optional_millis")]
+    pub store_timeout: Option<Duration>,
+    /// `None`: calls continue, with PostgreSQL they fail.
+    pub store_failure: Option<StoreFailure>,
     pub retention: Retention,
     /// Whether `Authorization`, cookies and similar headers are recorded unmasked.
     pub record_headers: bool,
@@ -471,6 +476,8 @@ impl Default for Config {
             responses: Responses::Full,
             boundaries: true,
             store: None,
+            store_timeout: None,
+            store_failure: None,
             retention: Retention::default(),
             record_headers: false,
             record_pictures: false,

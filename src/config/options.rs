@@ -11,7 +11,7 @@ use super::spelling::{camel, environment};
 use super::types::{
     AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
     ImageResponses, LogDestination, LogFormat, LogLevel, RemoteClose, RemoteContext, Responses,
-    SnapshotMode, Transport, UpstreamTransport,
+    SnapshotMode, StoreFailure, Transport, UpstreamTransport,
 };
 use super::value::{ItemKind, Kind};
 
@@ -902,9 +902,23 @@ pub static OPTIONS: &[ConfigOption] = &[
         "store",
         "store",
         Kind::Store,
-        "Where to record calls: none, memory, or the path of an SQLite file",
+        "Where to record calls: none, memory, an SQLite file, or postgres://HOST/DATABASE",
     )
     .scope(Scope::Sessions),
+    row(
+        RECORD,
+        "store-timeout",
+        "storeTimeout",
+        Kind::Millis { min: 1 },
+        "How long a call waits for its record, in ms (default: 1000; PostgreSQL: 5000)",
+    ),
+    row(
+        RECORD,
+        "store-failure",
+        "storeFailure",
+        Kind::Choice(StoreFailure::NAMES),
+        "What calls do that cannot be recorded (default: continue; PostgreSQL: refuse)",
+    ),
     row(RECORD, "retention", "retention", Kind::Retention, "Maximum age and size of the record"),
     row(
         RECORD,

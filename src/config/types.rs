@@ -80,6 +80,12 @@ named_values! {
         None = "none",
     }
 
+    /// What happens to calls that cannot be recorded.
+    StoreFailure {
+        Refuse = "refuse",
+        Continue = "continue",
+    }
+
     Responses {
         Full = "full",
         Ref = "ref",

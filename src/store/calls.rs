@@ -4,7 +4,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use rusqlite::{Row, params_from_iter, types::Value};
 use tokio::sync::broadcast;
 
 use super::{
@@ -14,9 +13,9 @@ use super::{
 use crate::error::Result;
 
 /// Maximum number of characters of a result in a list.
-const MAX_RESULT: usize = 64 * 1024;
+pub(super) const MAX_RESULT: usize = 64 * 1024;
 /// The number of newest calls that a search reads, which limits how long it takes.
-const SEARCH_LIMIT: u64 = 20_000;
+pub(super) const SEARCH_LIMIT: u64 = 20_000;
 /// Maximum number of queued calls for each receiver. A receiver that is too slow loses the oldest.
 const MAX_QUEUED_CALLS: usize = 256;
 
@@ -139,66 +138,6 @@ impl Store {
 
     /// Returns the calls that `filter` selects, newest first.
     pub async fn calls(&self, filter: CallFilter) -> Result<Vec<RecordedCall>> {
-        let (mut conditions, mut values) = (vec!["TRUE".to_owned()], Vec::<Value>::new());
-        // `?1 IS NULL OR session_id = ?1` would keep SQLite from using the index.
-        if let Some(session) = filter.session {
-            values.push(session.into());
-            conditions.push(format!("session_id = ?{}", values.len()));
-        }
-        if let Some(id) = filter.id {
-            values.push(id.into());
-            conditions.push(format!("ref_id = ?{}", values.len()));
-        }
-        if let Some(before) = filter.before {
-            values.push(i64::try_from(before).unwrap_or(i64::MAX).into());
-            conditions.push(format!("requests.rowid < ?{}", values.len()));
-        }
-        if let Some(text) = filter.text {
-            values.push(text.to_ascii_lowercase().into());
-            let at = values.len();
-            let contains = |column: &str| format!("instr(lower({column}), ?{at}) > 0");
-            let columns = ["tool_name", "params", "result", "error_message"].map(contains);
-            conditions.push(format!("({})", columns.join(" OR ")));
-            conditions.push(format!(
-                "requests.rowid > (SELECT max(rowid) FROM requests) - {SEARCH_LIMIT}"
-            ));
-        }
-        let sql = format!(
-            "SELECT requests.rowid, ref_id, session_id, tool_name, params, requests.timestamp, status,
-                    substr(result, 1, {MAX_RESULT}), error_message, responses.timestamp,
-                    (SELECT min(max(number), {FIRST_PICTURE}) FROM pictures
-                     WHERE pictures.ref_id = requests.ref_id)
-             FROM requests LEFT JOIN responses USING (ref_id)
-             WHERE {} ORDER BY requests.rowid DESC LIMIT {}",
-            conditions.join(" AND "),
-            filter.limit
-        );
-        self.read(move |connection| {
-            connection.prepare_cached(&sql)?.query_map(params_from_iter(values), call)?.collect()
-        })
-        .await
+        self.read(move |tables| tables.calls(&filter)).await
     }
-}
-
-fn call(row: &Row<'_>) -> rusqlite::Result<RecordedCall> {
-    let status: Option<String> = row.get(6)?;
-    let end = match status {
-        None => None,
-        Some(status) => Some(CallEnd {
-            success: status == "success",
-            result: row.get(7)?,
-            error_message: row.get(8)?,
-            at: row.get(9)?,
-            picture: row.get(10)?,
-        }),
-    };
-    Ok(RecordedCall {
-        number: row.get(0)?,
-        ref_id: row.get(1)?,
-        session_id: row.get(2)?,
-        tool: row.get(3)?,
-        params: row.get(4)?,
-        at: row.get(5)?,
-        end,
-    })
 }

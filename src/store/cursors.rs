@@ -1,6 +1,5 @@
 //! Stores cursors into records. With a cursor, the next read returns only what has changed.
 
-use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use super::{Store, delta, records::Record, time::now};
@@ -24,9 +23,17 @@ pub enum Reading {
     Changes(String),
 }
 
-struct Cursor {
-    hash: String,
-    last_ref_id: String,
+/// The end of the last read.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor {
+    /// The SHA-256 of the content.
+    pub hash: String,
+    /// The record whose content was read.
+    pub last_ref_id: String,
+    /// The length of the content in bytes.
+    pub position: usize,
+    /// Milliseconds since 1970.
+    pub read_at: u64,
 }
 
 impl Store {
@@ -68,36 +75,20 @@ impl Store {
                 }),
             },
         };
-        self.move_cursor(key, &record.ref_id, hash, position).await;
+        let last_ref_id = record.ref_id.clone();
+        self.move_cursor(key, Cursor { hash, last_ref_id, position, read_at: now() }).await;
         Ok(reading)
     }
 
     async fn cursor(&self, key: &str) -> Result<Option<Cursor>> {
         let key = key.to_owned();
-        self.read(move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT last_snapshot_hash, last_ref_id FROM diff_cursors WHERE ref_id = ?1",
-                )?
-                .query_row([key], |row| Ok(Cursor { hash: row.get(0)?, last_ref_id: row.get(1)? }))
-                .optional()
-        })
-        .await
+        self.read(move |tables| tables.cursor(&key)).await
     }
 
-    async fn move_cursor(&self, key: String, ref_id: &str, hash: String, position: usize) {
-        let ref_id = ref_id.to_owned();
-        let write = self.0.writer.write(0, move |connection| {
-            connection
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO diff_cursors
-                         (ref_id, cursor_position, last_snapshot_hash, last_read, last_ref_id)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![key, position, hash, now(), ref_id])?;
-            Ok(())
-        });
-        write.await;
+    async fn move_cursor(&self, key: String, cursor: Cursor) {
+        let write = self.0.writer.write(0, move |tables| tables.move_cursor(&key, &cursor));
+        // The reading is returned in any case. Without the cursor, the next one repeats it.
+        let _ = write.await;
     }
 }
 

@@ -8,11 +8,9 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::{Connection, params};
 
 use super::{
-    servers,
-    sessions::{NewSession, NewState, SessionState, write_origins},
+    sessions::{NewSession, NewState, SessionState},
     time::now,
 };
 
@@ -44,9 +42,9 @@ struct LedgerEntry {
 #[derive(Clone, Default)]
 pub(super) struct Unwritten {
     /// The session's row; `None` for a session that this server has not opened.
-    row: Option<Arc<NewSession>>,
-    snapshot: Option<Arc<SessionSnapshot>>,
-    end: Option<SessionState>,
+    pub row: Option<Arc<NewSession>>,
+    pub snapshot: Option<Arc<SessionSnapshot>>,
+    pub end: Option<SessionState>,
 }
 
 /// The newest state of a session.
@@ -160,58 +158,6 @@ impl Ledger {
             entries.by_id.remove(id);
         }
     }
-}
-
-impl Unwritten {
-    /// Writes the data of the session `id` of `server`.
-    pub fn write(&self, connection: &Connection, id: &str, server: &str) -> rusqlite::Result<()> {
-        if let Some(row) = &self.row {
-            ensure_row(connection, row, server)?;
-        }
-        if let Some(SessionSnapshot { state: NewState { state, origins }, saved_at }) =
-            self.snapshot.as_deref()
-        {
-            let written = connection
-                .prepare_cached(
-                    "INSERT INTO session_snapshots (session_id, saved_at, state)
-                     SELECT session_id, ?2, ?3 FROM sessions WHERE session_id = ?1
-                     ON CONFLICT (session_id) DO UPDATE SET saved_at = excluded.saved_at, state = excluded.state",
-                )?
-                .execute(params![id, saved_at, state])?;
-            if written > 0 {
-                write_origins(connection, id, origins)?;
-            }
-        }
-        let Some(end) = self.end else { return Ok(()) };
-        // A recoverable session belongs to no server. Another server may have resumed it
-        // meanwhile.
-        let ended = connection.execute(
-            "UPDATE sessions SET state = ?2, last_activity = ?3, server_id = iif(?4, '', server_id)
-             WHERE session_id = ?1 AND server_id IN (?5, '')",
-            params![id, end.as_str(), now(), end == SessionState::Recoverable, server],
-        )?;
-        if ended > 0 && end == SessionState::Closed {
-            connection.execute("DELETE FROM session_snapshots WHERE session_id = ?1", [id])?;
-        }
-        Ok(())
-    }
-}
-
-/// Inserts the row of an open session, unless it exists. The earlier write of the row may have
-/// failed.
-pub(super) fn ensure_row(
-    connection: &Connection,
-    row: &NewSession,
-    server: &str,
-) -> rusqlite::Result<()> {
-    servers::ensure_row(connection, server)?;
-    connection
-        .prepare_cached(
-            "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-             VALUES (?1, ?2, ?3, 'active', ?4, ?5) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![&*row.id, row.created_at, now(), row.metadata, server])?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,26 +1,25 @@
-//! The record: an SQLite file with every call and its result, and with the saved state of sessions.
+//! The record: a database with every call and its result, and with the saved state of sessions.
 //! Uses only `config` and `error`.
 //!
-//! One thread (`writer`) runs the writes, and batches concurrent ones. Reads use a separate
-//! connection, so that they do not wait for writes. `checkpoints` runs SQLite's checkpoints in the
-//! background. `schema` opens a file and rejects files that are not Troupe's. `servers` tracks
-//! which servers share a file and which of them are running. `sessions`, `records`, `calls` and
-//! `cursors` have the queries. `ledger` keeps changes of sessions whose write has failed.
-//! `retention` deletes the oldest data. If a write fails, the server logs a warning and calls
-//! continue.
+//! `tables` declares the operations on the tables of the record; `sqlite` and `postgres` implement
+//! them. One thread (`writer`) runs the writes, and batches concurrent ones. `sessions`, `records`,
+//! `calls` and `cursors` have the types of the entries and the methods of `Store`. `ledger` keeps
+//! changes of sessions whose write has failed. `retention` deletes the oldest data. If a write
+//! fails, `--store-failure` decides whether the call fails too.
 
 mod calls;
-mod checkpoints;
 mod cursors;
 mod delta;
+mod failures;
 mod ledger;
 mod location;
+mod postgres;
 mod purge;
 mod records;
 mod retention;
-mod schema;
-mod servers;
 mod sessions;
+mod sqlite;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -33,29 +32,38 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 
-use self::{calls::CallFeed, ledger::Ledger, servers::ServerRegistration, writer::Writer};
+use self::{
+    calls::CallFeed,
+    failures::{DatabaseError, DatabaseResult, FailureKind},
+    ledger::Ledger,
+    postgres::PostgresServer,
+    sqlite::ServerLock,
+    tables::{RecordReader, RecordTables},
+    writer::{FailurePolicy, Writer},
+};
 pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
     cursors::{CursorOf, Reading},
     delta::delta,
-    location::RecordLocation,
+    failures::{NotRecorded, WriteResult},
+    location::{DatabaseUrl, RecordLocation},
     purge::Purged,
     records::{
         Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
         RecordedAnswer, Summary,
     },
-    schema::Fault,
     sessions::{
         NewOrigin, NewSession, NewState, OriginText, SavedState, SessionFilter, SessionRow,
         SessionState,
     },
+    sqlite::Fault,
     time::{iso8601, now},
 };
 use crate::{
-    config::{Config, Retention},
+    config::{Config, Retention, StoreFailure},
     error::{ErrorCode, Result, TroupeError},
+    offload,
 };
 
 /// Timeout for queued writes when the server ends.
@@ -72,21 +80,50 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     location: RecordLocation,
     writer: Writer,
-    /// A connection for reads. A record in memory is read through the writer.
-    reader: Option<Arc<Mutex<Connection>>>,
-    server: ServerRegistration,
+    /// Connections for reads. A record in memory is read through the writer.
+    reader: Option<Arc<dyn RecordReader>>,
+    /// The id of this server in the record.
+    server: Arc<str>,
+    presence: ServerPresence,
     ledger: Ledger,
     calls: CallFeed,
+}
+
+/// Shows other servers that this one is running.
+enum ServerPresence {
+    /// No other server uses the record.
+    None,
+    Lock(ServerLock),
+    Heartbeat(PostgresServer),
+}
+
+/// The state of the record, for monitoring.
+#[derive(Debug, Clone)]
+pub struct RecordStatus {
+    /// Why the record cannot be written.
+    pub failure: Option<String>,
+    /// Whether calls fail meanwhile.
+    pub refuses: bool,
+    /// The number of writes that wait.
+    pub queued: usize,
+    /// The number of entries that were lost.
+    pub lost: u64,
 }
 
 impl Store {
     /// Opens the record that the configuration names. A file of a newer version or a damaged file
     /// is rejected. If a file cannot be written, a warning is logged and the record is kept in
-    /// memory.
+    /// memory. A PostgreSQL database that cannot be reached is tried again in the background.
     pub fn open(config: &Config) -> Result<Self> {
         let location = RecordLocation::of(config)?;
-        let RecordLocation::File(path) = &location else {
-            return Self::in_memory(location, config);
+        let path = match &location {
+            RecordLocation::File(path) => path,
+            RecordLocation::Postgres(_) => {
+                return offload::in_place(offload::LARGE, || Self::in_postgres(&location, config));
+            }
+            RecordLocation::None | RecordLocation::Memory => {
+                return Self::in_memory(location, config);
+            }
         };
         match Self::in_file(path, config) {
             Ok(store) => Ok(store),
@@ -104,17 +141,17 @@ impl Store {
     }
 
     fn in_memory(location: RecordLocation, config: &Config) -> Result<Self> {
-        let connection = schema::open_in_memory()?;
-        let server = ServerRegistration::without_file();
         let bytes = config.retention.bytes.min(MAX_MEMORY);
-        let writer = Writer::start(connection, Retention { bytes, ..config.retention }, None)?;
-        let (ledger, calls) = Default::default();
-        let inner = Inner { location, writer, reader: None, server, ledger, calls };
-        Ok(Self(Arc::new(inner)).with_server_row())
+        let retention = Retention { bytes, ..config.retention };
+        let policy = FailurePolicy::of(&location, config);
+        let writer =
+            Writer::start(sqlite::open_in_memory()?, retention, location.to_string(), policy)?;
+        Ok(Self::new(location, new_server_id(), writer, None, ServerPresence::None))
     }
 
     fn in_file(path: &Path, config: &Config) -> Result<Self, Fault> {
-        let mut opened = schema::open(path)?;
+        let server = new_server_id();
+        let opened = sqlite::open_file(path, &server)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
                 "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge --all` empties it, \
@@ -122,35 +159,41 @@ impl Store {
                 path.display()
             );
         }
-        checkpoints::start(&mut opened.connection, path)
-            .map_err(|error| Fault::unavailable(path, error))?;
-        let server = ServerRegistration::register(path)?;
-        let reader = schema::open_for_reading(path)?;
-        let writer = Writer::start(opened.connection, config.retention, Some(path.to_owned()))
+        let location = RecordLocation::File(path.to_owned());
+        let policy = FailurePolicy::of(&location, config);
+        let writer = Writer::start(opened.writer, config.retention, location.to_string(), policy)
             .map_err(|error| Fault::unavailable(path, error.message))?;
-        let store = Self(Arc::new(Inner {
-            location: RecordLocation::File(path.to_owned()),
-            writer,
-            reader: Some(Arc::new(Mutex::new(reader))),
-            server,
-            ledger: Ledger::default(),
-            calls: CallFeed::default(),
-        }));
-        Ok(store.with_server_row())
+        let presence = ServerPresence::Lock(opened.lock);
+        Ok(Self::new(location, server, writer, Some(Arc::new(opened.reader)), presence))
     }
 
-    /// Adds this server to the table of running servers.
-    fn with_server_row(self) -> Self {
-        let (id, folder) = (self.0.server.id.clone(), self.0.server.folder.clone());
-        self.0
-            .writer
-            .queue(0, move |connection| servers::begin(connection, &id, folder.as_deref()));
-        self
+    fn in_postgres(location: &RecordLocation, config: &Config) -> Result<Self> {
+        let RecordLocation::Postgres(url) = location else { return Self::none() };
+        let server = new_server_id();
+        let policy = FailurePolicy::of(location, config);
+        let opened = postgres::open(url, &server, policy.timeout)?;
+        let writer = Writer::start(opened.writer, config.retention, location.to_string(), policy)?;
+        let presence = ServerPresence::Heartbeat(opened.server);
+        Ok(Self::new(location.clone(), server, writer, Some(Arc::new(opened.reader)), presence))
+    }
+
+    /// Creates the store, and adds this server to the table of running servers.
+    fn new(
+        location: RecordLocation,
+        server: Arc<str>,
+        writer: Writer,
+        reader: Option<Arc<dyn RecordReader>>,
+        presence: ServerPresence,
+    ) -> Self {
+        let id = server.clone();
+        writer.queue(0, move |tables| tables.begin_server(&id));
+        let (ledger, calls) = Default::default();
+        Self(Arc::new(Inner { location, writer, reader, server, presence, ledger, calls }))
     }
 
     /// Returns the id of this server in the record.
     pub fn server_id(&self) -> &str {
-        &self.0.server.id
+        &self.0.server
     }
 
     /// Returns whether calls are recorded.
@@ -158,15 +201,31 @@ impl Store {
         self.0.location != RecordLocation::None
     }
 
+    /// Returns whether the record outlives this server.
+    pub fn is_durable(&self) -> bool {
+        matches!(self.0.location, RecordLocation::File(_) | RecordLocation::Postgres(_))
+    }
+
     /// Returns the path of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.location {
             RecordLocation::File(path) => Some(path),
-            RecordLocation::None | RecordLocation::Memory => None,
+            RecordLocation::None | RecordLocation::Memory | RecordLocation::Postgres(_) => None,
         }
     }
 
-    /// Waits until all earlier writes are on disk or have failed.
+    /// Returns whether the record can be written.
+    pub fn status(&self) -> RecordStatus {
+        let writer = &self.0.writer;
+        RecordStatus {
+            failure: writer.failure(),
+            refuses: writer.refuses(),
+            queued: writer.queued(),
+            lost: writer.lost(),
+        }
+    }
+
+    /// Waits until all earlier writes are committed or have failed.
     pub async fn flush(&self) {
         let done = self.0.writer.barrier();
         if tokio::time::timeout(FLUSH_TIMEOUT, done).await.is_err() {
@@ -177,45 +236,66 @@ impl Store {
     /// Writes the queued rows, removes this server from the table of running servers, and releases
     /// its lock.
     pub async fn close(&self) {
-        let id = self.0.server.id.clone();
-        let done = self.0.writer.write(0, move |connection| servers::end(connection, &id));
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, done).await;
-        self.0.server.unregister();
+        if let ServerPresence::Heartbeat(server) = &self.0.presence {
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, server.stop()).await;
+        }
+        let id = self.0.server.clone();
+        self.0.writer.queue(0, move |tables| tables.end_server(&id));
+        let done = self.0.writer.barrier();
+        if tokio::time::timeout(CLOSE_TIMEOUT, done).await.is_err() {
+            let lost = self.0.writer.queued();
+            tracing::warn!("{lost} entries of the record could not be written before the end");
+        }
+        if let ServerPresence::Lock(lock) = &self.0.presence {
+            lock.release();
+        }
     }
 
     /// Runs a query.
     async fn read<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = match self.0.reader.clone() {
-            Some(reader) => tokio::task::spawn_blocking(move || query(&reader.lock()))
-                .await
-                .map_err(|error| unreadable(&error))?,
-            None => self.ask_writer(query).await.map_err(|why| unreadable(&why))?,
+        let Some(reader) = self.0.reader.clone() else {
+            return self.ask_writer(query).await.map_err(|error| unreadable(&error));
         };
+        let read = tokio::task::spawn_blocking(move || {
+            let mut answer = None;
+            reader.read(&mut |tables| {
+                answer = Some(query(tables)?);
+                Ok(())
+            })?;
+            answer.ok_or_else(|| not_committed("the query did not run"))
+        });
+        let answer = read.await.map_err(|error| unreadable(&not_committed(&error.to_string())))?;
         answer.map_err(|error| unreadable(&error))
     }
 
-    /// Runs `query` in a transaction of the writer, and returns its result after the commit. The
-    /// outer error is the reason why no transaction with the query was committed.
+    /// Runs `work`, which changes the record, in a transaction. Returns its result after the
+    /// commit.
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask_writer(work).await.map_err(|error| not_changed(&error))
+    }
+
+    /// Runs `query` in a transaction of the writer, and returns its result after the commit.
     async fn ask_writer<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<rusqlite::Result<T>, &'static str> {
+        query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
+    ) -> DatabaseResult<T> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let once = Mutex::new(Some(query));
-        let result: Arc<Mutex<Option<rusqlite::Result<T>>>> = Arc::default();
+        let result: Arc<Mutex<Option<DatabaseResult<T>>>> = Arc::default();
         let result_slot = result.clone();
-        let work = move |connection: &Connection| {
-            let query = once.lock().take();
-            // A repeated transaction does not run the query again, so the result of the first
-            // attempt must not be returned.
-            let answer = query.map(|query| query(connection));
-            *result.lock() = answer;
-            Ok(())
+        let work = move |tables: &dyn RecordTables| {
+            let answer = query(tables);
+            let outcome = answer.as_ref().map(|_| ()).map_err(DatabaseError::clone);
+            // A repeated transaction replaces the result of the former attempt.
+            *result.lock() = Some(answer);
+            outcome
         };
-        self.0.writer.queue_and_settle(0, work, move |is_committed| {
+        self.0.writer.run_isolated(work, move |is_committed| {
             let answer = result_slot.lock().take();
             // Without a result, `sender` is dropped. An error needs no commit.
             if let Some(answer) = answer.filter(|answer| is_committed || answer.is_err()) {
@@ -223,19 +303,69 @@ impl Store {
             }
         });
         match tokio::time::timeout(FLUSH_TIMEOUT, receiver).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err("the transaction was not committed"),
-            Err(_) => Err("the writer did not answer in time"),
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(not_committed("the transaction was not committed")),
+            Err(_) => Err(DatabaseError {
+                kind: FailureKind::Unavailable,
+                message: self
+                    .0
+                    .writer
+                    .failure()
+                    .unwrap_or_else(|| "the writer did not answer in time".to_owned()),
+            }),
+        }
+    }
+
+    /// Truncates the log of a file, so that the deleted data is not in it.
+    async fn truncate_log(&self) -> Result<()> {
+        let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
+        let truncated = tokio::task::spawn_blocking(move || sqlite::truncate_log(&path))
+            .await
+            .map_err(|error| unreadable(&not_committed(&error.to_string())))?;
+        if !matches!(truncated, Ok(true)) {
+            tracing::warn!("another server is reading the record: its file shrinks later");
+        }
+        Ok(())
+    }
+}
+
+impl FailurePolicy {
+    /// Returns the policy for a record at `location`. By default, calls go on without a file, which
+    /// only one machine uses, and fail without a database, on which other servers rely.
+    fn of(location: &RecordLocation, config: &Config) -> Self {
+        let (timeout, failure) = match location {
+            RecordLocation::Postgres(_) => (Duration::from_secs(5), StoreFailure::Refuse),
+            _ => (Duration::from_secs(1), StoreFailure::Continue),
+        };
+        Self {
+            timeout: config.store_timeout.unwrap_or(timeout),
+            failure: config.store_failure.unwrap_or(failure),
         }
     }
 }
 
-fn unreadable(why: &dyn std::fmt::Display) -> TroupeError {
-    TroupeError::new(ErrorCode::InternalError, format!("the record could not be read: {why}"))
+fn new_server_id() -> Arc<str> {
+    uuid::Uuid::new_v4().to_string().into()
 }
 
-fn not_changed(why: &dyn std::fmt::Display) -> TroupeError {
-    TroupeError::new(ErrorCode::InternalError, format!("the record could not be changed: {why}"))
+fn not_committed(why: &str) -> DatabaseError {
+    DatabaseError { kind: FailureKind::Other, message: why.to_owned() }
+}
+
+fn unreadable(error: &DatabaseError) -> TroupeError {
+    failure("the record could not be read", error)
+}
+
+fn not_changed(error: &DatabaseError) -> TroupeError {
+    failure("the record could not be changed", error)
+}
+
+fn failure(what: &str, error: &DatabaseError) -> TroupeError {
+    let code = match error.kind {
+        FailureKind::Unavailable => ErrorCode::ResourceExhausted,
+        _ => ErrorCode::InternalError,
+    };
+    TroupeError::new(code, format!("{what}: {error}"))
 }
 
 /// Renames a damaged file to an unused name in the same folder. Returns the new path.
@@ -259,5 +389,10 @@ pub fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
 /// Checks the integrity of the file at `path`: `None` if it is intact, or the fault. Reads the
 /// whole file.
 pub fn examine(path: &Path) -> Option<Fault> {
-    schema::examine(path).err()
+    sqlite::examine(path).err()
+}
+
+/// Connects to a PostgreSQL database, and creates its tables if they are missing.
+pub fn examine_database(url: &DatabaseUrl) -> Result<()> {
+    postgres::examine(url)
 }

@@ -3,10 +3,9 @@
 use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
-use super::{NewSession, Store, ledger::ensure_row, servers, time::now};
+use super::{NewSession, Store, failures::WriteResult, time::now};
 use crate::error::Result;
 
 /// A call that is about to run.
@@ -190,23 +189,26 @@ pub struct RecordFilter {
     pub limit: u64,
 }
 
-/// Selects the last answered request of some sessions, or with `?2` the last one that has a page
-/// snapshot. Reads each session's requests backward through the index, because the time for sorting
-/// all of them would grow with the record.
-const NEWEST: &str = "SELECT max(newest) FROM (
-    SELECT (SELECT asked.rowid FROM requests AS asked WHERE asked.session_id = value
-                AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id
-                            AND (NOT ?2 OR page_snapshot IS NOT NULL))
-            ORDER BY asked.rowid DESC LIMIT 1) AS newest FROM json_each(?1))";
+/// The calls whose console messages are read.
+#[derive(Debug, Clone)]
+pub(super) enum ConsoleScope {
+    /// One call, by its `refId`.
+    Record(String),
+    /// All calls of this session, without repeated messages.
+    Session(String),
+}
 
 impl Store {
-    /// Queues a write of a call. The returned future resolves when the call is on disk.
-    pub fn request(&self, request: Arc<NewRequest>) -> impl Future<Output = ()> + Send + use<> {
+    /// Queues a write of a call. The returned future resolves when the call is in the record.
+    pub fn request(
+        &self,
+        request: Arc<NewRequest>,
+    ) -> impl Future<Output = WriteResult> + Send + use<> {
         self.retry_sessions();
         self.0.calls.begun(&request);
-        let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
-        self.0.writer.write(request.params.len(), move |connection| {
-            write_request(connection, &request, session.as_deref(), &server)
+        let (server, session) = (self.0.server.clone(), self.row_of(&request));
+        self.0.writer.write(request.params.len(), move |tables| {
+            tables.write_request(&request, session.as_deref(), &server)
         })
     }
 
@@ -216,34 +218,26 @@ impl Store {
     }
 
     /// Queues a write of the result of a call and of the call's current data. The returned future
-    /// resolves when they are on disk.
+    /// resolves when they are in the record.
     pub fn answer(
         &self,
         request: Arc<NewRequest>,
         answer: NewAnswer,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let (server, session) = (self.0.server.id.clone(), self.row_of(&request));
-        let bytes = answer.result.len()
-            + answer.page_snapshot.as_ref().map_or(0, |text| text.len())
-            + answer.content.as_ref().map_or(0, |text| text.len())
-            + answer.pictures.iter().map(|picture| picture.data.len()).sum::<usize>()
-            + answer.page_picture.as_ref().map_or(0, |picture| picture.data.len());
+    ) -> impl Future<Output = WriteResult> + Send + use<> {
+        let (server, session) = (self.0.server.clone(), self.row_of(&request));
+        let bytes = answer.bytes();
         let at = now();
         self.0.calls.ended(&request, &answer, at);
-        self.0.writer.write(bytes, move |connection| {
-            write_request(connection, &request, session.as_deref(), &server)?;
-            write_answer(connection, &request, &answer, at)
+        self.0.writer.write(bytes, move |tables| {
+            tables.write_request(&request, session.as_deref(), &server)?;
+            tables.write_answer(&request, &answer, at)
         })
     }
 
     /// Returns the call `ref_id`.
     pub async fn record(&self, ref_id: &str) -> Result<Option<Record>> {
         let ref_id = ref_id.to_owned();
-        self.read(move |connection| {
-            let sql = format!("{SELECT_RECORD} WHERE ref_id = ?1");
-            connection.prepare_cached(&sql)?.query_row([ref_id], record).optional()
-        })
-        .await
+        self.read(move |tables| tables.record(&ref_id)).await
     }
 
     /// Returns the last call that was answered in one of `sessions`; with `has_page`, the last one
@@ -253,25 +247,14 @@ impl Store {
         sessions: Vec<String>,
         has_page: bool,
     ) -> Result<Option<Record>> {
-        self.read(move |connection| {
-            let sql = format!("{SELECT_RECORD} WHERE requests.rowid = ({NEWEST})");
-            let values = params![json!(sessions).to_string(), has_page];
-            connection.prepare_cached(&sql)?.query_row(values, record).optional()
-        })
-        .await
+        self.read(move |tables| tables.newest_record(&sessions, has_page)).await
     }
 
     /// Returns the `refId`s of the calls of a session, oldest first. `record` reads one call at a
     /// time, because all calls together may be too large for memory.
     pub async fn history(&self, session: &str) -> Result<Vec<String>> {
         let session = session.to_owned();
-        self.read(move |connection| {
-            connection
-                .prepare_cached("SELECT ref_id FROM requests WHERE session_id = ?1 ORDER BY rowid")?
-                .query_map([session], |row| row.get(0))?
-                .collect()
-        })
-        .await
+        self.read(move |tables| tables.history(&session)).await
     }
 
     /// Returns the images of the result of a call, in order.
@@ -286,60 +269,25 @@ impl Store {
 
     async fn pictures_from(&self, ref_id: &str, first: u64) -> Result<Vec<Picture>> {
         let ref_id = ref_id.to_owned();
-        self.read(move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number >= ?2
-                     ORDER BY number = 0, number",
-                )?
-                .query_map(params![ref_id, first.cast_signed()], |row| {
-                    Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? })
-                })?
-                .collect()
-        })
-        .await
+        self.read(move |tables| tables.pictures_from(&ref_id, first)).await
     }
 
     /// Returns the picture `number` of a call: an image of its result (from 1), or the page after
     /// the call (0).
     pub async fn picture(&self, ref_id: &str, number: u64) -> Result<Option<Picture>> {
-        let values = (ref_id.to_owned(), i64::try_from(number).unwrap_or(i64::MAX));
-        self.read(move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT mime_type, data FROM pictures WHERE ref_id = ?1 AND number = ?2",
-                )?
-                .query_row(values, |row| Ok(Picture { mime_type: row.get(0)?, data: row.get(1)? }))
-                .optional()
-        })
-        .await
+        let ref_id = ref_id.to_owned();
+        self.read(move |tables| tables.picture(&ref_id, number)).await
     }
 
     /// Returns the calls that `filter` selects, newest first.
     pub async fn requests(&self, filter: RecordFilter) -> Result<Vec<Summary>> {
-        self.read(move |connection| {
-            let sql = format!(
-                "{SELECT_SUMMARY}
-                 WHERE session_id IN (SELECT value FROM json_each(?1))
-                     OR (session_id IS NULL AND connection_id = ?2)
-                 ORDER BY requests.rowid DESC LIMIT ?3"
-            );
-            let values =
-                params![json!(filter.sessions).to_string(), filter.connection, filter.limit];
-            connection.prepare_cached(&sql)?.query_map(values, summary)?.collect()
-        })
-        .await
+        self.read(move |tables| tables.requests(&filter)).await
     }
 
     /// Returns the summary and the error message of the call `ref_id`.
     pub async fn summary(&self, ref_id: &str) -> Result<Option<(Summary, Option<String>)>> {
         let ref_id = ref_id.to_owned();
-        self.read(move |connection| {
-            let sql = format!("{SELECT_SUMMARY} WHERE ref_id = ?1");
-            let row = |row: &Row<'_>| Ok((summary(row)?, row.get(9)?));
-            connection.prepare_cached(&sql)?.query_row([ref_id], row).optional()
-        })
-        .await
+        self.read(move |tables| tables.summary(&ref_id)).await
     }
 
     /// Returns the newest console messages of the call `ref_id` that fit into `budget` characters.
@@ -350,7 +298,7 @@ impl Store {
         level: Option<&str>,
         budget: usize,
     ) -> Result<NewestMessages> {
-        self.console("ref_id = ?1", ref_id, level, budget).await
+        self.console(ConsoleScope::Record(ref_id.to_owned()), level, budget).await
     }
 
     /// Returns the newest console messages of the calls of a session that fit into `budget`
@@ -361,139 +309,51 @@ impl Store {
         level: Option<&str>,
         budget: usize,
     ) -> Result<NewestMessages> {
-        let condition =
-            "NOT is_repeated AND ref_id IN (SELECT ref_id FROM requests WHERE session_id = ?1)";
-        self.console(condition, session, level, budget).await
+        self.console(ConsoleScope::Session(session.to_owned()), level, budget).await
     }
 
-    /// Returns the newest console messages that match the SQL `condition`, in which `?1` is `id`.
     async fn console(
         &self,
-        condition: &'static str,
-        id: &str,
+        scope: ConsoleScope,
         level: Option<&str>,
-        mut budget: usize,
+        budget: usize,
     ) -> Result<NewestMessages> {
-        let (id, level) = (id.to_owned(), level.map(str::to_owned));
-        self.read(move |connection| {
-            let matching =
-                format!("FROM console_logs WHERE {condition} AND (?2 IS NULL OR level = ?2)");
-            let count = format!("SELECT count(*) {matching}");
-            let count: usize = connection
-                .prepare_cached(&count)?
-                .query_row(params![id, level], |row| row.get(0))?;
-            let newest =
-                format!("SELECT level, message, timestamp, location {matching} ORDER BY id DESC");
-            let mut newest = connection.prepare_cached(&newest)?;
-            let mut rows = newest.query(params![id, level])?;
-            let mut messages = Vec::new();
-            while let Some(row) = rows.next()? {
-                let message = message(row)?;
-                let length = message.to_string().chars().count() + 1;
-                if length > budget {
-                    break;
-                }
-                budget -= length;
-                messages.push(message);
-            }
-            messages.reverse();
-            Ok(NewestMessages { earlier: count - messages.len(), messages })
-        })
-        .await
+        let level = level.map(str::to_owned);
+        self.read(move |tables| tables.console(&scope, level.as_deref(), budget)).await
     }
 }
 
-/// Writes the call, or its new data, and the row of its session if that is missing. Does nothing
-/// for a session that is neither open nor in the record.
-fn write_request(
-    connection: &Connection,
-    request: &NewRequest,
-    session: Option<&NewSession>,
-    server: &str,
-) -> rusqlite::Result<()> {
-    match session {
-        Some(session) => ensure_row(connection, session, server)?,
-        None => servers::ensure_row(connection, server)?,
+impl NewAnswer {
+    /// Returns the approximate number of bytes in the record.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = self.page_snapshot.iter().chain(&self.content).map(|text| text.len());
+        let pictures =
+            self.pictures.iter().chain(&self.page_picture).map(|picture| picture.data.len());
+        self.result.len() + texts.sum::<usize>() + pictures.sum::<usize>()
     }
-    connection
-        .prepare_cached(
-            "INSERT INTO requests (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id)
-             VALUES (?1, (SELECT session_id FROM sessions WHERE session_id = ?2), ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params
-             WHERE session_id IS NOT excluded.session_id OR params IS NOT excluded.params",
-        )?
-        .execute(params![
-            &*request.ref_id,
-            request.session_id.as_deref(),
-            request.tool,
-            request.params,
-            request.at,
-            server,
-            &*request.connection_id
-        ])?;
-    Ok(())
-}
 
-fn write_answer(
-    connection: &Connection,
-    request: &NewRequest,
-    answer: &NewAnswer,
-    at: u64,
-) -> rusqlite::Result<()> {
-    let ref_id = &*request.ref_id;
-    let repeated = answer.repeated_console.iter().map(|message| (message, true));
-    let console = repeated.chain(answer.console.iter().map(|message| (message, false)));
-    let logs: Vec<Value> = console.clone().map(|(message, _)| as_json(message)).collect();
-    connection
-        .prepare_cached(
-            "INSERT INTO responses
-                 (ref_id, status, result, page_snapshot, console_logs, error_message, timestamp, content,
-                  test_ids)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            ref_id,
-            if answer.error_message.is_none() { "success" } else { "error" },
-            answer.result,
-            answer.page_snapshot.as_deref(),
-            (!logs.is_empty()).then(|| Value::Array(logs).to_string()),
-            answer.error_message,
-            at,
-            answer.content.as_deref(),
-            answer.test_ids
-        ])?;
-    for (message, is_repeated) in console {
-        connection
-            .prepare_cached(
-                "INSERT INTO console_logs (ref_id, level, message, timestamp, location, is_repeated)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                ref_id,
-                message.level,
-                message.text,
-                message.at,
-                location(message).map(|location| location.to_string()),
-                is_repeated
-            ])?;
+    /// Returns the console messages in their order, and whether each is repeated.
+    pub(super) fn messages(&self) -> impl Iterator<Item = (&Message, bool)> + Clone {
+        let repeated = self.repeated_console.iter().map(|message| (message, true));
+        repeated.chain(self.console.iter().map(|message| (message, false)))
     }
-    let page_picture = answer.page_picture.iter().map(|picture| (PAGE_PICTURE, picture));
-    for (number, picture) in (FIRST_PICTURE..).zip(&answer.pictures).chain(page_picture) {
-        connection
-            .prepare_cached(
-                "INSERT INTO pictures (ref_id, number, mime_type, data) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![ref_id, number, picture.mime_type, picture.data])?;
+
+    /// Returns the console messages as a JSON array; `None` if there are none.
+    pub(super) fn messages_as_json(&self) -> Option<String> {
+        let messages: Vec<Value> = self.messages().map(|(message, _)| message.as_json()).collect();
+        (!messages.is_empty()).then(|| Value::Array(messages).to_string())
     }
-    if let Some(session) = &request.session_id {
-        // At most once a second, because the update writes one more page of the file.
-        connection
-            .prepare_cached(
-                "UPDATE sessions SET last_activity = ?2 WHERE session_id = ?1 AND last_activity < ?2 - 1000",
-            )?
-            .execute(params![&**session, at])?;
+
+    /// Returns the pictures and their numbers.
+    pub(super) fn numbered_pictures(&self) -> impl Iterator<Item = (u64, &Picture)> {
+        let page = self.page_picture.iter().map(|picture| (PAGE_PICTURE, picture));
+        (FIRST_PICTURE..).zip(&self.pictures).chain(page)
     }
-    Ok(())
+
+    /// Returns the value of `responses.status`.
+    pub(super) fn status(&self) -> &'static str {
+        if self.error_message.is_none() { "success" } else { "error" }
+    }
 }
 
 /// The number of the picture of the page.
@@ -501,100 +361,59 @@ pub(super) const PAGE_PICTURE: u64 = 0;
 /// The number of the first image of the result.
 pub(super) const FIRST_PICTURE: u64 = 1;
 
-const SELECT_RECORD: &str = "
-SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,
-       error_message, responses.timestamp, test_ids
-FROM requests LEFT JOIN responses USING (ref_id)";
+impl Message {
+    /// Returns the location as JSON: `url`, `lineNumber` and `columnNumber`.
+    pub(super) fn location(&self) -> Option<Value> {
+        let url = self.url.as_ref()?;
+        Some(json!({"url": url, "lineNumber": self.line, "columnNumber": self.column}))
+    }
 
-const SELECT_SUMMARY: &str = "
-SELECT ref_id, session_id, tool_name, requests.timestamp, status, responses.timestamp, page_snapshot IS NOT NULL,
-       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id),
-       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id AND level = 'error'),
-       error_message
-FROM requests LEFT JOIN responses USING (ref_id)";
+    fn as_json(&self) -> Value {
+        json!({
+            "level": self.level, "message": self.text, "timestamp": self.at,
+            "location": self.location(),
+        })
+    }
 
-fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
-    let status: Option<String> = row.get(4)?;
-    Ok(Summary {
-        ref_id: row.get(0)?,
-        session_id: row.get(1)?,
-        tool: row.get(2)?,
-        at: row.get(3)?,
-        success: status.map(|status| status == "success"),
-        answered_at: row.get(5)?,
-        has_snapshot: row.get(6)?,
-        console_messages: row.get(7)?,
-        console_errors: row.get(8)?,
-    })
+    /// Creates a message from its columns in the record.
+    pub(super) fn from_columns(
+        level: String,
+        text: String,
+        at: u64,
+        location: Option<&str>,
+    ) -> Self {
+        let location: Value =
+            location.and_then(|location| serde_json::from_str(location).ok()).unwrap_or_default();
+        Self {
+            level,
+            text,
+            at,
+            url: location["url"].as_str().map(str::to_owned),
+            line: location["lineNumber"].as_u64(),
+            column: location["columnNumber"].as_u64(),
+        }
+    }
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let status: Option<String> = row.get(5)?;
-    let answer = match status {
-        None => None,
-        Some(status) => Some(RecordedAnswer {
-            success: status == "success",
-            result: row.get(6)?,
-            page_snapshot: row.get(7)?,
-            content: row.get(8)?,
-            error_message: row.get(9)?,
-            at: row.get(10)?,
-            test_ids: row.get(11)?,
-        }),
-    };
-    Ok(Record {
-        ref_id: row.get(0)?,
-        session_id: row.get(1)?,
-        tool: row.get(2)?,
-        params: row.get(3)?,
-        at: row.get(4)?,
-        answer,
-    })
-}
-
-/// Returns the location of a message as JSON: `url`, `lineNumber` and `columnNumber`.
-fn location(message: &Message) -> Option<Value> {
-    message
-        .url
-        .as_ref()
-        .map(|url| json!({"url": url, "lineNumber": message.line, "columnNumber": message.column}))
-}
-
-fn as_json(message: &Message) -> Value {
-    json!({
-        "level": message.level, "message": message.text, "timestamp": message.at, "location": location(message),
-    })
-}
-
-fn message(row: &Row<'_>) -> rusqlite::Result<Message> {
-    let location: Option<String> = row.get(3)?;
-    let location: Value =
-        location.and_then(|location| serde_json::from_str(&location).ok()).unwrap_or_default();
-    Ok(Message {
-        level: row.get(0)?,
-        text: row.get(1)?,
-        at: row.get(2)?,
-        url: location["url"].as_str().map(str::to_owned),
-        line: location["lineNumber"].as_u64(),
-        column: location["columnNumber"].as_u64(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_query_for_the_newest_record_does_not_sort_all_records() {
-        let connection = crate::store::schema::open_in_memory().unwrap();
-        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {NEWEST}")).unwrap();
-        let steps: Vec<String> = plan
-            .query_map(params!["[]", true], |row| row.get(3))
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        let shown = steps.join("\n");
-        assert!(shown.contains("requests_of_session"), "{shown}");
-        assert!(!shown.contains("TEMP B-TREE"), "{shown}");
+impl NewestMessages {
+    /// Returns the messages that fit into `budget` characters. `newest` yields `count` messages,
+    /// the newest first.
+    pub(super) fn fitting<E>(
+        count: usize,
+        mut budget: usize,
+        newest: impl Iterator<Item = Result<Message, E>>,
+    ) -> Result<Self, E> {
+        let mut messages = Vec::new();
+        for message in newest {
+            let message = message?;
+            let length = message.to_string().chars().count() + 1;
+            if length > budget {
+                break;
+            }
+            budget -= length;
+            messages.push(message);
+        }
+        messages.reverse();
+        Ok(Self { earlier: count.saturating_sub(messages.len()), messages })
     }
 }

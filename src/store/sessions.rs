@@ -1,16 +1,16 @@
 //! Sessions in the record, and their saved state.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock},
-};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Store, servers, time::now};
+use super::{Store, time::now};
 use crate::error::Result;
+
+/// The age in milliseconds from which a saved state is stale. It can still be resumed, but web
+/// sites may have changed.
+pub(super) const STALE_AGE: u64 = 24 * 3_600_000;
 
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,16 +124,9 @@ pub struct SessionFilter {
     pub without_blank: bool,
 }
 
-/// The condition that the saved state in `session_snapshots.state` is empty. An invalid state
-/// counts as not empty.
-const IS_BLANK: &str = "json_valid(session_snapshots.state)
-     AND coalesce(json_array_length(session_snapshots.state, '$.cookies'), 0) = 0
-     AND NOT EXISTS (SELECT 1 FROM json_each(session_snapshots.state, '$.pages')
-                     WHERE json_extract(value, '$.url') NOT IN ('', 'about:blank'))
-     AND NOT EXISTS (SELECT 1 FROM session_origins WHERE session_origins.session_id = sessions.session_id)";
-
 impl SessionFilter {
-    fn fits(&self, row: &SessionRow) -> bool {
+    /// Returns whether a session matches the fields that a query does not check.
+    pub(super) fn fits(&self, row: &SessionRow) -> bool {
         let is = |expected: &Option<String>, key: &str| {
             expected.as_deref().is_none_or(|value| row.metadata[key].as_str() == Some(value))
         };
@@ -146,21 +139,12 @@ impl SessionFilter {
 impl Store {
     /// Records a session that begins, or is resumed on this server under the same id.
     pub fn session_begun(&self, session: NewSession) {
-        let server = self.0.server.id.clone();
+        let server = self.0.server.clone();
         let session = Arc::new(session);
         self.0.ledger.begin(session.clone());
-        self.0.writer.queue(session.metadata.len(), move |connection| {
-            servers::ensure_row(connection, &server)?;
-            connection.execute(
-                "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-                 VALUES (?1, ?2, ?3, 'active', ?4, ?5)
-                 ON CONFLICT (session_id) DO UPDATE SET
-                     last_activity = excluded.last_activity, state = 'active', metadata = excluded.metadata,
-                     server_id = excluded.server_id",
-                params![&*session.id, session.created_at, now(), session.metadata, &*server],
-            )?;
-            Ok(())
-        });
+        self.0
+            .writer
+            .queue(session.metadata.len(), move |tables| tables.begin_session(&session, &server));
     }
 
     /// Records the end of a session. The saved state of a `Closed` session is deleted. A
@@ -175,19 +159,22 @@ impl Store {
 
     /// Queues a write of the ledger's entry for the session `id`.
     fn write_session(&self, id: Arc<str>, bytes: usize) {
-        let (ledger, server) = (self.0.ledger.clone(), self.0.server.id.clone());
+        let (ledger, server) = (self.0.ledger.clone(), self.0.server.clone());
         let written = Arc::new(Mutex::new(None));
         let (settled_ledger, settled_id, outcome) = (ledger.clone(), id.clone(), written.clone());
-        let work = move |connection: &Connection| {
-            let Some(unwritten) = ledger.read(&id) else { return Ok(()) };
-            unwritten.write(connection, &id, &server)?;
-            *written.lock() = Some(unwritten);
-            Ok(())
-        };
-        self.0.writer.queue_and_settle(bytes, work, move |is_written| {
-            let written = outcome.lock().take();
-            settled_ledger.settle(&settled_id, written.filter(|_| is_written));
-        });
+        self.0.writer.queue_and_settle(
+            bytes,
+            move |tables| {
+                let Some(unwritten) = ledger.read(&id) else { return Ok(()) };
+                tables.write_session(&id, &unwritten, &server)?;
+                *written.lock() = Some(unwritten);
+                Ok(())
+            },
+            move |is_written| {
+                let written = outcome.lock().take();
+                settled_ledger.settle(&settled_id, written.filter(|_| is_written));
+            },
+        );
     }
 
     /// Repeats the failed writes of sessions.
@@ -201,34 +188,8 @@ impl Store {
     /// Claims a session that no running server uses. Returns false if another server has claimed
     /// it, or if the session is closed.
     pub async fn claim_session(&self, id: &str) -> Result<bool> {
-        let store = self.clone();
-        let id = id.to_owned();
-        let claimed = self.ask_writer(move |connection| {
-            let found: Option<(String, String)> = connection
-                .query_row(
-                    "SELECT state, server_id FROM sessions WHERE session_id = ?1",
-                    [&id],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )
-                .optional()?;
-            let Some((state, server)) = found else { return Ok(false) };
-            let is_own = *store.0.server.id == *server;
-            let is_free = match state.as_str() {
-                "closed" => false,
-                "expired" | "error" => true,
-                _ => is_own || !store.0.server.is_running(&server),
-            };
-            if is_free {
-                servers::ensure_row(connection, &store.0.server.id)?;
-                connection.execute(
-                    "UPDATE sessions SET state = 'active', server_id = ?2 WHERE session_id = ?1",
-                    params![id, &*store.0.server.id],
-                )?;
-            }
-            Ok(is_free)
-        });
-        let claimed = claimed.await.map_err(|why| super::not_changed(&why))?;
-        claimed.map_err(|error| super::not_changed(&error))
+        let (id, server) = (id.to_owned(), self.0.server.clone());
+        self.change(move |tables| tables.claim_session(&id, &server)).await
     }
 
     /// Queues a write of the state of the session `id`, which replaces the previous one. If several
@@ -252,16 +213,7 @@ impl Store {
             }));
         }
         let id = id.to_owned();
-        self.read(move |connection| {
-            connection
-                .query_row(
-                    "SELECT state, saved_at FROM session_snapshots WHERE session_id = ?1",
-                    [id],
-                    |row| Ok(SavedState { state: row.get(0)?, saved_at: row.get(1)? }),
-                )
-                .optional()
-        })
-        .await
+        self.read(move |tables| tables.saved_state(&id)).await
     }
 
     /// Returns the saved storage of each origin of the session `id`.
@@ -272,94 +224,88 @@ impl Store {
             return Ok(origins.iter().map(|origin| origin.text.to_string()).collect());
         }
         let id = id.to_owned();
-        self.read(move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT storage FROM session_origins WHERE session_id = ?1 ORDER BY origin",
-                )?
-                .query_map([id], |row| row.get(0))?
-                .collect()
-        })
-        .await
+        self.read(move |tables| tables.saved_origins(&id)).await
     }
 
     /// Returns the sessions that `filter` selects, newest first.
     pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRow>> {
         self.flush().await;
-        let store = self.clone();
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(&format!(
-                "SELECT session_id, created_at, last_activity, sessions.state, metadata, server_id, saved_at,
-                        (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id),
-                        (SELECT pid FROM servers WHERE servers.server_id = sessions.server_id)
-                 FROM sessions LEFT JOIN session_snapshots USING (session_id)
-                 WHERE (?1 IS NULL OR session_id = ?1) AND NOT (?2 AND coalesce({IS_BLANK}, FALSE))
-                 ORDER BY created_at DESC, sessions.rowid DESC",
-            ))?;
-            let mut running_servers = HashMap::new();
-            let rows = statement.query_map(params![filter.id, filter.without_blank], |row| {
-                let (state, server): (String, String) = (row.get(3)?, row.get(5)?);
-                let saved_at: Option<u64> = row.get(6)?;
-                let mut state = SessionState::named(&state).unwrap_or(SessionState::Error);
-                let is_server_running = |id: &String| store.0.server.is_running(id);
-                let is_without_server = match state {
-                    SessionState::Active => !*running_servers.entry(server.clone()).or_insert_with_key(is_server_running),
-                    SessionState::Recoverable | SessionState::Stale => true,
-                    SessionState::Closed | SessionState::Expired | SessionState::Error => false,
-                };
-                if is_without_server {
-                    // The stored state is updated rarely, so it may have become stale meanwhile.
-                    state = state_without_server(saved_at);
-                }
-                let is_elsewhere = state == SessionState::Active && *server != *store.0.server.id;
-                Ok(SessionRow {
-                    used_by: row.get::<_, Option<u32>>(8)?.filter(|_| is_elsewhere),
-                    is_released: server.is_empty(),
-                    id: row.get(0)?,
-                    created_at: row.get(1)?,
-                    last_activity: row.get(2)?,
-                    state,
-                    metadata: serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default(),
-                    saved_at,
-                    requests: row.get(7)?,
-                })
-            })?;
-            let rows: Vec<SessionRow> = rows.collect::<rusqlite::Result<_>>()?;
-            Ok(rows.into_iter().filter(|row| filter.fits(row)).collect())
-        })
-        .await
+        let server = self.0.server.clone();
+        self.read(move |tables| tables.sessions(&filter, &server)).await
     }
 }
 
-/// Writes the origins that are new or have another hash, and removes those that are gone.
-pub(super) fn write_origins(
-    connection: &Connection,
-    id: &str,
-    origins: &[NewOrigin],
-) -> rusqlite::Result<()> {
-    let known: HashMap<String, String> = connection
-        .prepare_cached("SELECT origin, hash FROM session_origins WHERE session_id = ?1")?
-        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for origin in origins.iter().filter(|origin| known.get(&origin.origin) != Some(&origin.hash)) {
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO session_origins VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![id, origin.origin, origin.hash, origin.text.as_str()])?;
+/// The columns of a session, and which server uses it.
+pub(super) struct SessionColumns {
+    pub id: String,
+    pub created_at: u64,
+    pub last_activity: u64,
+    pub state: String,
+    /// JSON.
+    pub metadata: String,
+    /// The id of its server. Empty if the session was released.
+    pub server: String,
+    pub saved_at: Option<u64>,
+    pub requests: u64,
+    /// The process of its server, if that is in the record.
+    pub pid: Option<u32>,
+    /// Whether its server is running.
+    pub is_running: bool,
+}
+
+impl SessionColumns {
+    /// Returns the session as the server `own` sees it.
+    pub fn row(self, own: &str) -> SessionRow {
+        let mut state = SessionState::named(&self.state).unwrap_or(SessionState::Error);
+        let is_without_server = match state {
+            SessionState::Active => !self.is_running,
+            SessionState::Recoverable | SessionState::Stale => true,
+            SessionState::Closed | SessionState::Expired | SessionState::Error => false,
+        };
+        if is_without_server {
+            // The stored state is updated rarely, so it may have become stale meanwhile.
+            state = state_without_server(self.saved_at);
+        }
+        let is_elsewhere = state == SessionState::Active && self.server != own;
+        SessionRow {
+            used_by: self.pid.filter(|_| is_elsewhere),
+            is_released: self.server.is_empty(),
+            id: self.id,
+            created_at: self.created_at,
+            last_activity: self.last_activity,
+            state,
+            metadata: serde_json::from_str(&self.metadata).unwrap_or_default(),
+            saved_at: self.saved_at,
+            requests: self.requests,
+        }
     }
-    for gone in known.keys().filter(|known| !origins.iter().any(|origin| origin.origin == **known))
-    {
-        connection
-            .prepare_cached("DELETE FROM session_origins WHERE session_id = ?1 AND origin = ?2")?
-            .execute([id, gone.as_str()])?;
+}
+
+/// Returns whether a session in this stored state can be claimed. `is_free`: no other running
+/// server uses it.
+pub(super) fn is_claimable(state: &str, is_free: impl FnOnce() -> bool) -> bool {
+    match state {
+        "closed" => false,
+        "expired" | "error" => true,
+        _ => is_free(),
     }
-    Ok(())
+}
+
+/// Returns whether a saved state has no cookies and no page except `about:blank`. An invalid state
+/// counts as not empty.
+pub(super) fn is_blank(state: &str) -> bool {
+    let Ok(state) = serde_json::from_str::<Value>(state) else { return false };
+    let list = |key: &str| state[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_blank_page =
+        |page: &Value| page["url"].as_str().is_none_or(|url| matches!(url, "" | "about:blank"));
+    list("cookies").is_empty() && list("pages").iter().all(is_blank_page)
 }
 
 /// Returns the state of a session whose server has ended.
 fn state_without_server(saved_at: Option<u64>) -> SessionState {
     match saved_at {
         None => SessionState::Closed,
-        Some(at) if now().saturating_sub(at) <= servers::STALE_AGE => SessionState::Recoverable,
+        Some(at) if now().saturating_sub(at) <= STALE_AGE => SessionState::Recoverable,
         Some(_) => SessionState::Stale,
     }
 }

@@ -1,24 +1,26 @@
 //! Writes to the record on a separate thread. Concurrent writes become one transaction. Callers
-//! wait for their writes only for a limited time. If the file is locked or the disk is full or
-//! slow, the call succeeds, but its data may be missing in the record.
+//! wait for their writes only for a limited time. What happens then is the [`FailurePolicy`].
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread,
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode as Sqlite};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::retention::Trimmer;
+use super::{
+    failures::{DatabaseError, DatabaseResult, FailureKind, NotRecorded, WriteResult},
+    retention::Trimmer,
+    tables::{RecordTables, RecordWriter},
+};
 use crate::{
-    config::Retention,
+    config::{Retention, StoreFailure},
     error::{ErrorCode, Result, TroupeError},
 };
 
@@ -28,18 +30,36 @@ const MAX_QUEUED: usize = 10_000;
 const MAX_QUEUED_BYTES: usize = 128 * 1024 * 1024;
 /// Maximum number of writes in a transaction.
 const MAX_BATCH: usize = 512;
-/// How long a call waits for its write.
-const CALL_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause between two attempts if another process has locked the file.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The pause after the first failed attempt to write. It doubles with each further attempt.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum pause between two attempts.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// What happens to a call that is not recorded in time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FailurePolicy {
+    /// How long a call waits for its writes.
+    pub timeout: Duration,
+    pub failure: StoreFailure,
+}
+
+impl FailurePolicy {
+    fn refuses(self) -> bool {
+        self.failure == StoreFailure::Refuse
+    }
+}
 
 /// A write. It is repeated if its transaction fails.
-type WriteOperation = Box<dyn Fn(&Connection) -> rusqlite::Result<()> + Send>;
+type WriteOperation = Box<dyn Fn(&dyn RecordTables) -> DatabaseResult<()> + Send>;
 
 struct QueuedWrite {
     work: WriteOperation,
     bytes: usize,
-    done: Option<oneshot::Sender<()>>,
+    /// Whether its failure does not concern the other writes of the transaction.
+    is_isolated: bool,
+    /// The error with which it was excluded from the transaction.
+    error: Option<DatabaseError>,
+    done: Option<oneshot::Sender<WriteResult>>,
     /// Called once, with whether the write was committed.
     settle: Option<Box<dyn FnOnce(bool) + Send>>,
 }
@@ -47,9 +67,10 @@ struct QueuedWrite {
 impl QueuedWrite {
     fn new(
         bytes: usize,
-        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        work: impl Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
     ) -> Self {
-        Self { work: Box::new(work), bytes, done: None, settle: None }
+        let work = Box::new(work);
+        Self { work, bytes, is_isolated: false, error: None, done: None, settle: None }
     }
 }
 
@@ -57,6 +78,7 @@ impl QueuedWrite {
 pub(super) struct Writer {
     jobs: SyncSender<QueuedWrite>,
     state: Arc<WriterState>,
+    policy: FailurePolicy,
 }
 
 #[derive(Default)]
@@ -64,10 +86,12 @@ struct WriterState {
     /// The number of writes that are queued or running.
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
-    /// Whether the last write failed. Callers do not wait then.
-    behind: AtomicBool,
-    /// The number of lost writes.
-    lost: AtomicUsize,
+    /// Why the last transaction failed.
+    failure: Mutex<Option<String>>,
+    /// The number of lost writes since the last warning.
+    overflowed: AtomicUsize,
+    /// The number of all lost writes.
+    lost: AtomicU64,
 }
 
 impl WriterState {
@@ -78,21 +102,21 @@ impl WriterState {
 }
 
 impl Writer {
+    /// Starts the thread. `name` is the name of the record in messages.
     pub fn start(
-        connection: Connection,
+        writer: impl RecordWriter + 'static,
         retention: Retention,
-        path: Option<PathBuf>,
+        name: String,
+        policy: FailurePolicy,
     ) -> Result<Self> {
         let (jobs, queue) = sync_channel(MAX_QUEUED);
         let state = Arc::<WriterState>::default();
-        let loop_state = Arc::downgrade(&state);
-        let name = path.map_or("memory".to_owned(), |path| path.display().to_string());
-        let trimmer = Trimmer::new(retention);
         let thread = WriterThread {
-            connection,
-            state: loop_state,
-            trimmer,
+            writer: Box::new(writer),
+            state: Arc::downgrade(&state),
+            trimmer: Trimmer::new(retention),
             name,
+            policy,
             failing: false,
             broken: false,
         };
@@ -105,14 +129,14 @@ impl Writer {
                     format!("the thread that writes the record could not be started: {error}"),
                 )
             })?;
-        Ok(Self { jobs, state })
+        Ok(Self { jobs, state, policy })
     }
 
     /// Queues a write of the given number of bytes.
     pub fn queue(
         &self,
         bytes: usize,
-        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        work: impl Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
     ) {
         self.send(QueuedWrite::new(bytes, work));
     }
@@ -122,31 +146,61 @@ impl Writer {
     pub fn queue_and_settle(
         &self,
         bytes: usize,
-        work: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        work: impl Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
         settle: impl FnOnce(bool) + Send + 'static,
     ) {
         self.send(QueuedWrite { settle: Some(Box::new(settle)), ..QueuedWrite::new(bytes, work) });
     }
 
-    /// Like `queue`. The future is ready when the write is on disk, or after the timeout.
-    pub fn write<W>(&self, bytes: usize, work: W) -> impl Future<Output = ()> + Send + use<W>
+    /// Like `queue_and_settle`, for work whose failure does not concern other writes.
+    pub fn run_isolated(
+        &self,
+        work: impl Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
+        settle: impl FnOnce(bool) + Send + 'static,
+    ) {
+        self.send(QueuedWrite {
+            is_isolated: true,
+            settle: Some(Box::new(settle)),
+            ..QueuedWrite::new(0, work)
+        });
+    }
+
+    /// Like `queue`. The future is ready when the write is committed, or after the timeout.
+    pub fn write<W>(
+        &self,
+        bytes: usize,
+        work: W,
+    ) -> impl Future<Output = WriteResult> + Send + use<W>
     where
-        W: Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        W: Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
     {
         let (done, written) = oneshot::channel();
-        let waits = !self.state.behind.load(Ordering::Acquire);
+        let (policy, state) = (self.policy, self.state.clone());
+        let waits = policy.refuses() || state.failure.lock().is_none();
         self.send(QueuedWrite { done: waits.then_some(done), ..QueuedWrite::new(bytes, work) });
         async move {
-            if waits {
-                let _ = tokio::time::timeout(CALL_TIMEOUT, written).await;
+            if !waits {
+                return Ok(());
+            }
+            match tokio::time::timeout(policy.timeout, written).await {
+                Ok(Ok(Err(NotRecorded::TakenOver))) => Err(NotRecorded::TakenOver),
+                _ if !policy.refuses() => Ok(()),
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(NotRecorded::Unavailable("the queue of writes is full".into())),
+                Err(_) => {
+                    let timeout = policy.timeout.as_millis();
+                    let why = state.failure.lock().clone();
+                    let why = why.unwrap_or_else(|| "it did not answer".to_owned());
+                    Err(NotRecorded::Unavailable(format!("{why}; waited {timeout} ms")))
+                }
             }
         }
     }
 
-    /// Waits until all earlier writes are on disk or lost.
+    /// Waits until all earlier writes are committed or lost.
     pub fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
-        // If nothing is queued, as usual, the thread is not woken.
-        let written = (self.state.queued.load(Ordering::Acquire) > 0).then(|| {
+        let idle = self.state.queued.load(Ordering::Acquire) == 0;
+        let written = (!idle).then(|| {
             let (done, written) = oneshot::channel();
             self.send(QueuedWrite { done: Some(done), ..QueuedWrite::new(0, |_| Ok(())) });
             written
@@ -156,6 +210,26 @@ impl Writer {
                 let _ = written.await;
             }
         }
+    }
+
+    /// Returns why the last transaction failed; `None` if it succeeded.
+    pub fn failure(&self) -> Option<String> {
+        self.state.failure.lock().clone()
+    }
+
+    /// Returns whether calls fail that cannot be recorded.
+    pub fn refuses(&self) -> bool {
+        self.policy.refuses()
+    }
+
+    /// Returns the number of writes that are queued or running.
+    pub fn queued(&self) -> usize {
+        self.state.queued.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of writes that were lost.
+    pub fn lost(&self) -> u64 {
+        self.state.lost.load(Ordering::Acquire)
     }
 
     fn send(&self, job: QueuedWrite) {
@@ -171,6 +245,7 @@ impl Writer {
         };
         if let Some(job) = rejected {
             self.state.release(bytes);
+            self.state.overflowed.fetch_add(1, Ordering::AcqRel);
             self.state.lost.fetch_add(1, Ordering::AcqRel);
             if let Some(settle) = job.settle {
                 settle(false);
@@ -181,11 +256,12 @@ impl Writer {
 
 /// The writer thread and its state.
 struct WriterThread {
-    connection: Connection,
+    writer: Box<dyn RecordWriter>,
     /// Dropped with the owner of the writer.
     state: Weak<WriterState>,
     trimmer: Trimmer,
     name: String,
+    policy: FailurePolicy,
     /// Whether the last transaction failed, so that only the first failure is logged.
     failing: bool,
     /// Whether the file is damaged. Then it is not changed.
@@ -198,15 +274,9 @@ fn run(mut thread: WriterThread, queue: &Receiver<QueuedWrite>) {
         let mut batch = vec![first];
         batch.extend(queue.try_iter().take(MAX_BATCH - 1));
         let bytes = batch.iter().map(|job| job.bytes).sum();
-        let is_committed = thread.commit(&mut batch);
+        let committed = thread.commit(&mut batch);
         for job in batch {
-            thread.release(&job);
-            if let Some(settle) = job.settle {
-                settle(is_committed);
-            }
-            if let Some(done) = job.done {
-                let _ = done.send(());
-            }
+            thread.settle(job, &committed);
         }
         thread.log_lost();
         thread.trim(bytes);
@@ -217,87 +287,116 @@ impl WriterThread {
     fn trim(&mut self, bytes: usize) {
         if !self.broken
             && !self.failing
-            && let Err(error) = self.trimmer.trim(&self.connection, bytes)
+            && let Err(error) = self.trimmer.trim(&mut *self.writer, bytes)
         {
             tracing::debug!(%error, "the record could not be trimmed");
         }
     }
 
-    fn release(&self, job: &QueuedWrite) {
+    /// Reports the result of a write, whose transaction is `committed`.
+    fn settle(&self, job: QueuedWrite, committed: &DatabaseResult<()>) {
+        let error = job.error.as_ref().or(committed.as_ref().err());
         if let Some(state) = self.state.upgrade() {
             state.release(job.bytes);
+            if error.is_some() && !job.is_isolated {
+                state.lost.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        if let Some(settle) = job.settle {
+            settle(error.is_none());
+        }
+        if let Some(done) = job.done {
+            let _ = done.send(match error {
+                None => Ok(()),
+                Some(DatabaseError { kind: FailureKind::TakenOver, .. }) => {
+                    Err(NotRecorded::TakenOver)
+                }
+                Some(DatabaseError { kind: FailureKind::InvalidEntry, message }) => {
+                    Err(NotRecorded::Invalid(message.clone()))
+                }
+                Some(error) => Err(NotRecorded::Unavailable(error.message.clone())),
+            });
         }
     }
 
-    /// Writes the batch. Waits as long as another process locks the file. Returns whether the batch
-    /// was committed.
-    fn commit(&mut self, batch: &mut [QueuedWrite]) -> bool {
+    /// Writes the batch. Retries as long as the database is unavailable. Fails if the batch is
+    /// lost.
+    fn commit(&mut self, batch: &mut [QueuedWrite]) -> DatabaseResult<()> {
+        let damaged = || DatabaseError {
+            kind: FailureKind::Damaged,
+            message: "the file is damaged".to_owned(),
+        };
+        let mut pause = FIRST_RETRY_PAUSE;
         while !self.broken {
-            match self.attempt(batch) {
+            let (failed, error) = match self.attempt(batch) {
                 Ok(()) => {
                     if self.failing {
                         tracing::warn!("the record {} can be written again", self.name);
                     }
-                    self.set_failing(false);
-                    return true;
+                    self.set_failure(None);
+                    return Ok(());
                 }
-                Err(error) => {
-                    let code = error.sqlite_error_code();
-                    self.log_failure(&error);
-                    self.set_failing(true);
-                    // Callers continue without waiting for the write.
-                    batch.iter_mut().for_each(|job| drop(job.done.take()));
-                    match code {
-                        Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked)
-                            if self.state.upgrade().is_some() =>
-                        {
-                            thread::park_timeout(RETRY_PAUSE);
-                        }
-                        Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase) => self.broken = true,
-                        _ => return false,
+                Err(failure) => failure,
+            };
+            if let Some(job) = failed.and_then(|index| batch.get_mut(index)) {
+                let is_own =
+                    matches!(error.kind, FailureKind::InvalidEntry | FailureKind::TakenOver);
+                if is_own || job.is_isolated && error.kind == FailureKind::Other {
+                    if !job.is_isolated {
+                        tracing::warn!(%error, "an entry of the record cannot be written");
                     }
+                    // The others are written without it.
+                    job.error = Some(error);
+                    continue;
                 }
             }
-        }
-        false
-    }
-
-    fn attempt(&self, batch: &[QueuedWrite]) -> rusqlite::Result<()> {
-        // Dropping the transaction without a commit rolls it back.
-        let transaction = rusqlite::Transaction::new_unchecked(
-            &self.connection,
-            rusqlite::TransactionBehavior::Immediate,
-        )?;
-        for job in batch {
-            match (job.work)(&transaction) {
-                // A write that violates a constraint must not fail the others.
-                Err(error) if error.sqlite_error_code() == Some(Sqlite::ConstraintViolation) => {
-                    tracing::warn!(%error, "an entry of the record violates a constraint and is not written");
+            if !self.failing {
+                let effect = match self.policy.failure {
+                    StoreFailure::Refuse => "calls fail until it can be written again",
+                    StoreFailure::Continue => "calls go on without it",
+                };
+                tracing::warn!("the record {} cannot be written ({error}); {effect}", self.name);
+            }
+            self.set_failure(Some(error.message.clone()));
+            if !self.policy.refuses() {
+                // Callers continue without waiting for the write.
+                batch.iter_mut().for_each(|job| drop(job.done.take()));
+            }
+            match error.kind {
+                FailureKind::Unavailable if self.state.upgrade().is_some() => {
+                    thread::park_timeout(pause);
+                    pause = (2 * pause).min(MAX_RETRY_PAUSE);
                 }
-                other => other?,
+                FailureKind::Damaged => self.broken = true,
+                _ => return Err(error),
             }
         }
-        transaction.commit()
+        Err(damaged())
     }
 
-    fn set_failing(&mut self, failing: bool) {
-        self.failing = failing;
+    /// Writes the batch in one transaction. On failure, returns the index of the write that failed,
+    /// if it was one of them.
+    fn attempt(&mut self, batch: &[QueuedWrite]) -> Result<(), (Option<usize>, DatabaseError)> {
+        let mut failed = None;
+        let committed = self.writer.transact(&mut |tables| {
+            for (index, job) in batch.iter().enumerate().filter(|(_, job)| job.error.is_none()) {
+                (job.work)(tables).inspect_err(|_| failed = Some(index))?;
+            }
+            Ok(())
+        });
+        committed.map_err(|error| (failed, error))
+    }
+
+    fn set_failure(&mut self, failure: Option<String>) {
+        self.failing = failure.is_some();
         if let Some(state) = self.state.upgrade() {
-            state.behind.store(failing, Ordering::Release);
-        }
-    }
-
-    fn log_failure(&self, error: &rusqlite::Error) {
-        if !self.failing {
-            tracing::warn!(
-                "the record {} cannot be written ({error}); calls go on without it",
-                self.name
-            );
+            *state.failure.lock() = failure;
         }
     }
 
     fn log_lost(&self) {
-        let lost = self.state.upgrade().map_or(0, |state| state.lost.swap(0, Ordering::AcqRel));
+        let lost =
+            self.state.upgrade().map_or(0, |state| state.overflowed.swap(0, Ordering::AcqRel));
         if lost > 0 {
             tracing::warn!("{lost} entries of the record are lost: the queue of writes was full");
         }

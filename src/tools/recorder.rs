@@ -15,7 +15,7 @@ use super::{
 use crate::{
     config::Config,
     engine::ConsoleMessage,
-    error,
+    error::{self, ErrorCode, TroupeError},
     offload::{self, json_size},
     page::{ChangedFields, Page},
     policy::{
@@ -23,7 +23,9 @@ use crate::{
         vault::Vault,
     },
     session::{Connection, Session},
-    store::{self, Message, NewAnswer, NewRequest, Picture, Store, Summary, iso8601, now},
+    store::{
+        self, Message, NewAnswer, NewRequest, NotRecorded, Picture, Store, Summary, iso8601, now,
+    },
     upstream::PageObservations,
 };
 
@@ -65,6 +67,8 @@ pub(super) struct Recording {
     /// Console messages in that result which an earlier result also had.
     repeated: Vec<ConsoleMessage>,
     begun: bool,
+    /// Whether the call was rejected because its request could not be recorded.
+    refused: bool,
 }
 
 impl Recording {
@@ -101,6 +105,7 @@ impl Recording {
             passed_through: None,
             repeated: Vec::new(),
             begun: false,
+            refused: false,
         }
     }
 
@@ -115,13 +120,17 @@ impl Recording {
     }
 
     /// Writes the request before the call runs. `session`: the session of the call, if it has one.
-    pub async fn begin(&mut self, session: Option<Arc<Session>>) {
+    /// Fails if the call must not run without a record.
+    pub async fn begin(&mut self, session: Option<Arc<Session>>) -> error::Result<()> {
         self.session = session;
         self.begun = true;
         let id = self.session.as_ref().map(|session| session.id.clone());
         if let Some(request) = self.current_request(id) {
-            self.store.request(request).await;
+            let recorded = self.store.request(request).await;
+            self.refused = recorded.is_err();
+            recorded.map_err(|reason| not_recorded(&reason, "the call was not run"))?;
         }
+        Ok(())
     }
 
     /// Records the page after a call, if the call has acted on the page.
@@ -174,15 +183,15 @@ impl Recording {
     }
 
     /// Writes the answer of the call, and returns when that is done. `whole` is the complete text
-    /// of a cut answer.
+    /// of a cut answer. Fails if the answer must not be sent without a record.
     pub async fn finish(
         mut self,
         outcome: &CallOutcome,
         whole: Option<Arc<str>>,
-    ) -> Option<Summary> {
+    ) -> error::Result<Option<Summary>> {
         let session_id = self.session.as_ref().map(|session| session.id.clone());
         let session_id = session_id.or_else(|| outcome.session_id.as_deref().map(Into::into));
-        let request = self.current_request(session_id)?;
+        let Some(request) = self.current_request(session_id) else { return Ok(None) };
         self.request = None;
         let bytes = [&self.page_snapshot, &whole]
             .into_iter()
@@ -202,8 +211,13 @@ impl Recording {
             console_messages: count(&answer, |_| true),
             console_errors: count(&answer, |message| message.level == "error"),
         };
-        self.store.answer(request, answer).await;
-        Some(summary)
+        let written = self.store.answer(request, answer);
+        // The caller already knows that the record is not available.
+        if !self.refused {
+            let effect = "the call may have taken effect, and its result was discarded";
+            written.await.map_err(|reason| not_recorded(&reason, effect))?;
+        }
+        Ok(Some(summary))
     }
 
     /// Returns the answer as it is recorded: without secrets, with pictures decoded.
@@ -380,6 +394,23 @@ impl Drop for Recording {
             // Not awaited: the caller is gone.
             drop(self.store.answer(request, NewAnswer { error_message, ..NewAnswer::default() }));
         }
+    }
+}
+
+/// The reason in the error of a call to a session that another server has taken over.
+pub(super) const TAKEN_OVER: &str = "sessionTakenOver";
+
+/// Returns the error of a call that is not in the record. `effect`: what happened to the call.
+fn not_recorded(reason: &NotRecorded, effect: &str) -> TroupeError {
+    let message = format!("{reason}: {effect}");
+    match reason {
+        NotRecorded::Unavailable(_) => TroupeError::new(ErrorCode::ResourceExhausted, message)
+            .detail("reason", "storeUnavailable")
+            .suggestion("call again later; the server's /health reports the state of its record"),
+        NotRecorded::TakenOver => TroupeError::new(ErrorCode::ServerUnavailable, message)
+            .detail("reason", TAKEN_OVER)
+            .suggestion("call again: the other server has the session"),
+        NotRecorded::Invalid(_) => TroupeError::new(ErrorCode::InternalError, message),
     }
 }
 

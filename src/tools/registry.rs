@@ -199,8 +199,9 @@ impl Registry {
         &self.calls
     }
 
-    /// Waits until no call runs, or `--drain-timeout` has passed.
+    /// Rejects new sessions. Waits until no call runs, or `--drain-timeout` has passed.
     pub async fn drain(&self) {
+        self.manager.begin_drain();
         if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle())
             .await
             .is_err()
@@ -427,7 +428,11 @@ impl Registry {
         // A program (in Node, in a shell) gets the unmasked result, except for the secrets of the
         // server.
         let is_agent = !invocation.whole;
-        let result = match self.run(&tool, invocation, outcome, &mut recording).await {
+        let result = self.run(&tool, invocation, outcome, &mut recording).await;
+        if let Err(error) = &result {
+            self.give_up_taken_over(error, outcome.session_id.as_deref());
+        }
+        let result = match result {
             Err(error) if tool.is_playwright() => {
                 let error = self.with_offered_tools(self.manager.add_resume_hint(error).await);
                 let result = playwright::failure(&playwright::error_text(&error));
@@ -458,12 +463,35 @@ impl Registry {
             error.session_id.get_or_insert_with(|| session.clone());
         }
         outcome.place_notices();
-        outcome.recorded = recording.finish(outcome, whole).await;
+        match recording.finish(outcome, whole).await {
+            Ok(recorded) => outcome.recorded = recorded,
+            Err(error) => {
+                self.give_up_taken_over(&error, outcome.session_id.as_deref());
+                outcome.result = self.rendered(&tool, error);
+            }
+        }
         if by_reference {
             outcome.reference =
                 outcome.recorded.as_ref().map(|recorded| recorder::reference(outcome, recorded));
         }
         Ok(running.finish())
+    }
+
+    /// Ends the session `id` if `error` states that another server has taken it over.
+    fn give_up_taken_over(&self, error: &TroupeError, id: Option<&str>) {
+        let reason = error.details.get("reason").and_then(Value::as_str);
+        if let Some(id) = id.filter(|_| reason == Some(recorder::TAKEN_OVER)) {
+            self.manager.give_up(id);
+        }
+    }
+
+    /// Returns `error` in the form of the tool's results.
+    fn rendered(&self, tool: &Tool, error: TroupeError) -> Result<Answer> {
+        let error = self.with_offered_tools(error);
+        if !tool.is_playwright() {
+            return Err(error);
+        }
+        Ok(Answer::PassedThrough(playwright::failure(&playwright::error_text(&error))))
     }
 
     /// Returns whether the result of a navigation contains an overview. `is_program`: the caller is
@@ -516,7 +544,7 @@ impl Registry {
             let (session, _turn) = self
                 .admit(&mut session_id, &connection, turn, &batch_sessions, outcome, &progress)
                 .await?;
-            recording.begin(Some(session.clone())).await;
+            recording.begin(Some(session.clone())).await?;
             for secret in pass_through::secrets(&given) {
                 session.secrets.add(&secret);
             }
@@ -555,7 +583,7 @@ impl Registry {
         match &tool.run {
             Run::Server(run) => {
                 connection.wait_turn(turn).await;
-                recording.begin(None).await;
+                recording.begin(None).await?;
                 let call =
                     ServerCall { manager: self.manager.clone(), connection, question_handler };
                 let mut answer =
@@ -572,7 +600,7 @@ impl Registry {
                 let given: BatchParameters = parameters::read(&tool.name, Value::Object(given))?;
                 let Some((own, others)) = given.sessions(self) else {
                     connection.wait_turn(turn).await;
-                    recording.begin(None).await;
+                    recording.begin(None).await?;
                     return batch::run(
                         self,
                         &connection,
@@ -597,7 +625,7 @@ impl Registry {
                     })
                     .await?;
                 outcome.notices = batch_sessions[0].take_notices();
-                recording.begin(Some(batch_sessions[0].clone())).await;
+                recording.begin(Some(batch_sessions[0].clone())).await?;
                 batch::run(
                     self,
                     &connection,
@@ -613,7 +641,7 @@ impl Registry {
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
                     .await?;
                 let given: ScriptParameters = parameters::read(&tool.name, Value::Object(given))?;
-                recording.begin(Some(session.clone())).await;
+                recording.begin(Some(session.clone())).await?;
                 let (connection, progress) = (&connection, &progress);
                 let call = ScriptInvocation {
                     registry: self,
@@ -627,7 +655,7 @@ impl Registry {
                 let (session, _turn) = self
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
                     .await?;
-                recording.begin(Some(session.clone())).await;
+                recording.begin(Some(session.clone())).await?;
                 let config = self.manager.config().clone();
                 let call = SessionCall { session: session.clone(), overview, config };
                 let _change = mark_change(tool, &session);
@@ -645,7 +673,7 @@ impl Registry {
                 let (session, mut admitted) = self
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
                     .await?;
-                recording.begin(Some(session.clone())).await;
+                recording.begin(Some(session.clone())).await?;
                 let server =
                     ServerCall { manager: self.manager.clone(), connection, question_handler };
                 let work = async {
@@ -722,7 +750,7 @@ impl Registry {
         let page_id = given.remove("pageId").and_then(|id| id.as_str().map(str::to_owned));
         let (session, _turn) =
             self.admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress).await?;
-        recording.begin(Some(session.clone())).await;
+        recording.begin(Some(session.clone())).await?;
         let entered = Arc::<OnceLock<ChangedFields>>::default();
         let named_page = page_id.clone();
         let call = PlaywrightCall {

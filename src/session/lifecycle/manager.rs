@@ -131,6 +131,8 @@ pub struct SessionManager {
     pub(super) slots: Arc<Semaphore>,
     /// The number of calls that wait for a slot.
     waiting: AtomicUsize,
+    /// Canceled when the server begins to stop. No session begins or is resumed then.
+    draining: CancellationToken,
     /// Locked while a session is resumed, so that no session is resumed twice.
     pub(super) resuming: SessionLocks,
     /// Held while a call enters the queues of its sessions, so that all calls enter several queues
@@ -181,6 +183,7 @@ impl SessionManager {
             slots: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
             limit,
             waiting: AtomicUsize::new(0),
+            draining: CancellationToken::new(),
             vault: Vault::open(&config).map(Arc::new),
             network_policy: config
                 .user_data_dir
@@ -294,6 +297,18 @@ impl SessionManager {
         }
     }
 
+    /// Ends a session that another server has taken over, in the background. The record does not
+    /// change, because it rejects what this server writes to the session.
+    pub fn give_up(self: &Arc<Self>, id: &str) {
+        let Ok(session) = self.get(id) else { return };
+        if !self.tasks.is_closed() {
+            let manager = self.clone();
+            self.tasks.spawn(async move {
+                manager.end(&session, EndReason::Released).await;
+            });
+        }
+    }
+
     /// Creates the implicit session of a connection in `slot`. Calls to it wait for the browser.
     pub(super) fn create_implicit(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Arc<Session> {
         self.new_session(slot, false, CreateOptions::default())
@@ -320,8 +335,31 @@ impl SessionManager {
         )
     }
 
-    /// Waits for a slot for one more session, and for enough free memory.
+    /// Rejects new sessions from now on, because the server stops.
+    pub fn begin_drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Returns whether the server has begun to stop.
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Waits for a slot for one more session, and for enough free memory. Fails when the server
+    /// begins to stop.
     pub(super) async fn acquire_slot(&self) -> Result<OwnedSemaphorePermit> {
+        tokio::select! {
+            biased;
+            () = self.draining.cancelled() => Err(TroupeError::new(
+                ErrorCode::ServerUnavailable,
+                "the server is stopping and accepts no new sessions",
+            )
+            .suggestion("call again: another server, or this one after its restart, will respond")),
+            slot = self.wait_for_slot() => slot,
+        }
+    }
+
+    async fn wait_for_slot(&self) -> Result<OwnedSemaphorePermit> {
         self.wait_for_memory().await?;
         let slots = self.slots.clone();
         if let Ok(slot) = slots.clone().try_acquire_owned() {

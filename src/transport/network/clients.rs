@@ -12,10 +12,12 @@ use std::{
     time::Duration,
 };
 
+use axum::{http::StatusCode, response::Response};
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use super::problem;
 use crate::{
     config::Config,
     session::{Connection, SessionManager},
@@ -91,10 +93,26 @@ impl AttachedClient {
     }
 }
 
-/// The error when no client can be attached: the limit is reached and all clients are present.
+/// The reason why a client cannot be attached.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the limit of {0} clients is reached; --max-connections sets it")]
-pub(super) struct TooManyClients(usize);
+pub(super) enum AttachError {
+    /// The limit is reached, and all clients are present.
+    #[error("the limit of {0} clients is reached; --max-connections sets it")]
+    TooManyClients(usize),
+    #[error("the server is stopping; try again when it is running again")]
+    Draining,
+}
+
+impl AttachError {
+    /// Returns the response to the client.
+    pub fn response(&self) -> Response {
+        let (status, code) = match self {
+            Self::TooManyClients(_) => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS"),
+            Self::Draining => (StatusCode::SERVICE_UNAVAILABLE, "STOPPING"),
+        };
+        problem(status, code, self.to_string())
+    }
+}
 
 /// The clients of a server.
 pub(super) struct Clients {
@@ -130,20 +148,24 @@ impl Clients {
     }
 
     /// Attaches `client` under `id`. If the limit is reached, detaches the client that has been
-    /// absent for longest.
+    /// absent for longest. Attaches no client while the server stops.
     pub fn attach(
         self: &Arc<Self>,
         id: &Arc<str>,
         client: Arc<AttachedClient>,
-    ) -> Result<(), TooManyClients> {
+    ) -> Result<(), AttachError> {
+        if self.manager.is_draining() {
+            return Err(AttachError::Draining);
+        }
         let mut attached = self.attached();
         if attached.len() >= self.limit {
             let absent = attached
                 .iter()
                 .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
             let longest = absent.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
-            let evicted =
-                longest.and_then(|id| attached.remove(&id)).ok_or(TooManyClients(self.limit))?;
+            let evicted = longest
+                .and_then(|id| attached.remove(&id))
+                .ok_or(AttachError::TooManyClients(self.limit))?;
             let clients = self.clone();
             self.tasks.spawn(async move { clients.end(&evicted).await });
         }
@@ -231,7 +253,7 @@ mod tests {
     }
 
     impl TestClients {
-        fn attach(&self, id: &str) -> Result<Arc<AttachedClient>, TooManyClients> {
+        fn attach(&self, id: &str) -> Result<Arc<AttachedClient>, AttachError> {
             let client = AttachedClient::new(
                 Connection::default(),
                 &CancellationToken::new(),

@@ -46,6 +46,9 @@ const CORS_HEADERS: &[&str] = &[
     "mcp-session-id",
 ];
 
+/// The paths that load balancers request without a token.
+const PROBES: [&str; 2] = ["/health", "/ready"];
+
 /// The rules of a server.
 pub(super) struct Guard {
     hosts: Hosts,
@@ -60,7 +63,8 @@ pub(super) struct Guard {
     rate: RateLimit,
     refusals: Arc<RefusalLog>,
     proxies: TrustedProxies,
-    health: String,
+    /// The paths that load balancers request.
+    probes: [String; 2],
     metrics: String,
 }
 
@@ -97,7 +101,7 @@ impl Guard {
             rate: RateLimit::new(0),
             refusals: Arc::default(),
             proxies: TrustedProxies::new(&[]),
-            health: format!("{}/health", config.base_path),
+            probes: PROBES.map(|path| format!("{}{path}", config.base_path)),
             metrics: format!("{}/metrics", config.base_path),
         }
     }
@@ -154,11 +158,11 @@ impl Guard {
         caller: Option<IpAddr>,
     ) -> Result<(), Rejection> {
         let host = host(uri, headers);
-        // Load balancers request the health by IP address or without `Host`. Requests for the
-        // health and the metrics are exempt from the rate limit. A request for the metrics with a
+        // Load balancers request the probes by IP address or without `Host`. Requests for the
+        // probes and the metrics are exempt from the rate limit. A request for the metrics with a
         // wrong token is not exempt, because it may be a guess.
-        let is_health = uri.path() == self.health;
-        if !is_health {
+        let is_probe = self.probes.iter().any(|probe| uri.path() == probe);
+        if !is_probe {
             match &host {
                 None => return Err(Rejection::NoHost),
                 Some(host) if !self.hosts.contain(host) => {
@@ -178,7 +182,7 @@ impl Guard {
                 return Err(Rejection::ForeignOrigin(origin));
             }
         }
-        let is_exempt = is_health || uri.path() == self.metrics && self.has_token(headers);
+        let is_exempt = is_probe || uri.path() == self.metrics && self.has_token(headers);
         if !is_exempt && !self.rate.admits(caller) {
             return Err(Rejection::TooManyRequests);
         }
@@ -401,11 +405,13 @@ mod tests {
         let mut two = headers(Some("localhost"), None);
         two.append(header::HOST, HeaderValue::from_static("evil.example"));
         assert!(matches!(guard.check(&path, &two, None), Err(Rejection::NoHost)));
-        let health = Uri::from_static("/health");
-        assert!(guard.check(&health, &headers(None, None), None).is_ok());
-        assert!(guard.check(&health, &headers(Some("10.1.2.3:4000"), None), None).is_ok());
-        let foreign = headers(None, Some("https://evil.example"));
-        assert!(matches!(guard.check(&health, &foreign, None), Err(Rejection::ForeignOrigin(_))));
+        for probe in PROBES.map(Uri::from_static) {
+            assert!(guard.check(&probe, &headers(None, None), None).is_ok());
+            assert!(guard.check(&probe, &headers(Some("10.1.2.3:4000"), None), None).is_ok());
+            let foreign = headers(None, Some("https://evil.example"));
+            let checked = guard.check(&probe, &foreign, None);
+            assert!(matches!(checked, Err(Rejection::ForeignOrigin(_))));
+        }
     }
 
     #[test]

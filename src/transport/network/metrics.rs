@@ -88,6 +88,7 @@ impl Collector for CurrentValues {
         let manager = self.server.registry().manager();
         let Measurements { browsers, resident, available } = *self.measured.lock();
         let count = |count: usize| u64::try_from(count).ok();
+        let record = manager.store().status();
         for (name, help, value) in [
             ("sessions", "Open browser sessions", count(manager.list().len())),
             ("session_limit", "Maximum number of browser sessions", count(manager.limit().count)),
@@ -98,6 +99,12 @@ impl Collector for CurrentValues {
                 count(self.clients.count()),
             ),
             ("browsers", "Running browsers", count(browsers.running)),
+            (
+                "record_available",
+                "1 if the last write to the record succeeded",
+                count(usize::from(record.failure.is_none())),
+            ),
+            ("record_queue", "Entries that wait to be written to the record", count(record.queued)),
             ("memory_available_bytes", "Memory that is available without swapping", available),
             (
                 "server_memory_bytes",
@@ -114,9 +121,18 @@ impl Collector for CurrentValues {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let (name, help) = ("browser_restarts", "Browsers that were restarted after a crash");
-        let restarts = ConstCounter::new(browsers.restarts);
-        restarts.encode(encoder.encode_descriptor(name, help, None, restarts.metric_type())?)?;
+        for (name, help, value) in [
+            ("browser_restarts", "Browsers that were restarted after a crash", browsers.restarts),
+            ("record_lost_entries", "Entries that could not be written to the record", record.lost),
+        ] {
+            let counter = ConstCounter::new(value);
+            counter.encode(encoder.encode_descriptor(
+                name,
+                help,
+                None,
+                counter.metric_type(),
+            )?)?;
+        }
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ mod request;
 mod streamable;
 mod websocket;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Json, Router,
@@ -33,6 +33,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
+use futures_util::FutureExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -233,19 +234,28 @@ impl NetworkServer {
         };
         let clients = state.clients.clone();
         let has_clients = move || clients.count() > 0;
-        let signals = StopSignals { stop: &stop, end: &state.stop };
+        let closing = CancellationToken::new();
+        let signals = StopSignals { stop: &closing, end: &state.stop };
+        let accepting =
+            listen::accept(listener, routes, limits, has_clients, refusals, &connections, signals);
+        let mut accepting = pin!(accepting.fuse());
         tokio::select! {
-            () = listen::accept(
-                listener, routes, limits, has_clients, refusals, &connections, signals,
-            ) => {}
+            () = &mut accepting => {}
+            () = stop.cancelled() => {}
             () = state.draining.cancelled() => {}
         }
         if let ServerAddress::Socket(path) = address {
             // Without the socket, new clients start another server.
             let _ = std::fs::remove_file(path);
+            closing.cancel();
         }
         state.draining.cancel();
-        state.server.registry().drain().await;
+        let draining = async {
+            state.server.registry().drain().await;
+            closing.cancel();
+        };
+        // On a port, new connections are accepted until the calls have finished: `/ready` answers.
+        tokio::join!(draining, accepting);
         // Calls are canceled before the sessions end, so that they fail with the right reason.
         state.clients.cancel_calls().await;
         let others = async {
@@ -305,7 +315,8 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         // People who open the dashboard have a cookie instead of the token.
         .merge(public)
         // Load balancers need no token.
-        .route("/health", get(health));
+        .route("/health", get(health))
+        .route("/ready", get(ready));
     let routes = if config.base_path.is_empty() {
         routes
     } else {
@@ -326,6 +337,15 @@ async fn drain(State(state): State<ServerState>) -> StatusCode {
     StatusCode::ACCEPTED
 }
 
+/// Responds whether the server accepts new sessions: 503 from the moment it begins to stop.
+async fn ready(State(state): State<ServerState>) -> Response {
+    if state.draining.is_cancelled() {
+        let body = json!({"status": "draining"});
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
+    }
+    Json(json!({"status": "ready"})).into_response()
+}
+
 async fn not_served() -> Response {
     problem(StatusCode::NOT_FOUND, "NOT_FOUND", "nothing is served at this path")
 }
@@ -338,8 +358,11 @@ async fn health(
 ) -> Response {
     let manager = state.server.registry().manager();
     let sessions = manager.list().len();
+    let store = manager.store().status();
     let failure = if state.draining.is_cancelled() {
         Some("the server is stopping".to_owned())
+    } else if let Some(reason) = store.failure.as_ref().filter(|_| store.refuses) {
+        Some(format!("the record cannot be written: {reason}"))
     } else {
         manager.browser_failure().map(|error| error.message)
     };
@@ -355,6 +378,10 @@ async fn health(
         if states.contains(&UpstreamHealth::Degraded) {
             body["status"] = "degraded".into();
         }
+    }
+    if let Some(reason) = store.failure {
+        body["status"] = "degraded".into();
+        body["record"] = json!({"status": "unavailable", "reason": reason});
     }
     if foreign.is_some() {
         body = json!({"status": body["status"]});

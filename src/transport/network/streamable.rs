@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use super::{
     ServerState, batch,
-    clients::{AttachedClient, Clients, TooManyClients},
+    clients::{AttachError, AttachedClient, Clients},
     dashboard::UserLinks,
     events::{ClientEvents, EventBuffers},
     problem, request,
@@ -125,8 +125,8 @@ async fn handle(
     let links = UserLinks::of(state, &parts.uri, &parts.headers);
     let service = service(state, sessions.clone(), links);
     let response = service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
-    if let Some(too_many) = sessions.rejection.get() {
-        return problem(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_CLIENTS", too_many.to_string());
+    if let Some(error) = sessions.rejection.get() {
+        return error.response();
     }
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
         && let Some(refusal) = invalid_body(&body)
@@ -217,7 +217,7 @@ struct ProtocolSessions {
     /// The client of the request.
     client: Arc<AttachedClient>,
     /// Why no session was created.
-    rejection: OnceLock<TooManyClients>,
+    rejection: OnceLock<AttachError>,
 }
 
 impl ProtocolSessions {
@@ -237,7 +237,7 @@ enum ProtocolSessionsError {
     #[error(transparent)]
     Protocol(#[from] LocalSessionManagerError),
     #[error(transparent)]
-    TooManyClients(#[from] TooManyClients),
+    Attach(#[from] AttachError),
     #[error("the events of that stream are no longer stored")]
     Forgotten,
 }
@@ -254,10 +254,10 @@ impl SessionManager for ProtocolSessions {
         let (id, transport) = creator.create_session().await?;
         events.set_session(id.clone());
         self.protocol.sessions.write().await.extend(creator.sessions.write().await.drain());
-        if let Err(too_many) = self.clients.attach(&id, self.client.clone()) {
+        if let Err(error) = self.clients.attach(&id, self.client.clone()) {
             self.protocol.close_session(&id).await?;
-            let _ = self.rejection.set(too_many.clone());
-            return Err(too_many.into());
+            let _ = self.rejection.set(error.clone());
+            return Err(error.into());
         }
         Ok((id, transport))
     }

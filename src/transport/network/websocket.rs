@@ -75,12 +75,8 @@ pub(super) async fn upgrade(
         None => {
             let id: Arc<str> = uuid::Uuid::new_v4().to_string().into();
             let client = AttachedClient::new(Connection::stateless(), &state.stop, &state.end);
-            if let Err(too_many) = state.clients.attach(&id, client.clone()) {
-                return problem(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "TOO_MANY_CLIENTS",
-                    too_many.to_string(),
-                );
+            if let Err(error) = state.clients.attach(&id, client.clone()) {
+                return error.response();
             }
             let own = headers
                 .get(OWN_SESSION)

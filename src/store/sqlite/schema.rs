@@ -138,7 +138,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub(super) fn unavailable(path: &Path, why: impl ToString) -> Self {
+    pub(in crate::store) fn unavailable(path: &Path, why: impl ToString) -> Self {
         Self::Unavailable { path: path.to_owned(), why: why.to_string() }
     }
 
@@ -173,14 +173,14 @@ impl From<Fault> for TroupeError {
 }
 
 /// An open file with the tables of this version.
-pub(super) struct OpenedFile {
+pub(in crate::store) struct OpenedFile {
     pub connection: Connection,
     pub is_new: bool,
 }
 
 /// Opens the file at `path` for writing. Creates it if it does not exist, and applies missing
 /// migrations.
-pub(super) fn open(path: &Path) -> Result<OpenedFile, Fault> {
+pub(in crate::store) fn open(path: &Path) -> Result<OpenedFile, Fault> {
     let is_new = !path.exists();
     create_private(path).map_err(|error| Fault::unavailable(path, error))?;
     let fault = |error: &rusqlite::Error| Fault::of(path, error);
@@ -311,7 +311,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// Reads the whole file and returns its fault, if any.
-pub(super) fn examine(path: &Path) -> Result<(), Fault> {
+pub(in crate::store) fn examine(path: &Path) -> Result<(), Fault> {
     let connection = open_for_reading(path)?;
     version(path, &connection)?;
     let verdict: String = connection

@@ -10,69 +10,67 @@ use std::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::{schema::Fault, time::now};
+use super::schema::Fault;
+use crate::store::{sessions::STALE_AGE, time::now};
 
-/// The age in milliseconds from which a saved state is stale. It can still be resumed, but web
-/// sites may have changed.
-pub(super) const STALE_AGE: u64 = 24 * 3_600_000;
+/// The locks of the servers that share a file, in a folder beside it.
+#[derive(Clone)]
+pub(super) struct ServerLocks(Arc<LockFolder>);
 
-/// The registration of this server in the file.
-pub(super) struct ServerRegistration {
-    pub id: Arc<str>,
-    /// The folder of the locks; `None` for a record in memory.
-    pub folder: Option<PathBuf>,
-    /// The lock. The system releases it when the process ends in any way.
-    lock: Mutex<Option<File>>,
+struct LockFolder {
+    /// `None` for a record in memory.
+    folder: Option<PathBuf>,
+    /// The id and the lock of this server. The system releases the lock when the process ends in
+    /// any way.
+    own: Mutex<Option<(String, File)>>,
 }
 
-impl ServerRegistration {
+impl ServerLocks {
     pub fn without_file() -> Self {
-        Self { id: uuid::Uuid::new_v4().to_string().into(), folder: None, lock: Mutex::default() }
+        Self(Arc::new(LockFolder { folder: None, own: Mutex::default() }))
     }
 
-    /// Takes a lock for this server. Must be called before the server is added to the file.
-    pub fn register(record: &Path) -> Result<Self, Fault> {
+    /// Takes a lock for the server `id`. Must be called before the server is added to the file.
+    pub fn register(record: &Path, id: &str) -> Result<Self, Fault> {
         let folder = PathBuf::from(format!("{}-servers", record.display()));
-        let mut server = Self::without_file();
-        server.folder = Some(folder.clone());
         let lock = || {
             fs::create_dir_all(&folder)?;
-            let file = File::create(folder.join(&*server.id))?;
+            let file = File::create(folder.join(id))?;
             file.lock()?;
             Ok(file)
         };
         // Repeats the attempt, because the last server may have removed the folder meanwhile.
         let file = lock().or_else(|_| lock());
         let file = file.map_err(|error: std::io::Error| Fault::unavailable(record, error))?;
-        *server.lock.lock() = Some(file);
-        Ok(server)
+        let own = Mutex::new(Some((id.to_owned(), file)));
+        Ok(Self(Arc::new(LockFolder { folder: Some(folder), own })))
     }
 
-    /// Releases the lock.
+    /// Releases the lock of this server.
     pub fn unregister(&self) {
-        let lock = self.lock.lock().take();
-        if lock.is_some() {
-            remove_lock_file(self.folder.as_deref(), &self.id);
-        }
+        self.0.unregister();
     }
 
-    /// Returns whether the server `id` is running.
+    /// Returns whether another server is running. An empty id marks a released session.
     pub fn is_running(&self, id: &str) -> bool {
-        *self.id == *id || is_running(self.folder.as_deref(), id)
+        let Some(folder) = self.0.folder.as_ref().filter(|_| !id.is_empty()) else { return false };
+        let Ok(file) = File::open(folder.join(id)) else { return false };
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
     }
 }
 
-impl Drop for ServerRegistration {
+impl LockFolder {
+    fn unregister(&self) {
+        if let Some((id, _lock)) = self.own.lock().take() {
+            remove_lock_file(self.folder.as_deref(), &id);
+        }
+    }
+}
+
+impl Drop for LockFolder {
     fn drop(&mut self) {
         self.unregister();
     }
-}
-
-/// Returns whether the server `id` is running. An empty id marks a released session.
-fn is_running(folder: Option<&Path>, id: &str) -> bool {
-    let Some(folder) = folder.filter(|_| !id.is_empty()) else { return false };
-    let Ok(file) = File::open(folder.join(id)) else { return false };
-    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// Removes the lock file of the server `id`.
@@ -87,7 +85,7 @@ fn remove_lock_file(folder: Option<&Path>, id: &str) {
 /// Inserts the row of this server, unless it exists. Each transaction that writes the server's id
 /// calls this first. The write at the start may have failed, and the data of a server without a row
 /// counts as that of an ended server.
-pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<()> {
+pub(super) fn ensure_server(connection: &Connection, id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
             "INSERT OR IGNORE INTO servers (server_id, pid, started_at) VALUES (?1, ?2, ?3)",
@@ -100,16 +98,16 @@ pub(super) fn ensure_row(connection: &Connection, id: &str) -> rusqlite::Result<
 pub(super) fn begin(
     connection: &Connection,
     id: &str,
-    folder: Option<&Path>,
+    locks: &ServerLocks,
 ) -> rusqlite::Result<()> {
-    ensure_row(connection, id)?;
+    ensure_server(connection, id)?;
     let others: Vec<String> = connection
         .prepare("SELECT server_id FROM servers WHERE server_id <> ?1")?
         .query_map([id], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    for other in others.iter().filter(|other| !is_running(folder, other)) {
+    for other in others.iter().filter(|other| !locks.is_running(other)) {
         remove(connection, other, "the server died during the call")?;
-        remove_lock_file(folder, other);
+        remove_lock_file(locks.0.folder.as_deref(), other);
     }
     store_states_of_ended_servers(connection)
 }

@@ -1,0 +1,257 @@
+//! Tests of records in PostgreSQL: leases, outages, and values that only SQLite can store.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::{
+    super::*,
+    database::{TestDatabase, page, record, request, session, state},
+    shared::saved,
+};
+
+/// Calls `attempt` until it returns a value.
+async fn eventually<T>(what: &str, mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(value) = attempt().await {
+            return value;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "timed out: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_text_with_a_null_character_is_recorded_with_a_replacement_character() {
+    let database = TestDatabase::postgres();
+    let store = database.open();
+    store.session_begun(session("s"));
+    let message = Message {
+        level: "info".into(),
+        text: "a\0b".into(),
+        at: 5,
+        url: None,
+        line: None,
+        column: None,
+    };
+    let answer = NewAnswer {
+        error_message: Some("e\0".into()),
+        console: vec![message],
+        page_picture: Some(Picture { mime_type: "image/png".into(), data: vec![0, 1, 255] }),
+        ..page("page \0 end")
+    };
+    record(&store, "r", Some("s"), answer).await;
+    assert_eq!(store.record("r").await.unwrap().unwrap().content(), "page \u{FFFD} end");
+    let console = store.console_of_record("r", None, usize::MAX).await.unwrap();
+    assert_eq!(console.messages[0].text, "a\u{FFFD}b");
+    assert_eq!(store.picture("r", 0).await.unwrap().unwrap().data, [0, 1, 255]);
+}
+
+#[tokio::test]
+async fn the_calls_of_the_dashboard_are_listed_searched_and_paged() {
+    let database = TestDatabase::postgres();
+    let store = database.open();
+    store.session_begun(session("s"));
+    for number in 0..5 {
+        record(&store, &number.to_string(), Some("s"), page("a")).await;
+    }
+    let filter = |text: Option<&str>, before| CallFilter {
+        session: Some("s".into()),
+        text: text.map(str::to_owned),
+        before,
+        limit: 2,
+        ..CallFilter::default()
+    };
+    let ids = |calls: &[RecordedCall]| -> Vec<String> {
+        calls.iter().map(|call| call.ref_id.clone()).collect()
+    };
+    let first = store.calls(filter(None, None)).await.unwrap();
+    assert_eq!(ids(&first), ["4", "3"]);
+    let second = store.calls(filter(Some("DONE"), Some(first[1].number))).await.unwrap();
+    assert_eq!(ids(&second), ["2", "1"]);
+    assert!(store.calls(filter(Some("absent"), None)).await.unwrap().is_empty());
+    let history = store.history("s").await.unwrap();
+    assert_eq!(history, ["0", "1", "2", "3", "4"]);
+}
+
+#[tokio::test]
+async fn a_list_omits_sessions_without_pages_and_cookies_on_request() {
+    let database = TestDatabase::postgres();
+    let store = database.open();
+    let blank = r#"{"cookies": [], "pages": [{"url": "about:blank"}]}"#;
+    let used = r#"{"cookies": [], "pages": [{"url": "https://a.example/"}]}"#;
+    for (id, state) in [("blank", blank), ("used", used), ("invalid", "no JSON")] {
+        store.session_begun(session(id));
+        store.save_state(id, saved(state, &[]));
+    }
+    store.session_begun(session("stored"));
+    store.save_state("stored", saved(blank, &[("a", "1", "text")]));
+    let filter = SessionFilter { without_blank: true, ..SessionFilter::default() };
+    let mut listed: Vec<String> =
+        store.sessions(filter).await.unwrap().into_iter().map(|row| row.id).collect();
+    listed.sort();
+    assert_eq!(listed, ["invalid", "stored", "used"]);
+}
+
+#[tokio::test]
+async fn during_an_outage_calls_fail_and_their_entries_are_written_after_it() {
+    let database = TestDatabase::postgres();
+    let timeout = Some(Duration::from_millis(300));
+    let config = Config { store_timeout: timeout, ..database.config() };
+    let store = Store::open(&config).unwrap();
+    store.session_begun(session("s"));
+    record(&store, "before", Some("s"), page("a")).await;
+    database.server().stop(Signal::SIGINT);
+    let started = Instant::now();
+    let error = store.request(request("during", Some("s"))).await.unwrap_err();
+    assert!(matches!(error, NotRecorded::Unavailable(_)), "{error}");
+    assert!(started.elapsed() >= Duration::from_millis(300));
+    let error = store.record("before").await.unwrap_err();
+    assert_eq!((error.code, error.retryable), (ErrorCode::ResourceExhausted, true), "{error}");
+    let status = eventually("the failure", async || {
+        Some(store.status()).filter(|status| status.failure.is_some())
+    })
+    .await;
+    assert!(status.refuses && status.queued > 0, "{status:?}");
+    database.server().start();
+    let after = eventually("the entry", async || store.record("during").await.ok().flatten()).await;
+    assert!(after.answer.is_none());
+    record(&store, "after", Some("s"), page("a")).await;
+    let status = store.status();
+    assert_eq!((status.failure, status.lost), (None, 0));
+}
+
+#[tokio::test]
+async fn with_store_failure_continue_an_outage_delays_one_call_and_loses_no_entry() {
+    let database = TestDatabase::postgres();
+    let config = Config {
+        store_timeout: Some(Duration::from_millis(300)),
+        store_failure: Some(StoreFailure::Continue),
+        ..database.config()
+    };
+    let store = Store::open(&config).unwrap();
+    store.flush().await;
+    database.server().stop(Signal::SIGQUIT);
+    let started = Instant::now();
+    for number in 0..20 {
+        record(&store, &number.to_string(), None, page("a")).await;
+    }
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    database.server().start();
+    let last = eventually("the entry", async || store.record("19").await.ok().flatten()).await;
+    assert_eq!(last.content(), "a");
+    assert_eq!(store.status().lost, 0);
+}
+
+#[tokio::test]
+async fn a_server_that_starts_during_an_outage_connects_after_it() {
+    let database = TestDatabase::postgres();
+    database.server().stop(Signal::SIGINT);
+    let store = database.open();
+    database.server().start();
+    let recorded = eventually("the entry", async || {
+        store.request(request("r", None)).await.ok()?;
+        store.record("r").await.ok().flatten()
+    });
+    assert_eq!(recorded.await.ref_id, "r");
+}
+
+#[tokio::test]
+async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
+    let database = TestDatabase::postgres();
+    let (frozen, next) = (database.open(), database.open());
+    frozen.session_begun(session("s"));
+    frozen.save_state("s", saved("old", &[]));
+    record(&frozen, "first", Some("s"), page("a")).await;
+    frozen.flush().await;
+    assert!(!next.claim_session("s").await.unwrap());
+    // A frozen server writes no heartbeat.
+    database.kill(&frozen).await;
+    assert!(next.claim_session("s").await.unwrap());
+    next.session_begun(session("s"));
+    next.save_state("s", saved("new", &[]));
+    next.flush().await;
+    let late = frozen.request(request("late", Some("s"))).await.unwrap_err();
+    assert!(matches!(late, NotRecorded::TakenOver), "{late}");
+    frozen.save_state("s", saved("late", &[]));
+    frozen.session_ended("s", SessionState::Closed);
+    frozen.flush().await;
+    assert_eq!(next.saved_state("s").await.unwrap().unwrap().state, "new");
+    assert_eq!(state(&next, "s").await, Some(SessionState::Active));
+    assert!(next.record("late").await.unwrap().is_none());
+    assert!(!frozen.claim_session("s").await.unwrap());
+    record(&next, "second", Some("s"), page("a")).await;
+}
+
+#[tokio::test]
+async fn of_several_servers_that_claim_a_session_at_the_same_time_one_gets_it() {
+    let database = TestDatabase::postgres();
+    let dead = database.open();
+    dead.session_begun(session("s"));
+    dead.save_state("s", saved("state", &[]));
+    dead.flush().await;
+    let servers: Vec<Store> = (0..5).map(|_| database.open()).collect();
+    database.kill(&dead).await;
+    let claims = servers.iter().map(|server| server.claim_session("s"));
+    let claims = futures_util::future::join_all(claims).await;
+    assert_eq!(claims.into_iter().filter(|claim| *claim.as_ref().unwrap()).count(), 1);
+}
+
+#[tokio::test]
+async fn a_server_whose_lease_expired_while_nobody_took_its_session_keeps_it() {
+    let database = TestDatabase::postgres();
+    let (store, other) = (database.open(), database.open());
+    store.session_begun(session("s"));
+    store.save_state("s", saved("state", &[]));
+    store.request(request("running", Some("s"))).await.unwrap();
+    store.flush().await;
+    database.kill(&store).await;
+    // Another server regards it as ended.
+    other.change(|tables| tables.begin_server("a third server")).await.unwrap();
+    let answer = other.record("running").await.unwrap().unwrap().answer.unwrap();
+    assert_eq!(answer.error_message.unwrap(), "the server died during the call");
+    // It runs again, and its call completes.
+    store.answer(request("running", Some("s")), page("done")).await.unwrap();
+    let answer = other.record("running").await.unwrap().unwrap();
+    assert!(answer.answer.as_ref().unwrap().success);
+    assert_eq!(answer.content(), "done");
+    assert_eq!(state(&other, "s").await, Some(SessionState::Active));
+}
+
+#[tokio::test]
+async fn a_newer_database_and_one_of_another_program_are_rejected() {
+    let database = TestDatabase::postgres();
+    database.open().close().await;
+    database.sql("UPDATE troupe_schema SET version = 99").await;
+    let error = Store::open(&database.config()).err().unwrap();
+    assert!(error.message.contains("newer version"), "{error}");
+    database.sql("DROP TABLE troupe_schema").await;
+    let error = Store::open(&database.config()).err().unwrap();
+    assert!(error.message.contains("already exists"), "{error}");
+}
+
+#[tokio::test]
+async fn servers_that_start_at_the_same_time_create_the_tables_once() {
+    let database = TestDatabase::postgres();
+    let config = database.config();
+    let opened = std::thread::scope(|threads| {
+        let threads: Vec<_> =
+            (0..4).map(|_| threads.spawn(|| Store::open(&config).unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    for (number, store) in opened.iter().enumerate() {
+        record(store, &number.to_string(), None, page("a")).await;
+    }
+    assert_eq!(database.sql("SELECT version FROM troupe_schema").await, [["1"]]);
+}
+
+#[test]
+fn a_url_that_names_no_database_is_rejected() {
+    for url in ["postgres://host", "postgres://user:hidden@host:none/db"] {
+        let config = Config { store: Some(url.to_owned()), ..Config::default() };
+        let error = Store::open(&config).err().unwrap();
+        assert_eq!(error.code, ErrorCode::InvalidParameters);
+        assert!(!error.to_string().contains("hidden"), "{error}");
+    }
+}
