@@ -65,6 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "policy",
             "config",
             "error",
+            "offload",
         ],
     ),
     (

@@ -1,7 +1,7 @@
 // The native client, which runs commands in the daemon without starting Node.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { CommandLine, NATIVE, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
@@ -9,7 +9,7 @@ import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
-const LINUX_ONLY = process.platform === 'linux' ? false : 'uses `script` of util-linux'
+const LINUX_ONLY = process.platform === 'linux' ? false : 'uses /proc or `script` of util-linux'
 const page =
   '<title>Shop</title><h1>Shop</h1><button onclick="this.remove()">Buy</button>' +
   '<input type="file" aria-label="Photo"><button>Twin</button><button>Twin</button>'
@@ -170,6 +170,35 @@ describe('the native client', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () =
     // The next command starts another daemon.
     assert.equal((await own.run(['open', 'about:blank'])).status, 0)
   })
+
+  test(
+    'has its command run by the next daemon if the daemon ends before it responds',
+    { skip: LINUX_ONLY },
+    async (t) => {
+      const own = new CommandLine(t)
+      await own.ok('daemon', 'start')
+      const stopped = await own.pid()
+      process.kill(stopped, 'SIGSTOP')
+      // Its threads stop one after another.
+      const threads = `/proc/${stopped}/task`
+      const isStopped = (thread) => {
+        const stat = join(threads, thread, 'stat')
+        return existsSync(stat) && / \(.*\) T /.test(readFileSync(stat, 'utf8'))
+      }
+      await until(() => readdirSync(threads).every(isStopped), 'the stop of the daemon')
+      // The operating system completes the connection. It keeps the first name of the socket.
+      const name = join(own.state, 'socket.new')
+      const sockets = () => readFileSync('/proc/net/unix', 'utf8').split(`${name}\n`).length - 1
+      const before = sockets()
+      const running = own.run(['open', site.url('/')])
+      await until(() => sockets() > before, 'the connection of the client')
+      process.kill(stopped, 'SIGKILL')
+      const { status, stdout, stderr } = await running
+      assert.match(stdout, /^title: Shop\n/, stderr)
+      assert.equal(status, 0)
+      assert.notEqual(await own.pid(), stopped)
+    }
+  )
 
   test('of a newer version replaces the daemon', async (t) => {
     const own = new CommandLine(t)

@@ -32,21 +32,10 @@ pub fn run(arguments: &[OsString]) -> Outcome {
         return Outcome::NotRun { stdin: None };
     };
     let silence = silence_timeout(&request.arguments);
-    let fail = |error| {
-        let is_json = arguments.iter().any(|argument| argument == "--json");
-        Outcome::Ran(Failure::new(&error, silence).print(is_json))
-    };
     let Some(stream) = connect(silence) else {
         return Outcome::NotRun { stdin: None };
     };
     let mut stream = BufReader::new(stream);
-    // The operating system still completes connections to a daemon that is stopping and accepts
-    // none.
-    match http::check(&mut stream) {
-        Ok(()) => {}
-        Err(error) if is_timeout(&error) => return fail(error),
-        Err(_) => return Outcome::NotRun { stdin: None },
-    }
     if request.arguments.iter().any(|argument| is_stdin(argument)) {
         let mut text = Vec::new();
         // After an error, the text that was read so far is sent, as the Node program does.
@@ -59,7 +48,10 @@ pub fn run(arguments: &[OsString]) -> Outcome {
     match http::run(&mut stream, &request) {
         Ok(Some(code)) => Outcome::Ran(code),
         Ok(None) => Outcome::NotRun { stdin: request.stdin.map(String::into_bytes) },
-        Err(error) => fail(error),
+        Err(error) => {
+            let is_json = request.arguments.iter().any(|argument| argument == "--json");
+            Outcome::Ran(Failure::new(&error, silence).print(is_json))
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The client sends a [`CommandRequest`] as JSON to [`PATH`] on the socket of the daemon. The
 //! response with status 200 has one [`CommandEvent`] in each line. An empty line only shows that
-//! the daemon runs. With any other status the command has not run, and the Node program runs it.
+//! the daemon runs. The daemon sends the head of this response before the command starts. With any
+//! other status, and without a response, the command has not run, and the Node program runs it.
 
 use std::{
     borrow::Cow,

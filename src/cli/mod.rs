@@ -67,7 +67,7 @@ async fn page_command(
     let caller = commands::Caller {
         folder: working_directory(),
         session: session.map(|(_, name)| name.clone()),
-        launcher,
+        daemon: commands::DaemonAccess::Socket(launcher),
     };
     let parsed = commands::arguments::parse(named, args, &caller.folder, || {
         tokio::task::block_in_place(commands::arguments::read_stdin)
@@ -128,7 +128,7 @@ async fn run_with(
         }
         Ok((Subcommand::Daemon(action), _, config)) => {
             // The daemon runs them for the native client.
-            let commands = Arc::new(commands::RemoteCommands { launcher: launcher.clone() });
+            let commands = Arc::new(commands::RemoteCommands);
             daemon::run(config, action, &passed_on, &launcher, commands, screen, stop).await
         }
         Ok((Subcommand::Config { client, http }, settings, config)) => {

@@ -17,13 +17,14 @@ use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference, Role,
-        ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
-        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
+        CompleteResult, CompletionInfo, CustomRequest, CustomResult, ErrorCode,
+        GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+        Reference, Role, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
@@ -46,7 +47,7 @@ use crate::{
     error::{ErrorCode as ErrorCodeOfTool, TroupeError},
     offload,
     session::{CallTurn, Connection, SessionManager},
-    tools::Invocation,
+    tools::{CallOutcome, Invocation},
 };
 
 const INSTRUCTIONS: &str = "Troupe drives web browsers. Each session is isolated (cookies, storage, pages): \
@@ -147,6 +148,33 @@ impl Server {
         over: CancellationToken,
     ) -> Handler {
         Handler::new(self.clone(), connection, over)
+    }
+
+    /// Makes a call without an MCP client, and returns the result that a client would get. `over`
+    /// cancels it.
+    pub async fn call_tool(
+        &self,
+        connection: Arc<Connection>,
+        tool: &str,
+        arguments: Value,
+        over: &CancellationToken,
+    ) -> Result<CallToolResult, TroupeError> {
+        let call = self.registry.call(Invocation::new(connection, tool, arguments));
+        let outcome = tokio::select! {
+            biased;
+            () = over.cancelled() => return Err(ended()),
+            outcome = Box::pin(call) => outcome,
+        };
+        let outcome = outcome.map_err(|unknown| {
+            TroupeError::new(ErrorCodeOfTool::InvalidParameters, unknown.to_string())
+        })?;
+        Ok(self.rendered(outcome))
+    }
+
+    /// Converts the outcome of a call.
+    fn rendered(&self, outcome: CallOutcome) -> CallToolResult {
+        let boundaries = self.registry.manager().config().boundaries;
+        offload::in_place(outcome.bytes(), || render::result(outcome, boundaries))
     }
 }
 
@@ -250,8 +278,7 @@ impl Handler {
             return Ok(needed.into());
         }
         self.level.log_call(context, &tool, &outcome, begun.elapsed().as_millis()).await;
-        let boundaries = self.manager().config().boundaries;
-        Ok(offload::in_place(outcome.bytes(), || render::result(outcome, boundaries)).into())
+        Ok(self.server.rendered(outcome).into())
     }
 }
 

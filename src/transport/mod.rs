@@ -17,8 +17,10 @@ use tokio_util::sync::CancellationToken;
 use self::{connect::serve_connected, network::NetworkServer, stdio::serve_stdio};
 pub use self::{
     connect::{DashboardLink, call_connected, create_dashboard_link},
-    local::{DaemonClient, DaemonFolder, DaemonInfo, DaemonResult, FolderLock, socket_url},
-    network::{CommandFuture, CommandOutput, CommandRunner},
+    local::{
+        CommandCalls, DaemonClient, DaemonFolder, DaemonInfo, DaemonResult, FolderLock, socket_url,
+    },
+    network::{CommandFuture, CommandOutput, CommandRunner, ServerCalls},
     token::Token,
 };
 use crate::{

@@ -7,7 +7,10 @@ use heck::ToKebabCase;
 use serde_json::{Map, Value};
 
 use super::super::usage::Usage;
-use crate::tools::{CommandRow, Properties, Registry, Tool};
+use crate::{
+    offload,
+    tools::{CommandRow, Properties, Registry, Tool},
+};
 
 /// The argument that reads a value from stdin.
 const STDIN: &str = "-";
@@ -274,7 +277,8 @@ fn call(
 }
 
 fn file(path: &Path) -> Result<String, Usage> {
-    std::fs::read_to_string(path)
+    // A pipe can take long.
+    offload::in_place(offload::LARGE, || std::fs::read_to_string(path))
         .map_err(|error| Usage::Other(format!("`{}` cannot be read: {error}", path.display())))
 }
 

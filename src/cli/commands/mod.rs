@@ -31,8 +31,9 @@ use super::{
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
+    offload,
     tools::{LifecycleEffect, Registry},
-    transport::{DaemonClient, DaemonFolder, DaemonResult},
+    transport::{CommandCalls, DaemonFolder, DaemonResult, ServerCalls},
 };
 
 /// The deadline of a command without `--timeout`.
@@ -45,7 +46,24 @@ pub(super) struct Caller {
     pub folder: PathBuf,
     /// The value of `TROUPE_SESSION`.
     pub session: Option<String>,
-    pub launcher: Launcher,
+    pub daemon: DaemonAccess,
+}
+
+/// How a command reaches the daemon.
+pub(super) enum DaemonAccess {
+    /// Over its socket. The launcher starts the daemon if none runs.
+    Socket(Launcher),
+    /// The command runs in the daemon.
+    SameProcess(ServerCalls),
+}
+
+impl DaemonAccess {
+    async fn connect(&self, folder: &DaemonFolder) -> Result<Box<dyn CommandCalls>> {
+        Ok(match self {
+            Self::Socket(launcher) => Box::new(daemon::connect(folder, launcher, &[]).await?),
+            Self::SameProcess(calls) => Box::new(calls.clone()),
+        })
+    }
 }
 
 /// Runs the command and returns its exit code.
@@ -71,7 +89,10 @@ pub(super) async fn run(
     let printed = done.and_then(|(result, names)| match command.quiet {
         true => Ok(None),
         // Printing can encode an image and write files.
-        false => tokio::task::block_in_place(|| printer.text(result, &names).map(Some)),
+        false => {
+            let bytes = result.content.iter().map(offload::json_size).sum();
+            offload::in_place(bytes, || printer.text(result, &names).map(Some))
+        }
     });
     match printed {
         Ok(text) => {
@@ -105,15 +126,15 @@ async fn call(
     let tool = command.tool;
     let mut arguments = command.arguments.clone();
     if !tool.takes("sessionId") {
-        let mut client = daemon::connect(&folder, &caller.launcher, &[]).await?;
-        return Ok((client.call(&tool.name, arguments).await?, names));
+        let mut calls = caller.daemon.connect(&folder).await?;
+        return Ok((calls.call(&tool.name, arguments).await?, names));
     }
     let closes = tool.properties.lifecycle == Some(LifecycleEffect::Close);
     let mut session = names.open(&name, tool.properties.opens_session || closes).await?;
-    let mut client = daemon::connect(&folder, &caller.launcher, &[]).await?;
+    let mut calls = caller.daemon.connect(&folder).await?;
     let id = match session.id() {
         Some(id) => id.to_owned(),
-        None if tool.properties.opens_session => create(&mut client, &mut session).await?,
+        None if tool.properties.opens_session => create(&mut *calls, &mut session).await?,
         None => return Err(unopened(&name)),
     };
     arguments["sessionId"] = json!(id);
@@ -121,14 +142,14 @@ async fn call(
     if !closes {
         session.unlock();
     }
-    let mut done = client.call(&tool.name, arguments.clone()).await;
+    let mut done = calls.call(&tool.name, arguments.clone()).await;
     if let Err(error) = &done
         && !closes
         && matches!(error.code, ErrorCode::SessionNotFound | ErrorCode::SessionExpired)
     {
         // The call did not run, so it can be repeated.
-        arguments["sessionId"] = json!(resume(&mut client, command, &names, &name, screen).await?);
-        done = client.call(&tool.name, arguments).await;
+        arguments["sessionId"] = json!(resume(&mut *calls, command, &names, &name, screen).await?);
+        done = calls.call(&tool.name, arguments).await;
     }
     let is_gone = |error: &TroupeError| {
         matches!(error.code, ErrorCode::SessionNotFound | ErrorCode::SessionExpired)
@@ -146,9 +167,9 @@ fn unopened(name: &str) -> TroupeError {
         )
 }
 
-async fn create(client: &mut DaemonClient, session: &mut NamedSession) -> Result<String> {
+async fn create(calls: &mut dyn CommandCalls, session: &mut NamedSession) -> Result<String> {
     let tool = Registry::of_lifecycle(LifecycleEffect::Create);
-    let created = client.call(tool, json!({})).await?;
+    let created = calls.call(tool, json!({})).await?;
     let id = created.facts()["sessionId"].as_str().unwrap_or_default().to_owned();
     session.set(&id)?;
     Ok(id)
@@ -157,7 +178,7 @@ async fn create(client: &mut DaemonClient, session: &mut NamedSession) -> Result
 /// Resumes the session after the end of its daemon. A command that opens sessions replaces one that
 /// cannot be resumed.
 async fn resume(
-    client: &mut DaemonClient,
+    calls: &mut dyn CommandCalls,
     command: &PageCommand,
     names: &SessionNames,
     name: &str,
@@ -168,13 +189,13 @@ async fn resume(
     let mut session = names.open(name, true).await?;
     let Some(id) = session.id().map(str::to_owned) else { return Err(unopened(name)) };
     let tool = Registry::of_lifecycle(LifecycleEffect::Resume);
-    match client.call(tool, json!({"sessionId": id})).await {
+    match calls.call(tool, json!({"sessionId": id})).await {
         Ok(_) => Ok(id),
         Err(error) if error.details.get("reason").and_then(Value::as_str) == Some("open") => Ok(id),
         Err(error) if opens => {
             let why = crate::config::one_line(&error.message);
             screen.err(&format!("troupe: opened a new session `{name}`: {why}"));
-            create(client, &mut session).await
+            create(calls, &mut session).await
         }
         Err(error) => Err(error.suggestion("open a new session with `troupe open URL`")),
     }

@@ -5,24 +5,23 @@ use std::{collections::HashMap, io};
 use tokio_util::sync::CancellationToken;
 use troupe_client::CommandRequest;
 
-use super::{Caller, arguments, names::SessionNames};
+use super::{Caller, DaemonAccess, arguments, names::SessionNames};
 use crate::{
-    cli::{
-        daemon::{Launcher, is_older},
-        misused,
-        screen::Screen,
-    },
+    cli::{daemon::is_older, misused, screen::Screen},
     config::version,
-    transport::{CommandFuture, CommandOutput, CommandRunner, DaemonFolder},
+    transport::{CommandFuture, CommandOutput, CommandRunner, DaemonFolder, ServerCalls},
 };
 
 /// The commands of the daemon in this process.
-pub(in crate::cli) struct RemoteCommands {
-    pub launcher: Launcher,
-}
+pub(in crate::cli) struct RemoteCommands;
 
 impl CommandRunner for RemoteCommands {
-    fn start(&self, request: CommandRequest, output: CommandOutput) -> Option<CommandFuture> {
+    fn start(
+        &self,
+        request: CommandRequest,
+        calls: ServerCalls,
+        output: CommandOutput,
+    ) -> Option<CommandFuture> {
         let CommandRequest { version: client, arguments, folder, session, terminal, stdin } =
             request;
         // The Node program of a newer version replaces this daemon.
@@ -30,15 +29,12 @@ impl CommandRunner for RemoteCommands {
             return None;
         }
         let named = arguments::named(&arguments)?;
-        // Parsing can read a file of the caller.
-        let parsed = tokio::task::block_in_place(|| {
-            arguments::parse(named, &arguments, &folder, || {
-                stdin.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-            })
+        let parsed = arguments::parse(named, &arguments, &folder, || {
+            stdin.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
         });
         let (out, err) = output.writers();
         let screen = Screen::new(out, err).on(terminal);
-        let caller = Caller { folder, session, launcher: self.launcher.clone() };
+        let caller = Caller { folder, session, daemon: DaemonAccess::SameProcess(calls) };
         let code = match parsed {
             Ok(Ok(command)) => {
                 return Some(Box::pin(async move {

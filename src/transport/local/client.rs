@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use async_trait::async_trait;
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Request,
@@ -28,6 +29,13 @@ pub(in crate::transport) const COMMAND_HEADER: &str = "troupe-command";
 /// A `POST` to this path stops a server.
 pub(in crate::transport) const DRAIN_PATH: &str = "/admin/drain";
 
+/// Makes the calls of a command.
+#[async_trait]
+pub trait CommandCalls: Send {
+    /// Calls a tool.
+    async fn call(&mut self, tool: &str, arguments: Value) -> Result<DaemonResult>;
+}
+
 /// A connection to the daemon.
 pub struct DaemonClient {
     requests: SendRequest<Full<Bytes>>,
@@ -45,10 +53,32 @@ pub struct DaemonResult {
 }
 
 impl DaemonResult {
+    /// Reads the result of `tools/call`.
+    pub(in crate::transport) fn of_call(mut result: Value) -> Result<Self> {
+        let content = match result.get_mut("content").map(Value::take) {
+            Some(Value::Array(content)) => content,
+            _ => Vec::new(),
+        };
+        let done = Self {
+            ref_id: result["_meta"]["refId"].as_str().unwrap_or_default().to_owned(),
+            content,
+        };
+        if result["isError"] != true {
+            return Ok(done);
+        }
+        let text = done.text().unwrap_or_default();
+        let error = serde_json::from_str(text);
+        Err(error.unwrap_or_else(|_| TroupeError::new(ErrorCode::BrowserError, text)))
+    }
+
+    /// Returns the first text.
+    fn text(&self) -> Option<&str> {
+        self.content.iter().find_map(|part| part["text"].as_str())
+    }
+
     /// Returns the result as JSON; `null` if it is a text.
     pub fn facts(&self) -> Value {
-        let text = self.content.iter().filter_map(|part| part["text"].as_str()).next();
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        self.text().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 }
 
@@ -88,9 +118,11 @@ impl DaemonClient {
         let request = request.body(Full::default()).map_err(io::Error::other)?;
         self.send(request).await.map(drop)
     }
+}
 
-    /// Calls a tool.
-    pub async fn call(&mut self, tool: &str, arguments: Value) -> Result<DaemonResult> {
+#[async_trait]
+impl CommandCalls for DaemonClient {
+    async fn call(&mut self, tool: &str, arguments: Value) -> Result<DaemonResult> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientInfo": {"name": "troupe", "version": version()},
@@ -118,7 +150,7 @@ impl DaemonClient {
             )
             .suggestion("look at the page with `troupe snapshot`, and at `troupe daemon logs`")
         })?;
-        result(&answer(&body))
+        of_response(answer(&body))
     }
 }
 
@@ -133,22 +165,13 @@ fn answer(body: &[u8]) -> Value {
     messages.find(|message| message["id"] == 1).unwrap_or_default()
 }
 
-fn result(answer: &Value) -> Result<DaemonResult> {
-    let result = &answer["result"];
-    let content = result["content"].as_array().cloned().unwrap_or_default();
-    let text = || content.iter().filter_map(|part| part["text"].as_str()).next();
-    match (&answer["error"], result["isError"] == true) {
-        (Value::Null, false) if result.is_object() => Ok(DaemonResult {
-            ref_id: result["_meta"]["refId"].as_str().unwrap_or_default().to_owned(),
-            content,
-        }),
-        (Value::Null, true) => {
-            let text = text().unwrap_or_default();
-            let error = serde_json::from_str(text);
-            Err(error.unwrap_or_else(|_| TroupeError::new(ErrorCode::BrowserError, text)))
-        }
-        (error, _) => {
-            let message = error["message"].as_str().unwrap_or("the daemon's answer is not valid");
+/// Reads a response of JSON-RPC.
+fn of_response(mut answer: Value) -> Result<DaemonResult> {
+    match answer.get_mut("result").map(Value::take) {
+        Some(result @ Value::Object(_)) => DaemonResult::of_call(result),
+        _ => {
+            let message = answer["error"]["message"].as_str();
+            let message = message.unwrap_or("the daemon's answer is not valid");
             Err(TroupeError::new(ErrorCode::InvalidParameters, message))
         }
     }
@@ -189,6 +212,6 @@ mod tests {
                       data: {\"id\":1,\"result\":{\"content\":[]}}\n\n";
         assert_eq!(answer(stream.as_bytes())["result"]["content"], json!([]));
         assert_eq!(answer(b"{\"id\":1,\"result\":{}}")["id"], 1);
-        assert!(result(&answer(b"garbage")).is_err());
+        assert!(of_response(answer(b"garbage")).is_err());
     }
 }

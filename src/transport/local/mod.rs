@@ -16,7 +16,7 @@ pub(super) use self::{
     socket::{PrivateListener, connect, socket_path},
 };
 pub use self::{
-    client::{DaemonClient, DaemonResult},
+    client::{CommandCalls, DaemonClient, DaemonResult},
     folder::{DaemonFolder, DaemonInfo, FolderLock},
     socket::socket_url,
 };

@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, io, mem, pin::Pin, sync::Arc};
 
+use async_trait::async_trait;
 use axum::{
     body::{Body, Bytes},
     extract::{Request, State},
@@ -13,25 +14,56 @@ use axum::{
 };
 use futures_util::stream;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::{
     sync::Notify,
     time::{Instant, Interval, MissedTickBehavior, interval_at},
 };
+use tokio_util::sync::CancellationToken;
 use troupe_client::{ALIVE_INTERVAL, CommandEvent, CommandRequest};
 
 use super::{ServerState, problem, request};
+use crate::{
+    error::Result,
+    server::Server,
+    session::Connection,
+    transport::local::{CommandCalls, DaemonResult},
+};
 
 /// A running command; resolves to its exit code.
 pub type CommandFuture = Pin<Box<dyn Future<Output = u8> + Send>>;
 
 /// The command line, which parses and runs commands.
 pub trait CommandRunner: Send + Sync {
-    /// Starts a command that writes to `output`; `None` if only the Node program can run it.
-    fn start(&self, request: CommandRequest, output: CommandOutput) -> Option<CommandFuture>;
+    /// Starts a command that makes `calls` and writes to `output`; `None` if only the Node program
+    /// can run it.
+    fn start(
+        &self,
+        request: CommandRequest,
+        calls: ServerCalls,
+        output: CommandOutput,
+    ) -> Option<CommandFuture>;
 
     /// Returns the names that commands have given to sessions, by the ids of the sessions. Reads
     /// files.
     fn session_names(&self) -> HashMap<String, String>;
+}
+
+/// Makes the calls of a command in the server of this process.
+#[derive(Clone)]
+pub struct ServerCalls {
+    server: Arc<Server>,
+    /// Canceled when the server stops.
+    stop: CancellationToken,
+}
+
+#[async_trait]
+impl CommandCalls for ServerCalls {
+    async fn call(&mut self, tool: &str, arguments: Value) -> Result<DaemonResult> {
+        let connection = Arc::new(Connection::command());
+        let called = self.server.call_tool(connection, tool, arguments, &self.stop).await?;
+        DaemonResult::of_call(serde_json::to_value(called).unwrap_or_default())
+    }
 }
 
 /// The output that has not been sent yet. It stays small, because the command is not polled while
@@ -100,13 +132,21 @@ pub(super) async fn run(State(state): State<ServerState>, request: Request) -> R
         return problem(StatusCode::SERVICE_UNAVAILABLE, "SERVER_UNAVAILABLE", message);
     }
     let output = CommandOutput::default();
-    let started = state.commands.and_then(|commands| commands.start(request, output.clone()));
+    let calls = ServerCalls { server: state.server, stop: state.stop };
+    let started =
+        state.commands.and_then(|commands| commands.start(request, calls, output.clone()));
     let Some(command) = started else {
         let message = "the Node program runs this command";
         return problem(StatusCode::NOT_IMPLEMENTED, "NOT_IMPLEMENTED", message);
     };
     let mut alive = interval_at(Instant::now() + ALIVE_INTERVAL, ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // hyper sends the head while the body yields. A client that has not received it knows that the
+    // command has not run.
+    let command = Box::pin(async {
+        tokio::task::yield_now().await;
+        command.await
+    });
     let running = RunningCommand { command, output, alive };
     Body::from_stream(stream::unfold(Some(running), next_lines)).into_response()
 }

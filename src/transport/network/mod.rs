@@ -38,7 +38,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use self::command::{CommandFuture, CommandOutput, CommandRunner};
+pub use self::command::{CommandFuture, CommandOutput, CommandRunner, ServerCalls};
 use self::{
     clients::Clients,
     dashboard::{AccessGrants, PeerServers},
