@@ -41,3 +41,7 @@ pub mod cli;
 // Not in tests: Node's symbols exist only in a process in which Node loads the addon.
 #[cfg(all(feature = "node", not(test)))]
 mod node;
+
+#[cfg(test)]
+#[path = "../tests/layers.rs"]
+mod layers;
