@@ -505,18 +505,14 @@ export const NOT_IN_CI = [
 /** Files that measure durations or start many browsers. No other file runs at the same time. */
 export const ALONE = [
   'bad-input/navigation.test.mjs',
-  'bad-input/parameters.test.mjs',
   'life/churn.test.mjs',
   'life/deaths.test.mjs',
   'life/ends.test.mjs',
-  'navigation/navigation.test.mjs',
   'network/conditions.test.mjs',
   'playwright/differential.test.mjs',
   'protocol/large-messages.test.mjs',
   'protocol/order.test.mjs',
-  'record/places.test.mjs',
   'seed-000/ten-sessions.test.mjs',
-  'seed-001/requirement-7.test.mjs',
   'state/kills.test.mjs',
   'state/resume.test.mjs',
   'transports/conversations.test.mjs',
