@@ -347,7 +347,10 @@ async function runFiles(files, concurrency, durations) {
   const events = run({
     files: files.map((file) => join(ROOT, file)),
     concurrency,
-    timeout: 600_000
+    timeout: 600_000,
+    // After a hook that fails, Node skips the others. A server that still runs would then keep its
+    // file from ending until the timeout.
+    forceExit: true
   })
   events.on('test:complete', ({ name, file, nesting, details }) => {
     if (nesting === 0 && name === file) durations.set(relative(ROOT, file), details.duration_ms)
