@@ -1,7 +1,7 @@
 // The native client, which runs commands in the daemon without starting Node.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { CommandLine, NATIVE, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
@@ -179,11 +179,19 @@ describe('the native client', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () =
       await own.ok('daemon', 'start')
       const stopped = await own.pid()
       process.kill(stopped, 'SIGSTOP')
-      const running = own.run(['open', site.url('/')])
+      // Its threads stop one after another.
+      const threads = `/proc/${stopped}/task`
+      const isStopped = (thread) => {
+        const stat = join(threads, thread, 'stat')
+        return existsSync(stat) && / \(.*\) T /.test(readFileSync(stat, 'utf8'))
+      }
+      await until(() => readdirSync(threads).every(isStopped), 'the stop of the daemon')
       // The operating system completes the connection. It keeps the first name of the socket.
       const name = join(own.state, 'socket.new')
       const sockets = () => readFileSync('/proc/net/unix', 'utf8').split(`${name}\n`).length - 1
-      await until(() => sockets() > 1, 'the connection of the client')
+      const before = sockets()
+      const running = own.run(['open', site.url('/')])
+      await until(() => sockets() > before, 'the connection of the client')
       process.kill(stopped, 'SIGKILL')
       const { status, stdout, stderr } = await running
       assert.match(stdout, /^title: Shop\n/, stderr)
