@@ -513,7 +513,7 @@ export const ALONE = [
   'playwright/differential.test.mjs',
   'protocol/large-messages.test.mjs',
   'protocol/order.test.mjs',
-  'seed-000/ten-sessions.test.mjs',
+  'properties/ten-sessions.test.mjs',
   'state/kills.test.mjs',
   'state/resume.test.mjs',
   'transports/conversations.test.mjs',
