@@ -191,7 +191,8 @@ fn sources() -> Vec<Source> {
             })
         })
         .collect();
-    let is_kept = |source: &Source| source.module != ["lib"] && !tests.contains(&source.module);
+    let is_test = |source: &Source| tests.iter().any(|test| source.module.starts_with(test));
+    let is_kept = |source: &Source| source.module != ["lib"] && !is_test(source);
     sources.into_iter().filter(is_kept).collect()
 }
 

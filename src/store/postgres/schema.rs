@@ -96,7 +96,7 @@ CREATE TABLE diff_cursors (
 "];
 
 /// The key of the lock that keeps two servers from migrating at the same time: `troupe`.
-const LOCK: i64 = 0x0074_726f_7570_65;
+const LOCK: i64 = 0x7472_6f75_7065;
 
 /// Creates the tables, or applies the missing migrations. Returns the version that was found if it
 /// is newer than that of this program.
