@@ -1,10 +1,10 @@
 // --user-data-dir: the sessions are tabs of one profile.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { recordFile, temporaryFolder } from '../support/record.mjs'
+import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { kill, lossLimit } from '../support/state.mjs'
+import { lossLimit } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 /** Starts a server. The test ends it, because the browser writes to its profile until it exits. */
