@@ -195,11 +195,11 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
     };
     let session = call.session.clone();
     let TypedSecret { text, is_secret } = given.text.resolve(&session.secrets)?;
-    act(call, "Typed into", async |page| {
+    Box::pin(act(call, "Typed into", async |page| {
         let typing = page.type_text(&given.selector, &text, &options);
         let done = with_secret(page, is_secret, typing).await?;
         Ok(without_secrets(done, |_| is_secret))
-    })
+    }))
     .await
 }
 
@@ -240,11 +240,11 @@ async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(None);
     let session = call.session.clone();
     let TypedSecret { text, is_secret } = given.value.resolve(&session.secrets)?;
-    act(call, "Filled", async |page| {
+    Box::pin(act(call, "Filled", async |page| {
         let filling = page.fill(&given.selector, &text, true, timeout);
         let done = with_secret(page, is_secret, filling).await?;
         Ok(without_secrets(done, |_| is_secret))
-    })
+    }))
     .await
 }
 

@@ -278,7 +278,8 @@ pub(super) async fn fill_form(call: PlaywrightCall, given: FormArguments) -> Res
     let page = call.page().await?;
     let mut response = Response::default();
     let mut entered = ChangedFields::default();
-    let filled = fill_fields(&call, &page, given.fields, &mut entered, &mut response).await;
+    let filling = fill_fields(&call, &page, given.fields, &mut entered, &mut response);
+    let filled = Box::pin(filling).await;
     // Also if a later field has failed.
     call.record_entered(&entered);
     filled?;

@@ -33,7 +33,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
-use futures_util::FutureExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -238,12 +237,13 @@ impl NetworkServer {
         let signals = StopSignals { stop: &closing, end: &state.stop };
         let accepting =
             listen::accept(listener, routes, limits, has_clients, refusals, &connections, signals);
-        let mut accepting = pin!(accepting.fuse());
-        tokio::select! {
-            () = &mut accepting => {}
-            () = stop.cancelled() => {}
-            () = state.draining.cancelled() => {}
-        }
+        let mut accepting = pin!(accepting);
+        // The listener of the daemon closes by itself when it has been idle.
+        let is_closed = tokio::select! {
+            () = &mut accepting => true,
+            () = stop.cancelled() => false,
+            () = state.draining.cancelled() => false,
+        };
         if let ServerAddress::Socket(path) = address {
             // Without the socket, new clients start another server.
             let _ = std::fs::remove_file(path);
@@ -255,7 +255,12 @@ impl NetworkServer {
             closing.cancel();
         };
         // On a port, new connections are accepted until the calls have finished: `/ready` answers.
-        tokio::join!(draining, accepting);
+        let closed = async {
+            if !is_closed {
+                accepting.await;
+            }
+        };
+        tokio::join!(draining, closed);
         // Calls are canceled before the sessions end, so that they fail with the right reason.
         state.clients.cancel_calls().await;
         let others = async {
