@@ -325,7 +325,7 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("sandbox", "true"), ("browser-arg", "--no-sandbox")],
         [("browser-endpoint", "ws://localhost:1"), ("pool-max-browsers", "2")],
         [("user-data-dir", "/tmp/profile"), ("pool-max-browsers", "2")],
-        [("user-data-dir", "/tmp/profile"), ("storage-state", "/tmp/state.json")],
+        [("user-data-dir", "/tmp/profile"), ("storage-state", "Cargo.toml")],
         [("pool-min-browsers", "2"), ("pool-max-browsers", "1")],
         [("warm-contexts", "2"), ("headless", "false")],
         [("warm-contexts", "2"), ("user-data-dir", "/tmp/profile")],

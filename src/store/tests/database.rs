@@ -143,7 +143,7 @@ pub fn request(ref_id: &str, session: Option<&str>) -> Arc<NewRequest> {
         ref_id: ref_id.into(),
         session_id: session.map(Into::into),
         connection_id: "c".into(),
-        tool: "click".into(),
+        tool: "browser_tool".into(),
         params: "{}".into(),
         at: now(),
     })
