@@ -27,7 +27,10 @@ mod writer;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     time::Duration,
 };
 
@@ -285,7 +288,7 @@ impl Store {
         &self,
         query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> DatabaseResult<T> {
-        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = mpsc::sync_channel(1);
         let result: Arc<Mutex<Option<DatabaseResult<T>>>> = Arc::default();
         let result_slot = result.clone();
         let work = move |tables: &dyn RecordTables| {
@@ -302,10 +305,15 @@ impl Store {
                 let _ = sender.send(answer);
             }
         });
-        match tokio::time::timeout(FLUSH_TIMEOUT, receiver).await {
+        // The clock of a test passes while it waits for another thread, but not for a blocking task.
+        let received =
+            tokio::task::spawn_blocking(move || receiver.recv_timeout(FLUSH_TIMEOUT)).await;
+        match received {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(not_committed("the transaction was not committed")),
-            Err(_) => Err(DatabaseError {
+            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
+                Err(not_committed("the transaction was not committed"))
+            }
+            Ok(Err(RecvTimeoutError::Timeout)) => Err(DatabaseError {
                 kind: FailureKind::Unavailable,
                 message: self
                     .0
