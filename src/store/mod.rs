@@ -305,7 +305,7 @@ impl Store {
                 let _ = sender.send(answer);
             }
         });
-        // The clock of a test passes while it waits for another thread, but not for a blocking task.
+        // A paused clock advances while another thread is waited for, but not a blocking task.
         let received =
             tokio::task::spawn_blocking(move || receiver.recv_timeout(FLUSH_TIMEOUT)).await;
         match received {
