@@ -10,6 +10,17 @@ use serde_json::{Map, Value};
 /// The result of an operation that a client requests.
 pub type Result<T, E = TroupeError> = std::result::Result<T, E>;
 
+/// Returns an error with its causes, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
 /// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types
 /// of the Node library are generated from these rows.
 #[derive(Debug, Clone, Copy, Serialize)]

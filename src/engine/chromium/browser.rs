@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CAPABILITIES,
-    browser_state::{BrowserState, ContextState, SessionPages},
+    browser_state::{BrowserState, ContextState, SessionPages, ready_page},
     cookies,
     launch::{self, ChromiumProcess, launch_error},
     network::CdpContextNetwork,
@@ -231,9 +231,7 @@ impl Context for ChromiumContext {
         create.browser_context_id = self.browser_context_id();
         let created: CreatedTarget = self.state.cdp.execute(create).await?;
         let arrival = self.state.targets().pages.expect(created.target_id.into());
-        let page = arrival.page().await?;
-        page.ready().await?;
-        Ok(page)
+        Ok(ready_page(arrival).await?)
     }
 
     fn capabilities(&self) -> Capabilities {

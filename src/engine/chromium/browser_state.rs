@@ -15,7 +15,9 @@ use super::{
 use crate::{
     config::{Config, Viewport},
     engine::{
-        ContextObserver, ContextOptions, network_policy::Gateway, page_registry::PageRegistry,
+        ContextObserver, ContextOptions, EngineResult,
+        network_policy::Gateway,
+        page_registry::{ExpectedPage, PageRegistry},
     },
 };
 
@@ -90,6 +92,15 @@ impl TargetRegistry {
         }
         self.tabs.get(&*target.target_id).cloned()
     }
+}
+
+/// Waits until a page has arrived and can be used.
+pub(super) async fn ready_page(
+    arrival: ExpectedPage<ChromiumPage>,
+) -> EngineResult<Arc<ChromiumPage>> {
+    let page = arrival.page().await?;
+    page.ready().await?;
+    Ok(page)
 }
 
 /// A context, or the tabs of one session in the default context.

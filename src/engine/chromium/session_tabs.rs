@@ -24,7 +24,7 @@ use serde::Deserialize;
 
 use super::{
     CAPABILITIES,
-    browser_state::{BrowserState, ContextState, SessionPages, SessionTab},
+    browser_state::{BrowserState, ContextState, SessionPages, SessionTab, ready_page},
     cookies,
     page::ChromiumPage,
     session::CdpSession,
@@ -35,7 +35,6 @@ use crate::{
     engine::{
         Capabilities, Context, EngineError, EnginePage, EngineResult, UserTab,
         network::{Cookie, NetworkRules},
-        page_registry::ExpectedPage,
     },
 };
 
@@ -155,7 +154,7 @@ impl SessionTabs {
                 other => other,
             });
         }
-        ready(arrival).await
+        ready_page(arrival).await
     }
 
     fn tab_ids(&self) -> Vec<Arc<str>> {
@@ -163,13 +162,6 @@ impl SessionTabs {
         let own = targets.tabs.iter().filter(|(_, tab)| Arc::ptr_eq(&tab.context, &self.context));
         own.map(|(id, _)| id.clone()).collect()
     }
-}
-
-/// Waits until the page has arrived and can be used.
-async fn ready(arrival: ExpectedPage<ChromiumPage>) -> EngineResult<Arc<ChromiumPage>> {
-    let page = arrival.page().await?;
-    page.ready().await?;
-    Ok(page)
 }
 
 /// Closes an owned tab, or releases an adopted one.
@@ -222,7 +214,7 @@ impl Context for SessionTabs {
         if self.state.session_pages == SessionPages::Profile {
             // The browser attaches to each new page.
             let arrival = self.state.targets().pages.expect(id);
-            return Ok(ready(arrival).await?);
+            return Ok(ready_page(arrival).await?);
         }
         Ok(self.attach(id).await?)
     }

@@ -18,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::schema;
 use crate::{
-    error::{ErrorCode, Result, TroupeError},
+    error::{ErrorCode, Result, TroupeError, with_causes},
     store::{
         failures::{DatabaseError, DatabaseResult, FailureKind},
         location::DatabaseUrl,
@@ -255,11 +255,5 @@ fn message(error: &Error) -> String {
     if let Some(error) = error.as_db_error() {
         return error.message().to_owned();
     }
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    with_causes(error)
 }

@@ -26,17 +26,32 @@ const MAX_BLANK: usize = 64 * 1024;
 impl PostgresTables<'_> {
     pub(super) fn open_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
         self.extend_lease(server)?;
-        let written = self.execute(
-            &format!(
-                "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-                 VALUES ($1, $2, $3, 'active', $4, $5)
-                 ON CONFLICT (session_id) DO UPDATE SET
-                     last_activity = excluded.last_activity, state = 'active',
-                     metadata = excluded.metadata, server_id = excluded.server_id
-                 WHERE sessions.server_id IN (excluded.server_id, '') OR NOT EXISTS (
-                     SELECT 1 FROM servers
-                     WHERE servers.server_id = sessions.server_id AND {IS_RUNNING})"
-            ),
+        let on_conflict = format!(
+            "(session_id) DO UPDATE SET
+                 last_activity = excluded.last_activity, state = 'active',
+                 metadata = excluded.metadata, server_id = excluded.server_id
+             WHERE sessions.server_id IN (excluded.server_id, '') OR NOT EXISTS (
+                 SELECT 1 FROM servers
+                 WHERE servers.server_id = sessions.server_id AND {IS_RUNNING})"
+        );
+        let written = self.insert_session(session, server, &on_conflict)?;
+        if written == 0 { Err(taken_over(&session.id)) } else { Ok(()) }
+    }
+
+    /// Inserts the row of an active session. `on_conflict` is SQL. Returns the number of rows that
+    /// were written.
+    fn insert_session(
+        &self,
+        session: &NewSession,
+        server: &str,
+        on_conflict: &str,
+    ) -> DatabaseResult<u64> {
+        let insert = format!(
+            "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
+             VALUES ($1, $2, $3, 'active', $4, $5) ON CONFLICT {on_conflict}"
+        );
+        self.execute(
+            &insert,
             &[
                 &&*session.id,
                 &signed(session.created_at),
@@ -44,8 +59,7 @@ impl PostgresTables<'_> {
                 &&*storable(&session.metadata),
                 &server,
             ],
-        )?;
-        if written == 0 { Err(taken_over(&session.id)) } else { Ok(()) }
+        )
     }
 
     /// Inserts the row of an open session, unless it exists. Fails if another server has taken the
@@ -54,17 +68,7 @@ impl PostgresTables<'_> {
         let select = "SELECT server_id, state FROM sessions WHERE session_id = $1 FOR SHARE";
         let Some(row) = self.query_first(select, &[&&*session.id])? else {
             self.extend_lease(server)?;
-            self.execute(
-                "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-                 VALUES ($1, $2, $3, 'active', $4, $5) ON CONFLICT DO NOTHING",
-                &[
-                    &&*session.id,
-                    &signed(session.created_at),
-                    &signed(now()),
-                    &&*storable(&session.metadata),
-                    &server,
-                ],
-            )?;
+            self.insert_session(session, server, "DO NOTHING")?;
             return Ok(());
         };
         let (holder, state): (String, String) = (self.column(&row, 0)?, self.column(&row, 1)?);

@@ -9,7 +9,7 @@ use url::Url;
 use super::link::is_loopback;
 use crate::{
     config::Config,
-    error::{ErrorCode, Result, TroupeError},
+    error::{ErrorCode, Result, TroupeError, with_causes},
     transport::Token,
 };
 
@@ -69,9 +69,9 @@ pub async fn create_dashboard_link(config: &Config, link: &DashboardLink) -> Res
     let client = client.build().map_err(|error| failed(error.to_string()))?;
     let body = json!({"readOnly": link.read_only, "session": link.session}).to_string();
     let request = client.post(url.clone()).header(header::AUTHORIZATION, authorization).body(body);
-    let response = request.send().await.map_err(|error| failed(causes(&error)))?;
+    let response = request.send().await.map_err(|error| failed(with_causes(&error)))?;
     let status = response.status();
-    let body = response.bytes().await.map_err(|error| failed(causes(&error)))?;
+    let body = response.bytes().await.map_err(|error| failed(with_causes(&error)))?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     match body["path"].as_str().filter(|_| status.is_success()) {
         Some(path) => Ok(url.join(path).map_err(|error| failed(error.to_string()))?.to_string()),
@@ -84,15 +84,4 @@ pub async fn create_dashboard_link(config: &Config, link: &DashboardLink) -> Res
             Err(failed(message.map_or_else(|| format!("HTTP status {status}"), str::to_owned)))
         }
     }
-}
-
-/// Returns an error with its causes, in one line.
-fn causes(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
