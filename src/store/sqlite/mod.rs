@@ -12,7 +12,11 @@ mod schema;
 mod servers;
 mod sessions;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -34,6 +38,10 @@ use super::{
     tables::{RecordReader, RecordTables, RecordWriter, TransactionWork},
 };
 use crate::{config::Retention, error::Result};
+
+/// How long the truncation of the log waits for another checkpoint, and how often it looks.
+const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(1);
+const TRUNCATE_PAUSE: Duration = Duration::from_millis(5);
 
 impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
@@ -89,9 +97,19 @@ pub(super) fn open_in_memory() -> Result<SqliteWriter> {
 /// Truncates the write-ahead log of the file at `path`. Returns false if another server is reading.
 pub(super) fn truncate_log(path: &Path) -> DatabaseResult<bool> {
     let connection = Connection::open(path)?;
-    let truncated = connection
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0));
-    Ok(truncated?)
+    let give_up = Instant::now() + TRUNCATE_TIMEOUT;
+    loop {
+        let truncated = connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0));
+        if truncated? {
+            return Ok(true);
+        }
+        if Instant::now() > give_up {
+            return Ok(false);
+        }
+        // SQLite does not wait for another checkpoint, such as that of this server's own thread.
+        thread::sleep(TRUNCATE_PAUSE);
+    }
 }
 
 pub(super) struct SqliteWriter {
