@@ -21,6 +21,32 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// Returns `error` and its causes, the innermost last.
+pub fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        // The source of an `io::Error` skips the error that it wraps.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        wrapped
+            .map(|wrapped| wrapped as &(dyn std::error::Error + 'static))
+            .or_else(|| error.source())
+    })
+}
+
+/// Returns the cause of `error` that rejects the certificate of a server, if it has one.
+pub fn rejected_certificate<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a rustls::Error> {
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<rustls::Error>())
+        .find(|cause| matches!(cause, rustls::Error::InvalidCertificate(_)))
+}
+
+/// How to make this machine trust a certificate.
+pub const TRUST_CERTIFICATE: &str =
+    "set SSL_CERT_FILE to the certificates of your own certificate authority";
+
 /// The meaning of an error code, for clients and for the JSON API. `docs/errors.md` and the types
 /// of the Node library are generated from these rows.
 #[derive(Debug, Clone, Copy, Serialize)]

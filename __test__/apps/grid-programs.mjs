@@ -52,9 +52,11 @@ webdriver-executable = "${driver}"
 /**
  * Starts a hub and one node for each list of browsers. Each browser has one slot per node.
  * @param {any} t @param {string[][]} nodes
- * @param {{ sessionTimeout: number, queueTimeout: number }} times in seconds
+ * @param {{ sessionTimeout: number, queueTimeout: number, managedDownloads?: boolean }} options
+ *   the times are in seconds
  */
-export async function startSeleniumGrid(t, nodes, { sessionTimeout, queueTimeout }) {
+export async function startSeleniumGrid(t, nodes, options) {
+  const { sessionTimeout, queueTimeout, managedDownloads = false } = options
   const [port, publish, subscribe] = [await freePort(), await freePort(), await freePort()]
   const events = [
     ...['--publish-events', `tcp://127.0.0.1:${publish}`],
@@ -83,6 +85,7 @@ export async function startSeleniumGrid(t, nodes, { sessionTimeout, queueTimeout
         '--config',
         config
       ],
+      ...['--enable-managed-downloads', `${managedDownloads}`],
       ...['--max-sessions', `${browsers.length}`, '--override-max-sessions', 'true'],
       ...['--session-timeout', `${sessionTimeout}`, '--heartbeat-period', '2'],
       ...['--register-period', '60', '--register-cycle', '1']
@@ -113,5 +116,12 @@ export async function startSeleniumGrid(t, nodes, { sessionTimeout, queueTimeout
     (await status()).nodes.flatMap(({ uri, slots }) =>
       slots.filter(({ session }) => session !== null).map(() => uri)
     )
-  return { endpoint: `webdriver+${url}`, nodes: programs, occupied, output }
+  /** Returns the names of the downloads on the nodes. */
+  const downloads = async () => {
+    const slots = (await status()).nodes.flatMap(({ slots }) => slots)
+    const ids = slots.flatMap(({ session }) => session?.sessionId ?? [])
+    const lists = ids.map(async (id) => (await fetch(`${url}/session/${id}/se/files`)).json())
+    return (await Promise.all(lists)).flatMap(({ value }) => value.names)
+  }
+  return { endpoint: `webdriver+${url}`, nodes: programs, occupied, downloads, output }
 }

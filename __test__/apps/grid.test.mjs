@@ -1,7 +1,17 @@
 // --browser-endpoint with a real Selenium Grid: a hub and two nodes, the first with Chrome, the
 // second with Chrome and Firefox.
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import {
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  truncateSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
 import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
@@ -63,6 +73,9 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
     const server = await start(t, recordFile(t))
     await useForm(server)
     assert.equal((await grid.occupied()).length, 1)
+    const { download } = await server.ok('navigate', { url: site.url('/download') })
+    assert.equal(download.state, 'failed')
+    assert.match(download.failure, /the file stays on the node .* --enable-managed-downloads true/)
     assert.deepEqual(await server.end(), { code: 0, signal: null })
     await awaitOccupied(0)
   })
@@ -74,11 +87,6 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
       const options = ['--grid-capability', `moz:firefoxOptions=${JSON.stringify(FIREFOX)}`]
       const server = await start(t, recordFile(t), ['--browser', 'firefox', ...options])
       await useForm(server)
-      const { json } = await server.call('upload_file', {
-        selector: 'body',
-        files: [import.meta.filename]
-      })
-      assert.match(json.message, /Selenium Grid is not supported/)
       assert.deepEqual(await server.end(), { code: 0, signal: null })
       await awaitOccupied(0)
     }
@@ -141,3 +149,97 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
     await until(isFree, 'free slots of the other node', SLOW, 100)
   })
 })
+
+const FILES = `<!doctype html><title>Files</title><input id="one" type="file" multiple>
+  <button id="choose" onclick="one.click()">Choose</button>
+  <a id="blob" download="Übersicht 1.txt">Blob</a> <a id="file" href="/download">File</a>
+  <script>blob.href = URL.createObjectURL(new Blob(['from memory']))</script>`
+
+describe(
+  'a Selenium Grid with managed downloads',
+  { skip: missingGrid(), timeout: 300_000 },
+  () => {
+    const scope = shared()
+    const site = new Site({ '/files': FILES })
+    /** @type {Awaited<ReturnType<typeof startSeleniumGrid>>} */
+    let grid
+    before(async () => {
+      await site.start(scope)
+      const options = { sessionTimeout: 60, queueTimeout: 60, managedDownloads: true }
+      grid = await startSeleniumGrid(
+        scope,
+        [['chrome', ...(GECKODRIVER ? ['firefox'] : [])]],
+        options
+      )
+    })
+
+    for (const [browser, capability] of [
+      ['chrome', `goog:chromeOptions=${JSON.stringify(CHROME)}`],
+      ['firefox', `moz:firefoxOptions=${JSON.stringify(FIREFOX)}`]
+    ])
+      describe(
+        browser,
+        { skip: browser === 'firefox' && !GECKODRIVER && 'geckodriver is not installed' },
+        () => {
+          const folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-test-grid-')))
+          scope.after(() => rmSync(folder, { recursive: true }))
+          const [a, b] = ['a.txt', 'b.txt'].map((name) => join(folder, name))
+          for (const path of [a, b]) writeFileSync(path, `of ${path}`)
+          /** @type {Awaited<ReturnType<typeof startServer>>} */
+          let server
+          before(async () => {
+            const args = [
+              ...['--browser-endpoint', grid.endpoint, '--browser', browser],
+              ...['--grid-capability', capability, '--output-dir', join(folder, 'output')],
+              ...['--store', 'none', '--timeout-settle', '20000']
+            ]
+            server = await startServer(scope, args, { browser: false, cwd: folder })
+            await server.ok('navigate', { url: site.url('/files') })
+          })
+          after(() => server.end())
+
+          /** Returns the contents of the selected files, as the page reads them. */
+          const selected = async () => {
+            const script = 'Promise.all([...one.files].map((file) => file.text()))'
+            return (await server.ok('evaluate', { script })).value
+          }
+
+          test('gets the files of upload_file, also by a file chooser', async () => {
+            await server.ok('upload_file', { selector: '#one', files: [a, b] })
+            assert.deepEqual(await selected(), [`of ${a}`, `of ${b}`])
+            await server.ok('upload_file', { selector: '#choose', files: [b] })
+            assert.deepEqual(await selected(), [`of ${b}`])
+            const { value } = await server.ok('evaluate', { script: 'one.files[0].name' })
+            assert.equal(value, 'b.txt')
+            await server.ok('upload_file', { selector: '#one', files: [] })
+            assert.deepEqual(await selected(), [])
+          })
+
+          test('rejects a file that is too large', async () => {
+            const large = join(folder, 'large')
+            writeFileSync(large, '')
+            truncateSync(large, 101 << 20)
+            const { json } = await server.call('upload_file', { selector: '#one', files: [large] })
+            assert.match(json.message, /large` was not uploaded .* has 105906176 bytes/)
+          })
+
+          test('returns downloads, and keeps few of them on the node', async () => {
+            const { download } = await server.ok('click', { selector: '#blob' })
+            assert.equal(download.state, 'completed', JSON.stringify(download))
+            assert.equal(download.path, join(folder, 'output', 'Übersicht 1.txt'))
+            assert.equal(readFileSync(download.path, 'utf8'), 'from memory')
+            const one = await server.ok('click', { selector: '#file' })
+            assert.equal(readFileSync(one.download.path, 'utf8'), 'the report')
+            assert.equal((await grid.downloads()).length, 2)
+            for (let at = 2; at < 16; at++) {
+              const { download } = await server.ok('click', { selector: '#file' })
+              assert.equal(download.state, 'completed', JSON.stringify(download))
+            }
+            assert.deepEqual(await grid.downloads(), [])
+            const last = await server.ok('click', { selector: '#file' })
+            assert.equal(readFileSync(last.download.path, 'utf8'), 'the report')
+          })
+        }
+      )
+  }
+)

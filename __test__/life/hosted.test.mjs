@@ -19,6 +19,13 @@ const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
   fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
 )
 const TRUST = { SSL_CERT_FILE: CERTIFICATE }
+/** Replaces the proxies of the environment in which the tests run. */
+const NO_PROXIES = Object.fromEntries(
+  ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap((name) => [
+    [name, ''],
+    [name.toLowerCase(), '']
+  ])
+)
 
 /**
  * Starts a proxy before a browser. It rejects requests for which `allows` is false, and delays the
@@ -84,6 +91,36 @@ async function startProxy(t, browser, options = {}) {
   })
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   return { host: `${host.includes(':') ? `[${host}]` : host}:${port}`, requests, drop }
+}
+
+/**
+ * Starts a proxy that connects each tunnel to `target`. Without a target, it refuses credentials.
+ * @param {any} t @param {string | undefined} target
+ */
+async function startTunnel(t, target) {
+  /** The credentials and the address of each request. @type {string[]} */
+  const tunnels = []
+  const proxy = createPlain((_, response) => response.writeHead(400).end())
+  /** @type {Set<import('node:stream').Duplex>} */
+  const sockets = new Set()
+  proxy.on('connect', (request, from) => {
+    tunnels.push(`${request.headers['proxy-authorization']} ${request.url}`)
+    if (!target) return from.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    const { hostname, port } = new URL(`http://${target}`)
+    const to = connect(Number(port), hostname, () => from.write('HTTP/1.1 200 OK\r\n\r\n'))
+    from.pipe(to).pipe(from)
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+    }
+  })
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(undefined)))
+  t.after(() => {
+    sockets.forEach((socket) => socket.destroy())
+    proxy.close()
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
+  return { tunnels, port }
 }
 
 const withHeader = (request) => request.headers.authorization === `Bearer ${SECRET}`
@@ -200,6 +237,40 @@ describe('a hosted browser', { skip: process.platform !== 'linux', timeout: 60_0
       assert.match(json.suggestion, /SSL_CERT_FILE/)
     }
     assert.deepEqual(proxy.requests, [])
+  })
+
+  for (const name of ['HTTPS_PROXY', 'ALL_PROXY'])
+    test(`behind wss: is connected through the proxy in ${name}`, async (t) => {
+      const browser = await startBrowser(t)
+      const hosted = await startProxy(t, browser, { allows: withToken })
+      const { tunnels, port } = await startTunnel(t, hosted.host)
+      const endpoint = `wss://browser.test${path(browser)}?token=${SECRET}`
+      const proxy = `http://ann:${SECRET}@127.0.0.1:${port}`
+      const server = await attach(t, endpoint, ['--log-level', 'trace'], {
+        ...{ ...NO_PROXIES, ...TRUST },
+        [name]: proxy
+      })
+      const { title } = await server.ok('navigate', { url: 'data:text/html,<title>In</title>' })
+      assert.equal(title, 'In')
+      const basic = `Basic ${Buffer.from(`ann:${SECRET}`).toString('base64')}`
+      assert.deepEqual(tunnels, [`${basic} browser.test:443`])
+      assert.equal(hosted.requests.length, 1, 'the TLS connection is in the tunnel')
+      assert.ok(!server.stderr().includes(SECRET), server.stderr())
+    })
+
+  test('behind wss: and a proxy that refuses its credentials names the proxy', async (t) => {
+    const { port } = await startTunnel(t, undefined)
+    const server = await attach(t, 'wss://browser.test/a', [], {
+      ...{ ...NO_PROXIES, ...TRUST },
+      HTTPS_PROXY: `http://ann:${SECRET}@127.0.0.1:${port}`
+    })
+    const { json, text } = await server.call('navigate', { url: 'about:blank' })
+    assert.equal(json.errorCode, 'BROWSER_ERROR', text)
+    assert.match(
+      json.message,
+      new RegExp(`proxy .*127\\.0\\.0\\.1:${port}.* rejects its credentials`)
+    )
+    assert.ok(!text.includes(SECRET), text)
   })
 
   test('is shown by `troupe doctor` without its tokens', () => {

@@ -77,6 +77,9 @@ pub enum EngineError {
     Unsupported { what: &'static str, instead: &'static str },
     #[error("no answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
+    /// A file was not transferred to the browser's machine.
+    #[error("{reason}")]
+    FileTransfer { reason: String, suggestion: Option<String> },
     /// The Selenium Grid has no free slot, also after a wait in its queue.
     #[error("no browser could be started in the Selenium Grid {reason}")]
     NoFreeSlot { reason: String },
@@ -608,6 +611,12 @@ pub trait EnginePage: Send + Sync {
     /// Dispatches trusted pointer events as one batch. Coordinates are CSS pixels in the page's
     /// viewport.
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()>;
+    /// Sends pointer events. Later input comes after them. Returns a future that ends when the
+    /// browser has processed them.
+    async fn send_mouse(&self, events: &[MouseEvent]) -> EngineResult<BoxFuture<'static, ()>> {
+        self.mouse(events).await?;
+        Ok(Box::pin(std::future::ready(())))
+    }
     /// Turns the mouse wheel at a point of the page's viewport. `by` is in CSS pixels, to the right
     /// and down.
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
@@ -635,6 +644,10 @@ pub trait EnginePage: Send + Sync {
     /// Ends an abandoned drag: stops intercepting drags, and releases the left button at a point if
     /// it is down. The command is sent at once and not awaited, because later input comes after it.
     fn cancel_drag(&self, x: f64, y: f64);
+    /// Copies files to the browser's machine, if it is another one. Returns their paths there.
+    async fn provide_files(&self, files: &[PathBuf]) -> EngineResult<Vec<PathBuf>> {
+        Ok(files.to_vec())
+    }
     /// Selects files in the input with this ref.
     async fn set_files(
         &self,

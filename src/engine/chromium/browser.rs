@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -86,6 +86,8 @@ impl ChromiumBrowser {
             config,
             window_mode: process.window_mode,
             downloads: process.downloads,
+            files: process.files,
+            node_downloads: OnceLock::new(),
             gateway: process.gateway,
             session_pages: process.session_pages,
             opening: tokio::sync::Mutex::default(),
@@ -104,6 +106,9 @@ impl ChromiumBrowser {
             let version: BrowserVersion = cdp.execute(GetVersionParams {}).await?;
             if let Some(attached) = attached {
                 attached.raw().await?;
+                if let Err(error) = state.find_node_downloads().await {
+                    tracing::warn!(%error, "downloads stay on the node of the Selenium Grid");
+                }
             }
             Ok::<_, EngineError>(version.product)
         };
@@ -187,7 +192,7 @@ impl Browser for ChromiumBrowser {
         let mut behavior =
             SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::AllowAndName);
         behavior.browser_context_id = id.as_deref().map(|id| id.to_owned().into());
-        behavior.download_path = Some(state.downloads.display().to_string());
+        behavior.download_path = Some(state.downloads().display().to_string());
         behavior.events_enabled = Some(true);
         drop(state.cdp.post(behavior)?);
         for name in &options.config.permissions {
@@ -342,11 +347,17 @@ impl Listener for BrowserTargetListener {
                     let page = state.targets().downloading.remove(&event.guid);
                     let file = match event.state.as_str() {
                         "completed" => {
-                            let expected = || state.downloads.join(&event.guid);
+                            let expected = || state.downloads().join(&event.guid);
                             Ok(event.file_path.clone().unwrap_or_else(expected))
                         }
                         _ => Err(event.interruption()),
                     };
+                    if page.is_none()
+                        && let Some(path) = event.file_path
+                        && let Some(probe) = state.targets().folder_probe.take()
+                    {
+                        let _ = probe.send(path);
+                    }
                     if let Some(page) = page {
                         page.emit(PageEvent::DownloadEnded { id: event.guid.into(), file });
                     }
@@ -395,6 +406,7 @@ fn attached(state: &Arc<BrowserState>, event: AttachedToTarget) {
         window_mode: state.window_mode,
         popup,
         network: context.network.clone(),
+        files: state.files.clone(),
         is_adopted,
     };
     let page = ChromiumPage::attach(setup, |page| context.observer.page_opened(page, opener));

@@ -1,16 +1,25 @@
 //! The contexts and targets of a browser.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use chromiumoxide::cdp::browser_protocol::target::CreateTargetParams;
+use chromiumoxide::cdp::browser_protocol::{
+    browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams},
+    target::{CloseTargetParams, CreateTargetParams},
+};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::oneshot;
 
 use super::{
     emulation::{self, WindowMode},
     network::CdpContextNetwork,
     page::ChromiumPage,
     session::CdpSession,
-    targets::TargetInfo,
+    targets::{CreatedTarget, TargetInfo},
 };
 use crate::{
     config::{Config, Viewport},
@@ -18,8 +27,13 @@ use crate::{
         ContextObserver, ContextOptions, EngineResult,
         network_policy::Gateway,
         page_registry::{ExpectedPage, PageRegistry},
+        remote::GridFiles,
     },
 };
+
+/// A file that the browser downloads into its default folder.
+const PROBE_URL: &str = "data:application/octet-stream,troupe";
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state that a browser shares with its listener and its contexts.
 pub(super) struct BrowserState {
@@ -28,6 +42,10 @@ pub(super) struct BrowserState {
     pub window_mode: WindowMode,
     /// The folder where downloads are stored under their ids until they are reported.
     pub downloads: PathBuf,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
+    /// The folder on the node of a Selenium Grid that replaces `downloads`.
+    pub node_downloads: OnceLock<PathBuf>,
     /// The proxy for the browser itself and its default context, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
     pub session_pages: SessionPages,
@@ -53,6 +71,38 @@ impl BrowserState {
     pub fn targets(&self) -> MutexGuard<'_, TargetRegistry> {
         self.targets.lock()
     }
+
+    /// Returns the folder where downloads are stored under their ids until they are reported.
+    pub fn downloads(&self) -> &Path {
+        self.node_downloads.get().unwrap_or(&self.downloads)
+    }
+
+    /// Finds the folder from which the Grid transfers downloads. It is the default folder of the
+    /// browser, but only the default context uses it, and no command returns it.
+    pub async fn find_node_downloads(&self) -> EngineResult<()> {
+        let Some(files) = self.files.as_ref().filter(|files| files.has_download_folder()) else {
+            return Ok(());
+        };
+        let (sender, receiver) = oneshot::channel();
+        self.targets().folder_probe = Some(sender);
+        let mut behavior = SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::Default);
+        behavior.events_enabled = Some(true);
+        self.cdp.run(behavior).await?;
+        let page: CreatedTarget = self.cdp.execute(CreateTargetParams::new(PROBE_URL)).await?;
+        let path = tokio::time::timeout(PROBE_TIMEOUT, receiver).await.ok().and_then(Result::ok);
+        self.targets().folder_probe = None;
+        drop(self.cdp.post(CloseTargetParams::new(page.target_id))?);
+        // The node may run Windows.
+        let path = path.map(|path| path.to_string_lossy().into_owned());
+        match path.as_deref().and_then(|path| path.rsplit_once(['/', '\\'])) {
+            Some((folder, _)) => drop(self.node_downloads.set(folder.into())),
+            None => tracing::warn!(
+                "the browser has not reported its download folder: downloads stay on its node"
+            ),
+        }
+        files.delete_downloads().await;
+        Ok(())
+    }
 }
 
 #[derive(Default)]
@@ -70,6 +120,8 @@ pub(super) struct TargetRegistry {
     pub sessions: HashMap<Arc<str>, Arc<str>>,
     /// The page that began each download; it may have closed since.
     pub downloading: HashMap<String, Arc<ChromiumPage>>,
+    /// Receives the path of the next file that no page has downloaded.
+    pub folder_probe: Option<oneshot::Sender<PathBuf>>,
     /// The networks that shared and service workers belong to, by CDP session.
     pub workers: HashMap<Arc<str>, Arc<CdpContextNetwork>>,
 }

@@ -16,6 +16,7 @@ use super::super::{
     install,
     network_policy::{Egress, Gateway},
     process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
+    remote::GridFiles,
 };
 use super::{
     browser_state::SessionPages,
@@ -35,6 +36,8 @@ pub(super) struct ChromiumProcess {
     pub window_mode: WindowMode,
     /// The folder of downloads, whose file names are their ids.
     pub downloads: PathBuf,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
     /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
     pub session_pages: SessionPages,
@@ -63,6 +66,7 @@ impl ChromiumProcess {
             stderr: Stderr::default(),
             window_mode: WindowMode::Visible,
             downloads: std::env::temp_dir(),
+            files: None,
             gateway: None,
             session_pages,
         }
@@ -163,6 +167,7 @@ pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
         ending,
         window_mode,
         downloads,
+        files: None,
         gateway,
         session_pages: match config.user_data_dir {
             Some(_) => SessionPages::Profile,

@@ -67,13 +67,14 @@ impl Engine for Chromium {
         let process = match (&self.user_browser, &self.remote) {
             (Some(browser), _) => ChromiumProcess::users(browser.connection().await?),
             (None, Some(remote)) => {
-                let RemoteBrowser { connection, ending, .. } =
+                let RemoteBrowser { connection, ending, files, .. } =
                     remote.connect(RemoteProtocol::Cdp).await?;
                 let session_pages = match self.config.remote_context {
                     RemoteContext::Default => SessionPages::UsersBrowser,
                     RemoteContext::New => SessionPages::OwnContext,
                 };
-                ChromiumProcess::running(connection, ending, session_pages)
+                let process = ChromiumProcess::running(connection, ending, session_pages);
+                ChromiumProcess { files, ..process }
             }
             (None, None) => locked_folder::with_sweep(launch::launch(&self.config)).await?,
         };

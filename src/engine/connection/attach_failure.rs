@@ -1,8 +1,10 @@
 //! The reason why a running browser cannot be reached.
 
-use std::{error::Error as StdError, io};
+use std::error::Error as StdError;
 
 use tokio_tungstenite::tungstenite::{Error, http::StatusCode};
+
+use crate::error::{TRUST_CERTIFICATE, causes, rejected_certificate};
 
 /// Why there is no connection. Neither text contains a token of the URL or a header.
 #[derive(Debug, Clone)]
@@ -47,25 +49,11 @@ impl AttachFailure {
     }
 
     fn certificate(error: &(dyn StdError + 'static)) -> Option<Self> {
-        let tls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
-        let rustls::Error::InvalidCertificate(_) = tls else { return None };
+        let tls = rejected_certificate(error)?;
         Some(Self {
             reason: format!("its certificate is not trusted: {tls}"),
-            suggestion: Some(
-                "set SSL_CERT_FILE to the certificates of your own certificate authority".into(),
-            ),
+            suggestion: Some(TRUST_CERTIFICATE.to_owned()),
             is_permanent: true,
         })
     }
-}
-
-/// Returns `error` and its causes, the innermost last.
-fn causes<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        // The source of an `io::Error` skips the error that it wraps.
-        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        wrapped.map(|wrapped| wrapped as &(dyn StdError + 'static)).or_else(|| error.source())
-    })
 }

@@ -29,6 +29,18 @@ impl HttpEndpoint {
         json: Option<String>,
         timeout: Duration,
     ) -> Result<(StatusCode, Vec<u8>), AttachFailure> {
+        self.transfer(method, path, json, timeout, MAX_BODY).await
+    }
+
+    /// Does the same with a response of up to `max_body` bytes.
+    pub async fn transfer(
+        &self,
+        method: Method,
+        path: &str,
+        json: Option<String>,
+        timeout: Duration,
+        max_body: usize,
+    ) -> Result<(StatusCode, Vec<u8>), AttachFailure> {
         let url = self.address.below(path);
         let mut request = self.client.request(method, url).headers(self.address.headers().clone());
         if let Some(json) = json {
@@ -37,7 +49,7 @@ impl HttpEndpoint {
         let exchange = async {
             let response = request.send().await.map_err(AttachFailure::request)?;
             let status = response.status();
-            let body = http_client::read_body(response, MAX_BODY).await?;
+            let body = http_client::read_body(response, max_body).await?;
             let body = body.ok_or_else(|| AttachFailure::new("its response is too long"))?;
             Ok((status, body))
         };

@@ -111,7 +111,7 @@ impl FirefoxBrowser {
             Ok(Err(error)) => return Err(connection_failed(&error.to_string())),
             Err(_) => return Err(connection_failed("no answer within 45 s")),
         };
-        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
+        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged, process.files));
         bidi.connection.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
         bidi.run("session.subscribe", json!({"events": EVENTS})).await?;
         if config.keeps_request_details {
@@ -190,11 +190,13 @@ impl Browser for FirefoxBrowser {
             bidi.call::<CreatedUserContext>("browser.createUserContext", params).await?.user_context
         };
         let settings = emulation::apply(bidi, &id, options, self.headed)?;
+        let has_folder = shared.files.as_ref().is_some_and(|files| files.has_download_folder());
         let downloads = json!({
             "downloadBehavior": {"type": "allowed", "destinationFolder": self.downloads},
             "userContexts": [id],
         });
-        let downloads = bidi.post("browser.setDownloadBehavior", downloads)?;
+        let set_folder = || bidi.post("browser.setDownloadBehavior", downloads);
+        let downloads = (!has_folder).then(set_folder).transpose()?;
         let registration = if shared.privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
         let prelude = json!({
             "functionDeclaration": format!("(report) => {{ {LOCATION_SCRIPT}{}{registration} }}", options.prelude),
@@ -208,7 +210,7 @@ impl Browser for FirefoxBrowser {
                 .await
                 .map_err(|error| emulation::refused(setting, error, &options.config))?;
         }
-        for sent in [downloads, prelude] {
+        for sent in downloads.into_iter().chain([prelude]) {
             sent.raw().await.map_err(super::convert_error)?;
         }
         let keeps_details = self.config.keeps_request_details;

@@ -160,7 +160,7 @@ mod tests {
     async fn a_context_is_removed_even_if_an_earlier_step_fails() {
         let (bidi, commands) = browser(&["network.removeIntercept"]);
         let privileged = PrivilegedScript::open(&bidi, true).await.unwrap();
-        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged));
+        let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged, None));
         let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, None, false);
         let context =
             FirefoxContext::new("1".into(), shared, network, Arc::default(), false, false);

@@ -14,7 +14,7 @@ use crate::{
         install,
         network_policy::{Egress, Gateway},
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
-        remote::{RemoteBrowser, RemoteBrowsers, RemoteProtocol},
+        remote::{GridFiles, RemoteBrowser, RemoteBrowsers, RemoteProtocol},
     },
 };
 
@@ -28,6 +28,8 @@ pub(super) struct FirefoxProcess {
     pub ending: BrowserShutdown,
     /// The download folder.
     pub downloads: PathBuf,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
     /// The proxy, if pages may not connect everywhere.
     pub gateway: Option<Arc<Gateway>>,
     /// Caches this browser's compiled scripts when it ends normally.
@@ -38,13 +40,14 @@ pub(super) struct FirefoxProcess {
 
 /// Connects to a remote browser.
 pub(super) async fn attach(remote: &RemoteBrowsers) -> EngineResult<FirefoxProcess> {
-    let RemoteBrowser { connection, ending, capabilities } =
+    let RemoteBrowser { connection, ending, capabilities, files } =
         remote.connect(RemoteProtocol::Bidi).await?;
     Ok(FirefoxProcess {
         connection,
         pid: None,
         ending,
         downloads: std::env::temp_dir(),
+        files,
         gateway: None,
         startup: None,
         session: capabilities,
@@ -142,6 +145,7 @@ async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<Fire
         pid,
         ending,
         downloads,
+        files: None,
         gateway: None,
         startup: None,
         session: None,

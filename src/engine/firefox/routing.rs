@@ -22,6 +22,7 @@ use crate::engine::{
     ContextObserver, EnginePage, PageEvent,
     connection::{Listener, read_json},
     page_registry::{ExpectedPage, PageRegistry},
+    remote::GridFiles,
 };
 
 /// The channel on which frames report their URL.
@@ -34,6 +35,8 @@ pub(super) struct FirefoxState {
     pub bidi: Bidi,
     pub privileged: PrivilegedScript,
     pub intercept: Arc<RequestInterception>,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
     targets: Mutex<PageIndex>,
 }
 
@@ -57,8 +60,8 @@ pub(super) struct ContextHandles {
 }
 
 impl FirefoxState {
-    pub fn new(bidi: Bidi, privileged: PrivilegedScript) -> Self {
-        Self { bidi, privileged, intercept: Arc::default(), targets: Mutex::default() }
+    pub fn new(bidi: Bidi, privileged: PrivilegedScript, files: Option<Arc<GridFiles>>) -> Self {
+        Self { bidi, privileged, intercept: Arc::default(), files, targets: Mutex::default() }
     }
 
     pub fn add_context(&self, id: &Arc<str>, context: ContextHandles) {
@@ -228,6 +231,7 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
         privileged: shared.privileged.clone(),
         network: context.network.clone(),
         tabs: context.tabs.clone(),
+        files: shared.files.clone(),
     };
     let page =
         FirefoxPage::attach(setup, |page| context.observer.page_opened(page, opener.as_deref()));

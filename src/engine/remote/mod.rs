@@ -17,6 +17,7 @@ use std::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::grid::GridFiles;
 use self::{
     connect_failure::RemoteConnectFailure,
     grid::{GridSession, GridSessions, SlotLease},
@@ -61,6 +62,8 @@ pub(super) struct RemoteBrowser {
     pub ending: BrowserShutdown,
     /// The capabilities of the WebDriver session, if the connection already belongs to one.
     pub capabilities: Option<Map<String, Value>>,
+    /// The files on the browser's machine, if the connection's service transfers files.
+    pub files: Option<Arc<GridFiles>>,
 }
 
 /// The address of one remote browser.
@@ -173,7 +176,7 @@ impl RemoteBrowsers {
         } else {
             BrowserShutdown::of_connection(closed)
         };
-        Ok(RemoteBrowser { connection, ending, capabilities: None })
+        Ok(RemoteBrowser { connection, ending, capabilities: None, files: None })
     }
 
     async fn address(&self) -> Result<RemoteAddress, AttachFailure> {
@@ -221,16 +224,17 @@ async fn open(
 
 /// Connects to a browser of the Grid.
 async fn connect_to_slot(session: GridSession) -> Result<RemoteBrowser, AttachFailure> {
-    let GridSession { socket, capabilities, lease } = session;
+    let GridSession { socket, capabilities, lease, files } = session;
     let connection = BrowserConnection::connect(socket).await.map_err(|failure| {
         let reason = format!("no browser responds in the Selenium Grid: {}", failure.reason);
         AttachFailure { reason, ..failure }
     })?;
+    let files = Arc::new(GridFiles::new(files, connection.closed()));
     let (ended, unused) = (lease.ended.clone(), CancellationToken::new());
     let release = unused.clone().drop_guard();
     hold_slot(connection.clone(), lease, unused);
     let ending = BrowserShutdown::of_grid(ended, release);
-    Ok(RemoteBrowser { connection, ending, capabilities: Some(capabilities) })
+    Ok(RemoteBrowser { connection, ending, capabilities: Some(capabilities), files: Some(files) })
 }
 
 /// Keeps the slot until the connection ends. Closes the connection when the slot is lost, or when

@@ -387,7 +387,8 @@ impl Page {
         files: &[PathBuf],
         timeout: Duration,
     ) -> Result<ActionOutcome> {
-        self.check_files_are_reachable(files)?;
+        // A transfer may take long, and the action point is valid only for a short time.
+        let files = &*self.provide_files(files).await?;
         let action_point = self.await_actionable(target, "upload", false, timeout).await?;
         let element = action_point.description.clone();
         if action_point.tag == "input" && action_point.kind == "file" {

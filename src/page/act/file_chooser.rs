@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     engine::FileChooser,
     error::{ErrorCode, Result, TroupeError},
-    page::{Page, act::ActionOutcome, script::unsupported},
+    page::{Page, act::ActionOutcome},
 };
 
 impl Page {
@@ -19,8 +19,8 @@ impl Page {
             )
             .suggestion("`click` the button that opens the file chooser"));
         };
-        self.check_files_are_reachable(files)?;
         check_count(&chooser, files)?;
+        let files = &*self.provide_files(files).await?;
         self.dismiss_file_chooser();
         let element = "the file chooser".to_owned();
         if files.is_empty() {
@@ -30,16 +30,9 @@ impl Page {
         self.act(element, &chooser.frame, choosing).await
     }
 
-    /// Fails for a browser in a Selenium Grid, which cannot read the files of this machine. It
-    /// would accept their paths without an error.
-    pub(super) fn check_files_are_reachable(&self, files: &[PathBuf]) -> Result<()> {
-        if self.config.grid().is_none() || files.is_empty() {
-            return Ok(());
-        }
-        Err(unsupported(
-            "uploading files to a Selenium Grid",
-            "use a browser that runs on this machine: a server without --browser-endpoint",
-        ))
+    /// Copies files to the browser's machine, if it is another one. Returns their paths there.
+    pub(super) async fn provide_files(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+        self.engine.provide_files(files).await.map_err(|error| self.error(error))
     }
 
     /// Dismisses the open file chooser, if there is one. The file input keeps its files.

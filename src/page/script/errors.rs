@@ -109,7 +109,8 @@ impl Page {
                 TroupeError::new(ErrorCode::ResourceExhausted, error.to_string())
             }
             EngineError::Unsupported { what, instead } => unsupported(what, instead),
-            EngineError::Launch { reason, suggestion } => {
+            EngineError::Launch { reason, suggestion }
+            | EngineError::FileTransfer { reason, suggestion } => {
                 let mut error = TroupeError::new(ErrorCode::BrowserError, reason);
                 error.suggestion = suggestion.or(error.suggestion);
                 error

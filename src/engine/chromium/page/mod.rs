@@ -36,6 +36,10 @@ use chromiumoxide::cdp::{
     },
     js_protocol::runtime::{ReleaseObjectParams, TerminateExecutionParams},
 };
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,7 +54,7 @@ use super::{
     emulation::{self, WindowMode},
     events, input,
     network::{CdpContextNetwork, NetworkPage, PausedRequest},
-    session::CdpSession,
+    session::{CdpSession, CommandBatch},
 };
 use crate::{
     config::{ContextConfig, Viewport},
@@ -60,6 +64,7 @@ use crate::{
         PageEvent, PageObserver, ScreencastFrame, ScreenshotOptions, World,
         connection::PendingCall,
         network_policy::{ClientNavigation, DocumentUrls, RequestInitiator},
+        remote::GridFiles,
     },
     offload,
 };
@@ -85,6 +90,8 @@ pub(super) struct ChromiumPageSetup {
     /// The size that its opener requested.
     pub popup: Option<Viewport>,
     pub network: Arc<CdpContextNetwork>,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
     /// Whether it is a tab of the user, without the emulation of `options`.
     pub is_adopted: bool,
 }
@@ -107,6 +114,7 @@ pub(super) struct ChromiumPage {
     /// Held while the events of one CDP message are reported.
     reporting: Mutex<()>,
     network: Arc<CdpContextNetwork>,
+    files: Option<Arc<GridFiles>>,
     is_adopted: bool,
     navigation: Mutex<ClientNavigation>,
     /// `None` while the page is being set up.
@@ -138,6 +146,7 @@ impl ChromiumPage {
             screencast: CdpScreencast::new(setup.window_mode == WindowMode::UserTab),
             reporting: Mutex::default(),
             network: setup.network,
+            files: setup.files,
             is_adopted: setup.is_adopted,
             navigation: Mutex::default(),
             state: watch::Sender::new(None),
@@ -260,8 +269,10 @@ impl ChromiumPage {
     }
 
     pub fn emit(&self, event: PageEvent) {
-        if let Some(observer) = self.observer.get() {
-            observer.event(event);
+        let Some(observer) = self.observer.get() else { return };
+        match &self.files {
+            Some(files) => files.pass_on(event, observer),
+            None => observer.event(event),
         }
     }
 
@@ -274,6 +285,13 @@ impl ChromiumPage {
             self.navigation.lock().target(),
             document_url,
         )
+    }
+
+    async fn mouse_batch(&self, events: &[MouseEvent]) -> EngineResult<CommandBatch<'_>> {
+        self.drag.canceled().await;
+        let mut batch = self.cdp.batch();
+        input::mouse(&mut batch, events, &mut self.held.lock())?;
+        Ok(batch)
     }
 
     /// Returns the entry of the history at `steps` from the current one.
@@ -486,13 +504,13 @@ impl EnginePage for ChromiumPage {
     }
 
     async fn mouse(&self, events: &[MouseEvent]) -> EngineResult<()> {
-        self.drag.canceled().await;
-        let batch = {
-            let mut batch = self.cdp.batch();
-            input::mouse(&mut batch, events, &mut self.held.lock())?;
-            batch
-        };
-        batch.run().await
+        self.mouse_batch(events).await?.run().await
+    }
+
+    async fn send_mouse(&self, events: &[MouseEvent]) -> EngineResult<BoxFuture<'static, ()>> {
+        let calls = self.mouse_batch(events).await?.send()?;
+        // An error means that the page has gone.
+        Ok(Box::pin(join_all(calls.into_iter().map(PendingCall::raw)).map(drop)))
     }
 
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()> {
@@ -536,6 +554,13 @@ impl EnginePage for ChromiumPage {
         self.drag.cancel(&self.cdp, batch.send().unwrap_or_default());
     }
 
+    async fn provide_files(&self, files: &[PathBuf]) -> EngineResult<Vec<PathBuf>> {
+        match &self.files {
+            Some(node) => node.upload(files).await,
+            None => Ok(files.to_vec()),
+        }
+    }
+
     async fn set_files(
         &self,
         frame: &FrameId,
@@ -572,7 +597,7 @@ impl EnginePage for ChromiumPage {
         }
         own.raw().await?;
         // Errors are ignored: they mean that the frame has gone.
-        futures_util::future::join_all(frames.into_iter().map(PendingCall::raw)).await;
+        join_all(frames.into_iter().map(PendingCall::raw)).await;
         Ok(())
     }
 

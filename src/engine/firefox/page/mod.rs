@@ -42,6 +42,7 @@ use crate::engine::{
     network_policy::{
         ClientNavigation, DocumentUrls, InterceptedRequest, RequestInitiator, RequestTarget,
     },
+    remote::GridFiles,
 };
 use crate::offload;
 
@@ -63,6 +64,8 @@ pub(super) struct FirefoxPageSetup {
     pub privileged: PrivilegedScript,
     pub network: Arc<FirefoxNetwork>,
     pub tabs: Arc<PendingTabs>,
+    /// The files on the machine of a remote browser, if they can be transferred.
+    pub files: Option<Arc<GridFiles>>,
 }
 
 pub(super) struct FirefoxPage {
@@ -73,6 +76,7 @@ pub(super) struct FirefoxPage {
     observer: OnceLock<Arc<dyn PageObserver>>,
     network: Arc<FirefoxNetwork>,
     tabs: Arc<PendingTabs>,
+    files: Option<Arc<GridFiles>>,
     state: Mutex<FirefoxPageState>,
     /// True while a dialog is opening that BiDi has not reported.
     dialog: watch::Sender<bool>,
@@ -177,7 +181,7 @@ impl FirefoxPage {
         setup: FirefoxPageSetup,
         introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
-        let FirefoxPageSetup { id, user_context, bidi, privileged, network, tabs } = setup;
+        let FirefoxPageSetup { id, user_context, bidi, privileged, network, tabs, files } = setup;
         let page = Arc::new(Self {
             id: id.clone(),
             user_context,
@@ -186,6 +190,7 @@ impl FirefoxPage {
             observer: OnceLock::new(),
             network,
             tabs,
+            files,
             state: Mutex::default(),
             dialog: watch::Sender::new(false),
             prompt: watch::Sender::new(false),
@@ -202,8 +207,10 @@ impl FirefoxPage {
     }
 
     pub fn emit(&self, event: PageEvent) {
-        if let Some(observer) = self.observer.get() {
-            observer.event(event);
+        let Some(observer) = self.observer.get() else { return };
+        match &self.files {
+            Some(files) => files.pass_on(event, observer),
+            None => observer.event(event),
         }
     }
 
@@ -744,6 +751,13 @@ impl EnginePage for FirefoxPage {
         // Releases the buttons that BiDi pressed, if any.
         for frame in &frames {
             let _ = self.bidi.post("input.releaseActions", json!({"context": frame}));
+        }
+    }
+
+    async fn provide_files(&self, files: &[PathBuf]) -> EngineResult<Vec<PathBuf>> {
+        match &self.files {
+            Some(node) => node.upload(files).await,
+            None => Ok(files.to_vec()),
         }
     }
 

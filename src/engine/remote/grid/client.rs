@@ -20,6 +20,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(600);
 /// The capability that identifies a request for a session.
 const REQUEST_CAPABILITY: &str = "troupe:request";
+/// The capability that requests a folder for the downloads of the session on the node.
+pub(super) const DOWNLOADS_CAPABILITY: &str = "se:downloadsEnabled";
 
 /// An HTTP client for a Selenium Grid.
 pub(super) struct GridClient {
@@ -35,8 +37,30 @@ pub(super) struct CreatedSession {
 }
 
 #[derive(Deserialize)]
-struct GridResponse<T> {
-    value: T,
+pub(super) struct GridResponse<T> {
+    pub value: T,
+}
+
+/// The properties of the nodes that a request for a session depends on.
+#[derive(Default)]
+pub(super) struct GridProperties {
+    /// The shortest time after which a node ends an idle session. `None` if it is unknown.
+    pub session_timeout: Option<Duration>,
+    stereotypes: Vec<Map<String, Value>>,
+}
+
+impl GridProperties {
+    /// Returns whether each slot for the browser has managed downloads. Only then a request with
+    /// that capability can get every slot.
+    pub fn manages_downloads(&self, browser: &str) -> bool {
+        let is_of_browser = |stereotype: &&Map<String, Value>| {
+            let name = stereotype.get("browserName").and_then(Value::as_str);
+            name.is_some_and(|name| name.eq_ignore_ascii_case(browser))
+        };
+        let mut slots = self.stereotypes.iter().filter(is_of_browser).peekable();
+        slots.peek().is_some()
+            && slots.all(|slot| slot.get(DOWNLOADS_CAPABILITY) == Some(&Value::Bool(true)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -70,6 +94,9 @@ struct GridNode {
 
 #[derive(Deserialize)]
 struct GridSlot {
+    /// The capabilities of the slot.
+    #[serde(default)]
+    stereotype: Map<String, Value>,
     session: Option<SessionValue>,
 }
 
@@ -84,11 +111,14 @@ impl GridClient {
         self.endpoint.websocket(url)
     }
 
-    /// Returns the shortest time after which a node ends an idle session. `None` if it is unknown.
-    pub async fn session_timeout(&self) -> Result<Option<Duration>, AttachFailure> {
-        let status = self.status().await?;
-        let timeouts = status.iter().flat_map(|status| &status.nodes);
-        Ok(timeouts.filter_map(|node| node.session_timeout).min().map(Duration::from_millis))
+    /// Returns the properties of the nodes, as far as the Grid reports them.
+    pub async fn properties(&self) -> Result<GridProperties, AttachFailure> {
+        let nodes = self.status().await?.map(|status| status.nodes).unwrap_or_default();
+        let timeouts = nodes.iter().filter_map(|node| node.session_timeout);
+        let session_timeout = timeouts.min().map(Duration::from_millis);
+        let slots = nodes.into_iter().flat_map(|node| node.slots);
+        let stereotypes = slots.map(|slot| slot.stereotype).collect();
+        Ok(GridProperties { session_timeout, stereotypes })
     }
 
     /// Returns the id of the session that `request` created.
@@ -158,6 +188,28 @@ impl GridClient {
     fn with_grid_url(&self, failure: AttachFailure) -> AttachFailure {
         let reason = format!("the Selenium Grid `{}`: {}", self.shown, failure.reason);
         AttachFailure { reason, ..failure }
+    }
+
+    /// Sends a request to a file endpoint, and returns the response of up to `max_body` bytes.
+    pub async fn transfer(
+        &self,
+        method: Method,
+        path: &str,
+        json: Option<String>,
+        timeout: Duration,
+        max_body: usize,
+    ) -> Result<Vec<u8>, AttachFailure> {
+        let sent = self.endpoint.transfer(method, path, json, timeout, max_body).await;
+        let (status, body) = sent?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let error = serde_json::from_slice::<GridResponse<GridError>>(&body);
+        let message = error.map(|response| response.value.message).unwrap_or_default();
+        match message.lines().next().map(str::trim) {
+            None | Some("") => Err(AttachFailure::status(status)),
+            Some(message) => Err(AttachFailure::new(message)),
+        }
     }
 
     /// Sends a command that changes nothing, so that the Grid does not end the idle session.

@@ -5,19 +5,23 @@
 //! while the request is in the Grid's queue. The next caller then gets the session.
 
 mod client;
+mod files;
 mod slot_record;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
 
+pub(in crate::engine) use self::files::GridFiles;
 use self::{
-    client::{GridClient, QUEUE_TIMEOUT},
+    client::{DOWNLOADS_CAPABILITY, GridClient, GridProperties, QUEUE_TIMEOUT},
+    files::FileAccess,
     slot_record::{SlotNote, SlotRecord},
 };
 use super::{RemoteProtocol, connect_failure::RemoteConnectFailure};
@@ -37,6 +41,8 @@ const UNCLAIMED_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between two attempts to delete a session.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 const MAX_DELETE_ATTEMPTS: u32 = 5;
+/// Maximum number of files that are transferred at the same time.
+const MAX_TRANSFERS: usize = 2;
 
 /// Creates and deletes the sessions of a Selenium Grid.
 pub(super) struct GridSessions {
@@ -46,6 +52,7 @@ pub(super) struct GridSessions {
     pending: Mutex<Option<Arc<PendingSession>>>,
     stopped: CancellationToken,
     tasks: TaskTracker,
+    transfers: Arc<Semaphore>,
 }
 
 /// A request for a session.
@@ -61,6 +68,7 @@ pub(super) struct GridSession {
     pub socket: BrowserAddress,
     pub capabilities: Map<String, Value>,
     pub lease: SlotLease,
+    pub files: FileAccess,
 }
 
 /// An occupied slot, which is released when the lease is dropped.
@@ -82,6 +90,7 @@ impl GridSessions {
             pending: Mutex::default(),
             stopped: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            transfers: Arc::new(Semaphore::new(MAX_TRANSFERS)),
         }))
     }
 
@@ -178,14 +187,16 @@ impl GridSessions {
     ) -> Result<GridSession, RemoteConnectFailure> {
         let client = Arc::new(self.client()?);
         // Fails before a record is written if the Grid cannot be reached.
-        let timeout = client.session_timeout().await.map_err(|failure| {
+        let properties = client.properties().await.map_err(|failure| {
             let reason =
                 format!("no Selenium Grid responds at `{}`: {}", client.shown, failure.reason);
             AttachFailure { reason, ..failure }
         })?;
         let request = uuid::Uuid::new_v4().simple().to_string();
         let mut record = self.record(SlotNote::new(client.shown.clone(), request.clone())).await;
-        let created = match client.create(self.capabilities(protocol), &request).await {
+        let capabilities = self.capabilities(protocol, &properties);
+        let keeps_downloads = capabilities.get(DOWNLOADS_CAPABILITY) == Some(&json!(true));
+        let created = match client.create(capabilities, &request).await {
             Ok(created) => created,
             Err(failure) => {
                 match record {
@@ -209,13 +220,16 @@ impl GridSessions {
         };
         let owner = SlotOwner {
             client: client.clone(),
-            id: created.id,
+            id: created.id.clone(),
             stopped: self.stopped.clone(),
             released,
             evicted: lease.evicted.clone(),
             ended: lease.ended.clone(),
         };
-        let interval = timeout.map_or(DEFAULT_KEEP_ALIVE_INTERVAL, |timeout| timeout / 3);
+        let interval = match properties.session_timeout {
+            Some(timeout) => timeout / 3,
+            None => DEFAULT_KEEP_ALIVE_INTERVAL,
+        };
         self.tasks.spawn(owner.run(interval, record));
         let (name, hint) = match protocol {
             RemoteProtocol::Cdp => ("se:cdp", "the node needs a Chromium browser with CDP"),
@@ -231,6 +245,12 @@ impl GridSessions {
             socket: client.websocket(url)?,
             capabilities: created.capabilities,
             lease,
+            files: FileAccess {
+                client,
+                session: created.id,
+                keeps_downloads,
+                transfers: self.transfers.clone(),
+            },
         })
     }
 
@@ -247,7 +267,11 @@ impl GridSessions {
         }
     }
 
-    fn capabilities(&self, protocol: RemoteProtocol) -> Map<String, Value> {
+    fn capabilities(
+        &self,
+        protocol: RemoteProtocol,
+        properties: &GridProperties,
+    ) -> Map<String, Value> {
         let name = match self.config.browser {
             BrowserKind::Firefox => "firefox",
             BrowserKind::MsEdge => "MicrosoftEdge",
@@ -259,6 +283,9 @@ impl GridSessions {
             capabilities.insert("webSocketUrl".to_owned(), json!(true));
             // Troupe itself answers all dialogs.
             capabilities.insert("unhandledPromptBehavior".to_owned(), json!("ignore"));
+        }
+        if properties.manages_downloads(name) {
+            capabilities.insert(DOWNLOADS_CAPABILITY.to_owned(), json!(true));
         }
         let configured = self.config.grid_capabilities.iter();
         for (key, value) in configured.filter_map(|text| config::capability(text)) {
