@@ -14,7 +14,13 @@ describe('the live view', { timeout: 120_000 }, () => {
     '/color': (_request, response, { searchParams }) =>
       response
         .writeHead(200, { 'content-type': 'text/html' })
-        .end(`<title>Color</title><body style="background: ${searchParams.get('is')}">`)
+        .end(`<title>Color</title><body style="background: ${searchParams.get('is')}">`),
+    '/clock': (_request, response) =>
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end(
+          '<title>Clock</title><h1></h1><script>setInterval(() => (document.querySelector("h1").textContent = performance.now()), 20)</script>'
+        )
   })
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
   let server
@@ -67,6 +73,43 @@ describe('the live view', { timeout: 120_000 }, () => {
     live.acknowledges = true
     live.say({ type: 'ack', id, frame })
     await until(() => live.frames.length > 1, 'the next image')
+  })
+
+  test('sends an overview at most one image of a session per second', async (t) => {
+    const { sessionId: id } = (await client.call('create_session')).json
+    await client.call('navigate', { sessionId: id, url: site.url('/clock') })
+    const overview = await viewer.live(t)
+    const size = { width: 320, height: 240 }
+    overview.say({ type: 'watch', sessions: [{ id, ...size, calls: false }] })
+    await until(() => overview.frames.length > 2, 'three images')
+    // A viewer of the session itself gets more images.
+    const detail = await viewer.live(t)
+    detail.watch(id)
+    const before = overview.frames.length
+    await until(() => overview.frames.length > before + 1, 'two more images')
+    assert.ok(detail.frames.length > 5, `${detail.frames.length} images`)
+    const times = overview.frames.map(({ takenAt }) => Date.parse(takenAt))
+    const pauses = times.slice(1).map((time, at) => time - times[at])
+    // An image of the other viewer is taken up to some frames before it is sent.
+    assert.ok(Math.min(...pauses) > 700, String(pauses))
+  })
+
+  test('sends the current image to an overview after a change during the pause', async (t) => {
+    const id = await open('red')
+    const overview = await viewer.live(t)
+    const size = { width: 320, height: 240 }
+    overview.say({ type: 'watch', sessions: [{ id, ...size, calls: false }] })
+    const first = await overview.frame()
+    const colors = ['green', 'blue', 'red', 'blue']
+    for (const color of colors) {
+      const script = `document.body.style.background = '${color}'`
+      await client.call('evaluate', { sessionId: id, script })
+    }
+    const isFirst = () => overview.frames.at(-1)?.jpeg.equals(first.jpeg)
+    await until(() => !isFirst(), 'an image of another color')
+    const script = "document.body.style.background = 'red'"
+    await client.call('evaluate', { sessionId: id, script })
+    await until(isFirst, 'an image of the first color')
   })
 
   test('sends the calls of a watched session when they begin and end', async (t) => {

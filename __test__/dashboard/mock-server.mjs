@@ -84,6 +84,8 @@ export class MockServer {
   requests = []
   /** The bodies of uploads. @type {string[]} */
   uploads = []
+  /** The status of a proxy that responds in place of the API, with an HTML page. */
+  proxyStatus = 0
   /** The message of the error that an upload gets. */
   uploadError = ''
   /** The token of the next link. */
@@ -233,6 +235,10 @@ export class MockServer {
     const failed = (status, code, message) =>
       json({ error: { code, message, suggestion: null } }, status)
 
+    if (this.proxyStatus && path.startsWith('api/'))
+      return void response
+        .writeHead(this.proxyStatus, { 'content-type': 'text/html' })
+        .end('<h1>Bad gateway</h1>')
     if (path === 'login') {
       let body = ''
       for await (const part of request) body += part

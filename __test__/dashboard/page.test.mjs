@@ -129,6 +129,25 @@ describe('the page of the dashboard', OPTIONS, () => {
       assert.equal(await page.getByText('price watch').count(), 0)
     })
 
+    test('says when a proxy responds in place of the server', async (t) => {
+      const { page, server } = await open(t)
+      await page.getByText('price watch').waitFor()
+      for (const status of [200, 403, 502]) {
+        server.proxyStatus = status
+        await page.goto(server.link('/history'))
+        await page.reload()
+        await page.getByText(`status ${status} is not JSON, so it is not from Troupe`).waitFor()
+        await page.getByText('Check the proxy between this browser and Troupe').waitFor()
+      }
+      server.proxyStatus = 0
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('invoice download').waitFor()
+      // The same during use of the dashboard.
+      server.proxyStatus = 200
+      await page.getByRole('link', { name: 'Metrics' }).click()
+      await page.getByText('status 200 is not JSON, so it is not from Troupe').waitFor()
+    })
+
     test('a link for one session shows only this session', async (t) => {
       const { page } = await open(t, { me: { session: 's-3' } })
       await page.getByRole('heading', { name: 'Minutes of the meeting' }).waitFor()

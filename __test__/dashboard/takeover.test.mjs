@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test'
 import { ask, openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { kill } from '../support/record.mjs'
+import { recordCommands, startBrowser } from '../support/running-browser.mjs'
 import { shared } from '../support/scope.mjs'
 import { Site } from '../support/site.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
@@ -22,6 +23,8 @@ const LISTS = `<style>select { position: absolute; left: 10px; width: 200px; hei
   <select id=off disabled style="top: 60px"><option>Disabled</select>
   <select id=rows size=2 style="top: 110px"><option>One<option>Two</select>
   <select id=many multiple style="top: 160px; height: 60px"><option>Three<option>Four</select>`
+/** @param {string} method */
+const isMouse = (method) => method === 'Input.dispatchMouseEvent'
 /** Shows the events of the lists. */
 const LOG = `<script>
   for (const type of ['mousedown', 'mouseup', 'input', 'change'])
@@ -200,6 +203,22 @@ describe('a person', { timeout: 120_000 }, () => {
     assert.match(text, /clicked 250 140/)
   })
 
+  test('clicks before the browser has responded to the last move', async (t) => {
+    // Chromium responds to a move only with the next frame of the page.
+    const commands = await recordCommands(t, await startBrowser(t), /"mouseMoved"/)
+    const slow = await startHttpServer(t, ['--browser-endpoint', commands.ws])
+    const agent = await slow.connect()
+    const id = await open('/moves', agent)
+    const live = await hold(t, id, await openDashboard(slow))
+    const move = { kind: 'mouse', action: 'move', x: 1, y: 100 }
+    live.say({ type: 'input', id, events: [move, { ...move, x: 2 }, ...click(250, 140)] })
+    const script = 'document.body.innerText'
+    await until(() => commands.methods().filter(isMouse).length === 4, 'the click')
+    live.say({ type: 'release', id })
+    const { text } = await agent.call('evaluate', { sessionId: id, script })
+    assert.match(text, /clicked 250 140/)
+  })
+
   test('answers a dialog', async (t) => {
     const id = await open('/dialog')
     const live = await hold(t, id)
@@ -267,6 +286,9 @@ describe('a person', { timeout: 120_000 }, () => {
     const up = { kind: 'key', action: 'up' }
     for (const key of [
       { key: 'ArrowDown', modifiers: 1 },
+      { key: 'ArrowUp', modifiers: 9 },
+      ...(process.platform === 'darwin' ? [{ key: 'ArrowDown' }, { key: 'ArrowUp' }] : []),
+      { key: 'F4' },
       { key: ' ', text: ' ' },
       { key: 'Enter', text: '\r' }
     ]) {
@@ -284,7 +306,7 @@ describe('a person', { timeout: 120_000 }, () => {
     live.say({ type: 'choose', id, index: 1 })
     await live.message('select', ({ select }) => select === null)
     // Other keys act on the list in the page.
-    live.say({ type: 'input', id, events: press('ArrowUp') })
+    live.say({ type: 'input', id, events: press('Home') })
     live.say({ type: 'release', id })
     const { json } = await client.call('get_text', { sessionId: id, selector: '#log' })
     assert.equal(json.text, 'input size 1; change size 1; input size 0; change size 0;')

@@ -26,15 +26,34 @@ async function request(path: string, init?: RequestInit): Promise<Response> {
   try {
     response = await fetch(new URL(path, document.baseURI), init)
   } catch {
-    throw new RequestError(0, {
-      code: 'UNREACHABLE',
-      message: 'The server did not respond.',
-      suggestion: 'Check that Troupe is running and that this computer can reach it.'
-    })
+    throw unreachable()
   }
   if (response.ok) return response
-  const body: unknown = await response.json().catch(() => null)
+  const body = await readJson(response)
   throw new RequestError(response.status, failureIn(body) ?? unexplained(response))
+}
+
+/** Reads a JSON body. Fails if it is something else, such as the error page of a proxy. */
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw unreachable()
+    // Not the status of the response: a rejection by a proxy is not a rejection by Troupe.
+    throw new RequestError(0, {
+      code: 'NOT_JSON',
+      message: `The response with the status ${response.status} is not JSON, so it is not from Troupe.`,
+      suggestion: 'Check the proxy between this browser and Troupe, and that Troupe is running.'
+    })
+  }
+}
+
+function unreachable(): RequestError {
+  return new RequestError(0, {
+    code: 'UNREACHABLE',
+    message: 'The server did not respond.',
+    suggestion: 'Check that Troupe is running and that this computer can reach it.'
+  })
 }
 
 function failureIn(body: unknown): Failure | undefined {
@@ -57,7 +76,7 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const date = Date.parse(response.headers.get('date') ?? '')
   // The header has no milliseconds, so only a clear difference is corrected.
   if (Math.abs(date - Date.now()) > 2000) clockOffset = date - Date.now()
-  return (await response.json()) as T
+  return (await readJson(response)) as T
 }
 
 /** Builds a path from a template literal. Encodes the inserted values. */

@@ -12,7 +12,10 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::Instant,
+};
 use tokio_util::{bytes::Bytes, task::AbortOnDropHandle};
 
 use crate::{
@@ -27,6 +30,12 @@ use crate::{
 const QUALITY: u8 = 70;
 /// The minimum time between two images of a screencast.
 const FRAME_INTERVAL: Duration = Duration::from_millis(40);
+/// The same for a session that is only part of an overview of sessions.
+const OVERVIEW_QUALITY: u8 = 50;
+/// The minimum time between two images of a session in an overview.
+pub const OVERVIEW_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the image of a session in an overview may delay those of the others.
+const CAPTURE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The minimum time between two images in browsers without a screencast.
 const SCREENSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a viewer may take to show an image before further ones are sent to the other viewers.
@@ -46,9 +55,27 @@ pub struct LiveImage {
     pub message: Bytes,
 }
 
+/// How a viewer shows a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageRequest {
+    pub size: Viewport,
+    /// Whether the viewer shows an overview of sessions, for which images may be few and coarse.
+    pub is_overview: bool,
+}
+
 /// The sessions that are being watched.
-#[derive(Default)]
-pub(super) struct WatchedSessions(Mutex<HashMap<Arc<str>, Weak<WatchedSession>>>);
+pub(super) struct WatchedSessions {
+    sessions: Mutex<HashMap<Arc<str>, Weak<WatchedSession>>>,
+    /// Lets one session of the overviews capture an image at a time: many at once would delay the
+    /// calls of all agents.
+    captures: Arc<Semaphore>,
+}
+
+impl Default for WatchedSessions {
+    fn default() -> Self {
+        Self { sessions: Mutex::default(), captures: Arc::new(Semaphore::new(1)) }
+    }
+}
 
 /// A session that somebody watches.
 struct WatchedSession {
@@ -60,11 +87,12 @@ struct WatchedSession {
 struct ImageChannels {
     /// Only the newest image is kept.
     images: watch::Sender<Option<LiveImage>>,
-    /// The size that each viewer shows, by the number of the viewer.
-    sizes: watch::Sender<HashMap<u64, Viewport>>,
+    /// What each viewer shows, by the number of the viewer.
+    requests: watch::Sender<HashMap<u64, ImageRequest>>,
     next_viewer: AtomicU64,
     /// The number of the last image that a viewer has shown.
     shown: watch::Sender<u64>,
+    captures: Arc<Semaphore>,
 }
 
 /// A viewer of a session, until it is dropped.
@@ -96,30 +124,34 @@ impl SessionViewer {
         });
     }
 
-    /// Sets the size in which the viewer shows the session.
-    pub fn resize(&self, size: Viewport) {
+    /// Sets how the viewer shows the session.
+    pub fn request(&self, request: ImageRequest) {
         self.watched
             .channels
-            .sizes
-            .send_if_modified(|sizes| sizes.insert(self.number, size) != Some(size));
+            .requests
+            .send_if_modified(|requests| requests.insert(self.number, request) != Some(request));
     }
 }
 
 impl Drop for SessionViewer {
     fn drop(&mut self) {
-        self.watched.channels.sizes.send_if_modified(|sizes| sizes.remove(&self.number).is_some());
+        self.watched
+            .channels
+            .requests
+            .send_if_modified(|requests| requests.remove(&self.number).is_some());
     }
 }
 
 impl WatchedSessions {
     /// Begins to watch a session.
-    pub fn watch(&self, session: &Arc<Session>, size: Viewport) -> SessionViewer {
+    pub fn watch(&self, session: &Arc<Session>, request: ImageRequest) -> SessionViewer {
         let watched = {
-            let mut sessions = self.0.lock();
+            let mut sessions = self.sessions.lock();
             sessions.retain(|_, watched| watched.strong_count() > 0);
             let known = sessions.get(&session.id).and_then(Weak::upgrade);
             known.unwrap_or_else(|| {
-                let watched = Arc::new(WatchedSession::begin(session.clone()));
+                let watched =
+                    Arc::new(WatchedSession::begin(session.clone(), self.captures.clone()));
                 sessions.insert(session.id.clone(), Arc::downgrade(&watched));
                 watched
             })
@@ -129,18 +161,19 @@ impl WatchedSessions {
         // The current image is new for this viewer.
         images.mark_changed();
         let viewer = SessionViewer { watched, number, images };
-        viewer.resize(size);
+        viewer.request(request);
         viewer
     }
 }
 
 impl WatchedSession {
-    fn begin(session: Arc<Session>) -> Self {
+    fn begin(session: Arc<Session>, captures: Arc<Semaphore>) -> Self {
         let channels = Arc::new(ImageChannels {
             images: watch::Sender::new(None),
-            sizes: watch::Sender::new(HashMap::new()),
+            requests: watch::Sender::new(HashMap::new()),
             next_viewer: AtomicU64::new(0),
             shown: watch::Sender::new(0),
+            captures,
         });
         let work = {
             let channels = channels.clone();
@@ -158,28 +191,29 @@ impl WatchedSession {
 impl ImageChannels {
     /// Sends images of the current page of `session`.
     async fn send_images(&self, session: &Session) {
-        let (mut news, mut sizes) = (session.change_counter().subscribe(), self.sizes.subscribe());
+        let mut news = session.change_counter().subscribe();
+        let mut requests = self.requests.subscribe();
         loop {
             news.mark_unchanged();
-            sizes.mark_unchanged();
-            let (page, size) = (session.current_page(), self.largest_size());
+            requests.mark_unchanged();
+            let (page, request) = (session.current_page(), self.combined_request());
             let current = page.as_ref().map(|page| page.id.clone());
             let changed = async {
                 loop {
                     // `self` and the session own the senders: both channels stay open.
                     tokio::select! {
                         _ = news.changed() => {}
-                        _ = sizes.changed() => {}
+                        _ = requests.changed() => {}
                     }
                     let now = session.current_page().map(|page| page.id.clone());
-                    if now != current || self.largest_size() != size {
+                    if now != current || self.combined_request() != request {
                         return;
                     }
                 }
             };
             let sending = async {
-                if let (Some(page), Some(size)) = (&page, size) {
-                    self.send_images_of(session, page, size).await;
+                if let (Some(page), Some(request)) = (&page, request) {
+                    self.send_images_of(session, page, request).await;
                 }
                 // The page has closed or crashed, or nobody watches it: wait for a change.
                 std::future::pending::<()>().await;
@@ -191,37 +225,82 @@ impl ImageChannels {
         }
     }
 
-    /// Returns the size of the largest viewer.
-    fn largest_size(&self) -> Option<Viewport> {
-        let sizes = self.sizes.borrow();
-        Some(Viewport {
-            width: sizes
-                .values()
-                .map(|size| size.width)
-                .max()?
-                .clamp(SMALLEST.width, LARGEST.width),
-            height: sizes
-                .values()
-                .map(|size| size.height)
-                .max()?
-                .clamp(SMALLEST.height, LARGEST.height),
-        })
+    /// Returns the request of the largest viewer. It is an overview if all viewers show one.
+    fn combined_request(&self) -> Option<ImageRequest> {
+        let requests = self.requests.borrow();
+        let sizes = || requests.values().map(|request| request.size);
+        let size = Viewport {
+            width: sizes().map(|size| size.width).max()?.clamp(SMALLEST.width, LARGEST.width),
+            height: sizes().map(|size| size.height).max()?.clamp(SMALLEST.height, LARGEST.height),
+        };
+        let is_overview = requests.values().all(|request| request.is_overview);
+        Some(ImageRequest { size, is_overview })
     }
 
-    async fn send_images_of(&self, session: &Session, page: &Page, size: Viewport) {
+    async fn send_images_of(&self, session: &Session, page: &Page, request: ImageRequest) {
+        let ImageRequest { size, is_overview } = request;
+        let quality = if is_overview { OVERVIEW_QUALITY } else { QUALITY };
+        let mut last = Vec::new();
         loop {
-            match page.screencast(size, QUALITY).await {
+            // The semaphore is never closed.
+            let capture = if is_overview { self.captures.acquire().await.ok() } else { None };
+            match page.screencast(size, quality).await {
                 Ok(Some(screencast)) => {
-                    if !self.send_screencast(session, page, screencast).await {
+                    let must_restart = if is_overview {
+                        self.send_overview(session, page, screencast, capture, &mut last).await
+                    } else {
+                        self.send_screencast(session, page, screencast).await
+                    };
+                    if !must_restart {
                         return;
                     }
                 }
-                Ok(None) => return self.send_screenshots(session, page).await,
+                Ok(None) => {
+                    drop(capture);
+                    return self.send_screenshots(session, page, request).await;
+                }
                 Err(error) => {
                     tracing::debug!(session = &*session.id, %error, "no live images");
                     return;
                 }
             }
+        }
+    }
+
+    /// Sends an image for overviews when the page differs from `last`, the last image. `capture` is
+    /// released after the first image of the screencast. Returns true when the screencast may be
+    /// started again, and false if the page has closed.
+    async fn send_overview(
+        &self,
+        session: &Session,
+        page: &Page,
+        mut screencast: Screencast<'_>,
+        mut capture: Option<SemaphorePermit<'_>>,
+        last: &mut Vec<u8>,
+    ) -> bool {
+        let begun = Instant::now();
+        loop {
+            let next = tokio::select! {
+                next = screencast.next() => next,
+                () = tokio::time::sleep_until(begun + CAPTURE_TIMEOUT), if capture.is_some() => {
+                    capture = None;
+                    continue;
+                }
+            };
+            capture = None;
+            let Some(frame) = next else { return false };
+            if frame.jpeg == *last {
+                screencast.acknowledge(frame.number);
+                continue;
+            }
+            let due = Instant::now() + OVERVIEW_INTERVAL;
+            // Otherwise Chromium encodes images that are not sent, until the next one is due.
+            drop(screencast);
+            self.publish(session, page, &frame);
+            *last = frame.jpeg;
+            self.wait_shown().await;
+            tokio::time::sleep_until(due).await;
+            return true;
         }
     }
 
@@ -270,9 +349,10 @@ impl ImageChannels {
 
     /// Takes screenshots at an interval, except during calls of the session, which they would
     /// delay. A person who has control or is asked a question gets them during calls too.
-    async fn send_screenshots(&self, session: &Session, page: &Page) {
+    async fn send_screenshots(&self, session: &Session, page: &Page, request: ImageRequest) {
+        let interval = if request.is_overview { OVERVIEW_INTERVAL } else { SCREENSHOT_INTERVAL };
         while page.is_open() {
-            let due = Instant::now() + SCREENSHOT_INTERVAL;
+            let due = Instant::now() + interval;
             let needs_person = session.pending_question().is_some() || session.holder().is_some();
             if (needs_person || !session.is_running()) && page.dialog().is_none() {
                 match page.live_image(QUALITY).await {

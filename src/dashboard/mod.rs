@@ -27,7 +27,7 @@ use tokio::sync::broadcast;
 
 pub use self::{
     calls::{CallDetails, CallPage, CallView, MAX_CALLS},
-    images::SessionViewer,
+    images::{ImageRequest, OVERVIEW_INTERVAL, SessionViewer},
     live_list::LiveList,
     sessions::{SessionDetails, SessionView},
     takeover::{PersonInputs, PersonNotice, SessionControl, SessionControls},
@@ -35,7 +35,6 @@ pub use self::{
 };
 use self::{images::WatchedSessions, live_list::LiveListTask};
 use crate::{
-    config::Viewport,
     error::Result,
     session::SessionManager,
     store::{Picture, SessionFilter, Store},
@@ -83,9 +82,9 @@ impl Dashboard {
     }
 
     /// Begins to watch the session `id`. `None` if it is not open.
-    pub fn watch(&self, id: &str, size: Viewport) -> Option<SessionViewer> {
+    pub fn watch(&self, id: &str, request: ImageRequest) -> Option<SessionViewer> {
         let session = self.manager.find(id)?;
-        Some(self.watched.watch(&session, size))
+        Some(self.watched.watch(&session, request))
     }
 
     /// Returns a receiver of all calls from now on: each when it begins, and again when it ends.

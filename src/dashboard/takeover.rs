@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures_util::future::{join, join_all};
+use futures_util::future::{BoxFuture, join, join_all};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -166,6 +166,8 @@ impl Dashboard {
         let sender = InputSender {
             session: session.clone(),
             notices,
+            processing: None,
+            waiting_move: None,
             open_list: None,
             is_press_withheld: false,
             withheld_key: None,
@@ -207,6 +209,10 @@ impl Dashboard {
 struct InputSender {
     session: Arc<Session>,
     notices: mpsc::Sender<PersonNotice>,
+    /// Ends when the browser has processed the last event.
+    processing: Option<BoxFuture<'static, ()>>,
+    /// The newest move, which is sent after that or before the next event of another kind.
+    waiting_move: Option<PersonInput>,
     /// The dropdown list that the person has opened, and its page.
     open_list: Option<(Arc<Page>, SelectPopup)>,
     /// Whether the press that has opened a list was not sent. Its release is not sent either.
@@ -217,36 +223,58 @@ struct InputSender {
 
 impl InputSender {
     async fn send_all(mut self, mut queue: mpsc::Receiver<QueuedInput>) {
-        let mut waiting = None;
         loop {
-            let next = match waiting.take() {
-                Some(next) => Some(next),
-                None => queue.recv().await,
-            };
-            let mut input = match next {
-                Some(QueuedInput::Event(input)) => input,
-                Some(QueuedInput::Choice(index)) => {
-                    self.choose(index).await;
+            let next = tokio::select! {
+                // All moves that wait are read before one is sent.
+                biased;
+                next = queue.recv() => next,
+                () = self.last_processed() => {
+                    self.send_move().await;
                     continue;
+                }
+            };
+            match next {
+                // Chromium responds to a move with the next frame of the page. Until then, a later
+                // move replaces the one that waits.
+                Some(QueuedInput::Event(input)) if input.is_move() => {
+                    self.waiting_move = Some(input);
+                    if self.processing.is_none() {
+                        self.send_move().await;
+                    }
+                }
+                Some(QueuedInput::Event(input)) => {
+                    self.send_move().await;
+                    self.send(input).await;
+                }
+                Some(QueuedInput::Choice(index)) => {
+                    self.send_move().await;
+                    self.choose(index).await;
                 }
                 Some(QueuedInput::End(sent)) => {
+                    self.send_move().await;
+                    if self.processing.is_some() {
+                        self.last_processed().await;
+                    }
                     // Fails only if the wait has timed out.
                     let _ = sent.send(());
-                    continue;
                 }
                 None => return,
-            };
-            // Of several moves that wait, only the last one is sent.
-            while input.is_move() {
-                match queue.try_recv() {
-                    Ok(QueuedInput::Event(later)) if later.is_move() => input = later,
-                    Ok(later) => {
-                        waiting = Some(later);
-                        break;
-                    }
-                    Err(_) => break,
-                }
             }
+        }
+    }
+
+    /// Waits until the browser has processed the last event. Waits forever if it has already.
+    async fn last_processed(&mut self) {
+        match &mut self.processing {
+            Some(processed) => processed.await,
+            None => std::future::pending().await,
+        }
+        self.processing = None;
+    }
+
+    /// Sends the move that waits.
+    async fn send_move(&mut self) {
+        if let Some(input) = self.waiting_move.take() {
             self.send(input).await;
         }
     }
@@ -275,7 +303,7 @@ impl InputSender {
                     Some(key) => self.withheld_key = Some(key.to_owned()),
                     None => self.is_press_withheld = true,
                 }
-                self.notify(PersonNotice::Select(Some(list.view.clone()))).await;
+                notify(&self.notices, PersonNotice::Select(Some(list.view.clone()))).await;
                 self.open_list = Some((page, list));
                 return;
             }
@@ -283,9 +311,12 @@ impl InputSender {
             remember_passwords(&self.session, &page).await;
         }
         // The event itself is not logged: it may be a part of a password.
-        if let Err(error) = page.person_input(input).await {
-            let code = error.code.as_str();
-            tracing::debug!(session = &*self.session.id, code, "input failed");
+        match page.person_input(input).await {
+            Ok(processed) => self.processing = Some(processed),
+            Err(error) => {
+                let code = error.code.as_str();
+                tracing::debug!(session = &*self.session.id, code, "input failed");
+            }
         }
     }
 
@@ -295,7 +326,7 @@ impl InputSender {
             // The page may submit the form.
             remember_passwords(&self.session, page).await;
             if let Err(error) = page.choose_option(list, index).await {
-                self.notify(PersonNotice::Failed(error)).await;
+                notify(&self.notices, PersonNotice::Failed(error)).await;
             }
         }
         self.close_list().await;
@@ -303,14 +334,14 @@ impl InputSender {
 
     async fn close_list(&mut self) {
         if self.open_list.take().is_some() {
-            self.notify(PersonNotice::Select(None)).await;
+            notify(&self.notices, PersonNotice::Select(None)).await;
         }
     }
+}
 
-    async fn notify(&self, notice: PersonNotice) {
-        // Fails only while the connection of the person ends.
-        let _ = self.notices.send(notice).await;
-    }
+async fn notify(notices: &mpsc::Sender<PersonNotice>, notice: PersonNotice) {
+    // Fails only while the connection of the person ends.
+    let _ = notices.send(notice).await;
 }
 
 /// Makes the values of password fields secrets of the session: they are masked in all results, in

@@ -1,9 +1,9 @@
 //! Input of a person who controls the page: sent to the browser as it is, without waits, targets or
 //! effects.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use serde::Deserialize;
 
 use crate::{
@@ -22,8 +22,9 @@ const PASSWORDS_TIMEOUT: Duration = Duration::from_secs(2);
 const PASSWORDS: &str = "Array.from(document.querySelectorAll('input[type=password]'), \
      (field) => field.value).filter((value) => value !== '')";
 
-/// The Alt key in [`Modifiers`].
+/// The Alt and the Control key in [`Modifiers`].
 const ALT: Modifiers = 1;
+const CONTROL: Modifiers = 2;
 
 /// An input event. Positions are in CSS pixels of the viewport.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -99,12 +100,7 @@ impl PersonInput {
     pub fn list_key(&self) -> Option<&str> {
         match self {
             Self::Key { action: KeyAction::Down, key, modifiers, .. } => {
-                let opens = match key.as_str() {
-                    "ArrowDown" | "ArrowUp" => *modifiers == ALT,
-                    " " | "Enter" => *modifiers == 0,
-                    _ => false,
-                };
-                opens.then_some(key)
+                opens_list(key, *modifiers, cfg!(target_os = "macos")).then_some(key)
             }
             _ => None,
         }
@@ -130,13 +126,29 @@ impl PersonInput {
     }
 }
 
+/// Returns whether a key opens the dropdown list with the focus. On macOS (`is_mac`), the arrow
+/// keys open it. Elsewhere, they select another option.
+fn opens_list(key: &str, modifiers: Modifiers, is_mac: bool) -> bool {
+    match key {
+        "ArrowDown" | "ArrowUp" => is_mac || modifiers & ALT != 0,
+        "F4" => modifiers & (ALT | CONTROL) == 0,
+        " " | "Enter" => modifiers == 0,
+        _ => false,
+    }
+}
+
 impl Page {
-    /// Sends an input event to the browser.
-    pub async fn person_input(&self, input: PersonInput) -> Result<()> {
+    /// Sends an input event to the browser. Returns a future that ends when the browser has
+    /// processed it. Later input comes after it.
+    pub async fn person_input(&self, input: PersonInput) -> Result<BoxFuture<'static, ()>> {
         let sent = match input {
             PersonInput::Mouse { action, x, y, button, clicks, modifiers } => {
                 let event = match action {
-                    MouseAction::Move => MouseEvent::Move { x, y, modifiers },
+                    MouseAction::Move => {
+                        let event = MouseEvent::Move { x, y, modifiers };
+                        let sent = self.engine.send_mouse(&[event]).await;
+                        return sent.map_err(|error| self.error(error));
+                    }
                     MouseAction::Down => MouseEvent::Down { x, y, button, clicks, modifiers },
                     MouseAction::Up => MouseEvent::Up { x, y, button, clicks, modifiers },
                 };
@@ -151,7 +163,8 @@ impl Page {
             }
             PersonInput::Text { text } => self.engine.keyboard(&[KeyEvent::Insert { text }]).await,
         };
-        sent.map_err(|error| self.error(error))
+        sent.map_err(|error| self.error(error))?;
+        Ok(Box::pin(ready(())))
     }
 
     /// Returns the values of the page's password fields. A frame that does not respond is omitted.
@@ -169,5 +182,26 @@ impl Page {
             values.filter_map(|value| value.as_str().map(str::to_owned)).collect::<Vec<_>>()
         });
         join_all(values).await.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_macos_opens_a_dropdown_list_with_an_arrow_key_alone() {
+        for key in ["ArrowDown", "ArrowUp"] {
+            assert!(opens_list(key, 0, true), "{key}");
+            assert!(!opens_list(key, 0, false), "{key}");
+            assert!(opens_list(key, ALT, false), "Alt+{key}");
+        }
+    }
+
+    #[test]
+    fn f4_opens_a_dropdown_list_but_alt_f4_and_control_f4_close_windows() {
+        assert!(opens_list("F4", 0, false));
+        assert!(!opens_list("F4", ALT, false));
+        assert!(!opens_list("F4", CONTROL, false));
     }
 }

@@ -24,7 +24,10 @@ use futures_util::{StreamExt, stream::SplitStream};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, broadcast::error::RecvError, mpsc, watch};
+use tokio::{
+    sync::{Notify, broadcast::error::RecvError, mpsc, watch},
+    time::Instant,
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
@@ -36,8 +39,8 @@ use super::{
 use crate::{
     config::Viewport,
     dashboard::{
-        CallView, PersonInput, PersonInputs, PersonNotice, SessionControl, SessionControls,
-        SessionViewer,
+        CallView, ImageRequest, OVERVIEW_INTERVAL, PersonInput, PersonInputs, PersonNotice,
+        SessionControl, SessionControls, SessionViewer,
     },
 };
 
@@ -67,7 +70,7 @@ struct WatchRequest {
     /// In physical pixels of the screen.
     width: f64,
     height: f64,
-    /// Whether to send its calls.
+    /// Whether to send its calls. Without them, the page shows an overview of sessions.
     #[serde(default)]
     calls: bool,
 }
@@ -128,7 +131,7 @@ struct HeldSession {
 
 /// A session that the viewer watches.
 struct ShownSession {
-    size: watch::Sender<Viewport>,
+    request: watch::Sender<ImageRequest>,
     acknowledged: Arc<Acknowledged>,
     has_calls: bool,
     _task: AbortOnDropHandle<()>,
@@ -300,15 +303,16 @@ impl LiveViewer {
         }
         // The conversion of a float saturates, so invalid sizes are safe.
         let size = Viewport { width: request.width as u32, height: request.height as u32 };
+        let image = ImageRequest { size, is_overview: !request.calls };
         let mut watched = self.watched.lock();
         if let Some(shown) = watched.get_mut(&request.id) {
-            shown.size.send_replace(size);
+            shown.request.send_replace(image);
             shown.has_calls = request.calls;
             return true;
         }
         let dashboard = &self.state.dashboard;
         let (Some(viewer), Some(controls)) =
-            (dashboard.watch(&request.id, size), dashboard.controls(&request.id))
+            (dashboard.watch(&request.id, image), dashboard.controls(&request.id))
         else {
             return false;
         };
@@ -325,10 +329,10 @@ impl LiveViewer {
             self.outgoing.clone(),
         );
         let acknowledged = Arc::<Acknowledged>::default();
-        let (sender, sizes) = watch::channel(size);
-        let work = show(viewer, sizes, acknowledged.clone(), self.outgoing.clone());
+        let (sender, requests) = watch::channel(image);
+        let work = show(viewer, requests, acknowledged.clone(), self.outgoing.clone());
         let shown = ShownSession {
-            size: sender,
+            request: sender,
             acknowledged,
             has_calls: request.calls,
             _task: AbortOnDropHandle::new(tokio::spawn(async move {
@@ -391,25 +395,34 @@ impl LiveViewer {
 /// Sends the images of a session until the session ends.
 async fn show(
     mut viewer: SessionViewer,
-    mut sizes: watch::Receiver<Viewport>,
+    mut requests: watch::Receiver<ImageRequest>,
     acknowledged: Arc<Acknowledged>,
     outgoing: mpsc::Sender<Message>,
 ) {
+    let mut due = Instant::now();
     loop {
+        let next = async {
+            tokio::time::sleep_until(due).await;
+            viewer.next().await
+        };
         let image = tokio::select! {
-            image = viewer.next() => image,
-            changed = sizes.changed() => {
+            image = next => image,
+            changed = requests.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                let size = *sizes.borrow_and_update();
-                viewer.resize(size);
+                due = Instant::now();
+                viewer.request(*requests.borrow_and_update());
                 continue;
             }
         };
         let Some(image) = image else { return };
         if outgoing.send(Message::Binary(image.message)).await.is_err() {
             return;
+        }
+        // Others may watch the session itself, with more images.
+        if requests.borrow().is_overview {
+            due = Instant::now() + OVERVIEW_INTERVAL;
         }
         acknowledged.wait_for(image.number).await;
         viewer.shown(image.number);
