@@ -19,7 +19,7 @@ export interface Config {
   headless?: boolean
   /** Path of the browser executable */
   executablePath?: string
-  /** Mirror of Chrome for Testing, the only source of `troupe install chromium` */
+  /** The only source of `troupe install chromium`: a mirror of Chrome for Testing */
   downloadHost?: string
   /** Additional argument for the browser; can be repeated */
   browserArg?: string[]
@@ -149,6 +149,8 @@ export interface Config {
   allowedOrigins?: string[]
   /** Serve every path below this one, such as /troupe, behind a reverse proxy */
   basePath?: string
+  /** Where other servers with the same --store reach this one (default: its address) */
+  advertiseUrl?: string
   /** Reverse proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8 */
   trustedProxies?: string[]
   /** Maximum number of connections. Default: 2000 */
@@ -211,11 +213,11 @@ export interface Config {
   filePaths?: 'relative' | 'absolute'
   /** Whether results of the Playwright set contain images. Default: allow */
   imageResponses?: 'allow' | 'omit' | 'only'
-  /** Size at which old files of the output folder are deleted */
+  /** Size of the output folder, in bytes, at which old files are deleted */
   outputMaxSize?: number
   /** Whether actions of the Playwright set write a snapshot. Default: full */
   snapshotMode?: 'full' | 'none'
-  /** Include boxes in snapshots of the Playwright set. Default: false */
+  /** Include the boxes of elements in snapshots of the Playwright set. Default: false */
   snapshotBoxes?: boolean
   /** Test id attribute of locators of the Playwright set (default: data-testid) */
   testIdAttribute?: string

@@ -16,12 +16,14 @@ import { parseArgs } from 'node:util'
 import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
 import { benchmarkDocument } from '../scripts/docs/benchmarks.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
+import { missingGrid, startSeleniumGrid } from '../__test__/apps/grid-programs.mjs'
 import { FloorClient } from './floor.mjs'
 import { firefoxTimes } from './firefox.mjs'
 import { clientsAtOnce, idleCalls } from './http.mjs'
 import { chromeTimes, findChrome } from './chrome.mjs'
 import { changesCost, proxyCost } from './alternating.mjs'
 import { nodeMemory, serverMemory } from './memory.mjs'
+import { gridTimes } from './grid.mjs'
 import { jobCosts } from './jobs.mjs'
 import { pageTimes } from './page-time.mjs'
 import { bytesRead } from './reading.mjs'
@@ -30,6 +32,7 @@ import { untilIdle } from './idle.mjs'
 import { playwrightSetTimes } from './playwright-set.mjs'
 import {
   findBrowser,
+  gridSides,
   httpSides,
   onFirefox,
   upstreamSides,
@@ -159,6 +162,12 @@ await runScript(async () => {
       }
       await chromeTimes(sides, site.url, rounds, (row, server, value) =>
         samples.add(row, server, value)
+      )
+    }
+    if (rows.some(({ id }) => /^(grid|local)/.test(id)) && chrome && !missingGrid()) {
+      progress('calls in a Selenium Grid')
+      await measureGrid({ browser: chrome, addon }, site.url, rounds, (row, value) =>
+        samples.add(row, compared[0].name, value)
       )
     }
     await measureHttp(rows, httpSides({ browser, addon }), samples, site.url)
@@ -291,6 +300,26 @@ async function measureCalls(rows, compared, rounds, samples, url) {
     }
   } finally {
     await Promise.all(running.map(({ client }) => client.close()))
+  }
+}
+
+/**
+ * Starts a Selenium Grid with one slot for Chrome, and measures a session in it.
+ * @param {{ browser: string, addon: string }} options
+ * @param {string} url
+ * @param {number} rounds
+ * @param {(row: string, value: number) => void} add
+ */
+async function measureGrid(options, url, rounds, add) {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  try {
+    const owner = { after: (/** @type {() => unknown} */ end) => void ends.unshift(end) }
+    const times = { sessionTimeout: 60, queueTimeout: 60 }
+    const { endpoint } = await startSeleniumGrid(owner, [['chrome']], times)
+    await gridTimes(gridSides({ ...options, endpoint }), url, rounds, add)
+  } finally {
+    for (const end of ends) await end()
   }
 }
 

@@ -1,5 +1,6 @@
 // Measures the cost of the record: calls on servers with and without a record, alternately, calls
-// with and without saved sessions, and the time to record two thousand calls in one file.
+// with and without saved sessions, the time to record two thousand calls in one file, and calls
+// whose record is in PostgreSQL.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,4 +64,17 @@ async function stream(client) {
   const seconds = (performance.now() - begun) / 1000
   await client.close()
   return (seconds * 2000) / STREAM
+}
+
+/**
+ * Compares calls that a server records in a PostgreSQL database with calls that it does not record.
+ * Returns the difference of the medians and of the 99th percentiles (ms).
+ * @param {Start} start
+ * @param {string} page
+ * @param {{ url: string }} database
+ */
+export async function postgresCosts(start, page, database) {
+  const evaluate = /** @type {const} */ (['evaluate', { script: 'document.title' }])
+  const { at } = await alternate(start('none'), start(database.url), page, CALLS, () => evaluate)
+  return { median: at(0.5).difference, late: at(0.99).difference }
 }

@@ -237,6 +237,17 @@ export const ROWS = [
   { id: 'chromeNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'chromeClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
   { id: 'chromeTen', title: '… ten clients at once', unit: 'ms', bounds: { peer: 0.5 } },
+  // In a Selenium Grid on this machine, and on the same browser without the Grid.
+  { id: 'gridFirst', title: 'Selenium Grid: spawn → first page', unit: 'ms', bounds: {} },
+  { id: 'localFirst', title: '… without the Grid', unit: 'ms', bounds: {} },
+  { id: 'gridNavigate', title: 'Selenium Grid: navigate', unit: 'ms', bounds: {} },
+  { id: 'localNavigate', title: '… without the Grid', unit: 'ms', bounds: {} },
+  { id: 'gridClick', title: 'Selenium Grid: click', unit: 'ms', bounds: {} },
+  { id: 'localClick', title: '… without the Grid', unit: 'ms', bounds: {} },
+  { id: 'gridEvaluate', title: 'Selenium Grid: evaluate', unit: 'ms', bounds: {} },
+  { id: 'localEvaluate', title: '… without the Grid', unit: 'ms', bounds: {} },
+  { id: 'gridSnapshot', title: 'Selenium Grid: snapshot', unit: 'ms', bounds: {} },
+  { id: 'localSnapshot', title: '… without the Grid', unit: 'ms', bounds: {} },
   { id: 'http', title: 'HTTP call without work', unit: 'ms', bounds: {}, limit: 0.2 },
   {
     id: 'hundred',

@@ -1,19 +1,24 @@
 // `npm run bench:scale` measures throughput, the slowest calls and the server's memory by the
-// number of busy sessions, the cost of a snapshot by the size of its page, and the cost of a call
-// by the size of the record.
+// number of busy sessions, the cost of a snapshot by the size of its page, the cost of a call by
+// the size of the record, and the cost of calls of servers that share a PostgreSQL database.
 //   --addon FILE   measures this addon instead of a release build
 //   --check        exits with 1 if a bound is missed
-//   --only NAMES   measures only these: sessions, page, record, neighbor (comma-separated)
+//   --only NAMES   measures only these: sessions, page, record, postgres, neighbor, servers, idle
+//                  (comma-separated)
+//   --quick        measures only servers and idle, for a short time, if --only is not given
 import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { quantile } from 'simple-statistics'
+import { NO_POSTGRES } from '../__test__/support/postgres.mjs'
 import { StepFailed } from '../scripts/run.mjs'
 import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
 import { NEIGHBOR_BOUND, neighborTimes } from './neighbor.mjs'
 import { untilIdle } from './idle.mjs'
-import { findBrowser, recording } from './servers.mjs'
+import { postgresCosts } from './record.mjs'
+import { findBrowser, httpSides, recording } from './servers.mjs'
+import { besideIdleSessions, callsOfServers, withPostgres } from './several-servers.mjs'
 import { serveSite } from './site.mjs'
 import { atLeast, exitCodeOf, judged } from './table.mjs'
 
@@ -28,7 +33,19 @@ const WORK = 1500
  * The calls of each kind of work, by index, made in rotation. A click is painted, a read is not.
  */
 const WORKS = { acting: [0, 1, 2], reading: [2] }
+/** The maximum that a record in PostgreSQL adds to the median of a call (ms). */
+const POSTGRES_BOUND = 2
 const RECORDS = [0, 5000, 20_000]
+/** What is measured with a PostgreSQL database: in full, and with --quick. */
+const SHARED = {
+  full: { duration: 10_000, calls: 1000, idle: 1000 },
+  quick: { duration: 2000, calls: 200, idle: 50 }
+}
+const CLIENTS_OF_SERVER = 8
+/** The maximum ratio of a call beside idle sessions to one without them. */
+const IDLE_BOUND = 1.1
+/** The minimum ratio of the calls of three servers to three times those of one. */
+const LINEAR = 0.9
 /**
  * The minimum throughput of actions with the most sessions, relative to ten sessions and to the
  * bare client.
@@ -37,10 +54,16 @@ const TARGETS = { ofTen: 0.85, ofBare: 0.65 }
 
 await runScript(async () => {
   const { values } = parseArgs({
-    options: { addon: { type: 'string' }, only: { type: 'string' }, check: { type: 'boolean' } }
+    options: {
+      addon: { type: 'string' },
+      only: { type: 'string' },
+      check: { type: 'boolean' },
+      quick: { type: 'boolean', default: false }
+    }
   })
-  const isSelected = (/** @type {string} */ name) =>
-    !values.only || values.only.split(',').includes(name)
+  const { quick } = values
+  const only = values.only ?? (quick ? 'servers,idle' : undefined)
+  const isSelected = (/** @type {string} */ name) => !only || only.split(',').includes(name)
   const browser = findBrowser()
   if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
   const site = await serveSite()
@@ -52,6 +75,10 @@ await runScript(async () => {
     if (isSelected('sessions')) await bySessions(start, browser, site.url)
     if (isSelected('page')) await byPage(start, site.url)
     if (isSelected('record')) await byRecord(start, site.url)
+    if (isSelected('postgres')) await byPostgres(start, site.url)
+    const [side] = httpSides({ browser, addon })
+    if (isSelected('servers')) await byServers(side, quick)
+    if (isSelected('idle')) await byIdleSessions(side, start, site.url, quick)
   } finally {
     site.close()
   }
@@ -280,4 +307,55 @@ async function byRecord(start, url) {
     )
   }
   await client.close()
+}
+
+/** @param {import('./alternating.mjs').Start} start @param {string} url */
+async function byPostgres(start, url) {
+  if (NO_POSTGRES) return console.log(`\n${NO_POSTGRES}`)
+  const { median, late } = await withPostgres((database) =>
+    postgresCosts(start, `${url}/form`, database)
+  )
+  console.log(
+    `\na call recorded in PostgreSQL, on top of an unrecorded one: median ${judged(`${median.toFixed(2)} ms`, median, POSTGRES_BOUND)}, p99 ${late.toFixed(2)} ms`
+  )
+}
+
+/**
+ * Measures recorded calls that need no browser. The servers share the processors of this machine.
+ * The rate with one machine per server is calculated from the processor time of a call.
+ * @param {import('./servers.mjs').HttpSide} side @param {boolean} quick
+ */
+async function byServers(side, quick) {
+  const { duration } = SHARED[quick ? 'quick' : 'full']
+  const widths = [7, 8, 9, 7, 10, 12, 10]
+  console.log(`\n${' '.repeat(34)}processor time of a call, ms`)
+  printRow(widths, ['servers', 'calls/s', 'median ms', 'p99', 'server', 'PostgreSQL', 'client'])
+  /** @type {number[]} */
+  const costs = []
+  for (const count of [1, 2, 3]) {
+    const { rate, median, late, processor } = await withPostgres((database) =>
+      callsOfServers(side, database, count, CLIENTS_OF_SERVER, duration)
+    )
+    const { server, database, client } = processor
+    costs.push(server)
+    const times = [server, database, client].map((time) => time.toFixed(3))
+    printRow(widths, [count, Math.round(rate), median.toFixed(2), late.toFixed(2), ...times])
+  }
+  console.log(
+    `calculated, a machine for each server: three serve ${atLeast(costs[0] / costs[2], LINEAR)} times the calls of linear growth`
+  )
+}
+
+/**
+ * @param {import('./servers.mjs').HttpSide} side @param {import('./alternating.mjs').Start} start
+ * @param {string} url @param {boolean} quick
+ */
+async function byIdleSessions(side, start, url, quick) {
+  const { calls, idle } = SHARED[quick ? 'quick' : 'full']
+  const { median, late } = await withPostgres((database) =>
+    besideIdleSessions(side, start, `${url}/form`, database, idle, calls)
+  )
+  console.log(
+    `\na call beside ${idle} idle sessions: ${judged(`${median.ratio.toFixed(2)} times the median`, median.ratio, IDLE_BOUND)}, ${late.ratio.toFixed(2)} times the 99th percentile`
+  )
 }

@@ -85,6 +85,25 @@ export function upstreamSides({ browser, addon }) {
   }
 }
 
+/**
+ * Troupe with a browser of the Selenium Grid at `endpoint`, and with the same browser on its own.
+ * @param {{ browser: string, addon: string, endpoint: string }} options
+ */
+export function gridSides({ browser, addon, endpoint }) {
+  const flags = browserFlags(browser)
+  const args = ['--headless=new', ...flags.filter((flag) => flag === '--no-sandbox')]
+  const chrome = `goog:chromeOptions=${JSON.stringify({ args })}`
+  /** @param {string[]} own */
+  const start = (own) => () =>
+    new StdioClient([process.execPath, join(ROOT, 'bin/troupe.js'), '--store', 'none', ...own], {
+      NAPI_RS_NATIVE_LIBRARY_PATH: addon
+    })
+  return {
+    grid: start(['--browser-endpoint', endpoint, '--grid-capability', chrome]),
+    local: start(flags)
+  }
+}
+
 /** Troupe on Firefox. @param {string} addon */
 export function onFirefox(addon) {
   const program = [

@@ -27,7 +27,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       '/slow': `<title>Slow</title><button onclick="show('/next')">Show</button><p id="out"></p><script>
         async function show(path) {
           await fetch(path)
-          setTimeout(() => { out.textContent = "Shown" }, 300)
+          setTimeout(() => { out.textContent = "Shown" }, 150)
         }
       </script>`,
       '/part': `<title>Part</title><button id="tab" aria-pressed="false" onclick="open_()">Versions</button><script>
@@ -40,7 +40,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       </script>`,
       '/part.js': (_request, response) => {
         response.setHeader('content-type', 'text/javascript')
-        response.end("setTimeout(() => document.body.append('Version 1'), 300)")
+        response.end("setTimeout(() => document.body.append('Version 1'), 150)")
       },
       '/next': '<title>Next</title><p>Next</p>'
     }

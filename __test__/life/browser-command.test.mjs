@@ -217,6 +217,41 @@ describe('a remote browser', { skip: process.platform !== 'linux', timeout: 180_
     assert.equal((await browser.pages()).length, 1, 'the first tab is still open')
   })
 
+  test('has sessions in contexts of their own with --remote-context new', async (t) => {
+    const [browser, site] = [await startBrowser(t), await startSite(t)]
+    const endpoint = ['--browser-endpoint', browser.ws]
+    const inDefault = await startServer(t, [...endpoint, '--remote-context', 'default'], {
+      browser: false
+    })
+    await inDefault.ok('navigate', { url: site.url('/set-cookie?who=default') })
+    const server = await startServer(t, [...endpoint, '--remote-context', 'new'], {
+      browser: false
+    })
+    const one = await server.ok('create_session')
+    assert.doesNotMatch(one.message, /not isolated/)
+    await server.ok('navigate', {
+      sessionId: one.sessionId,
+      url: site.url('/set-cookie?who=one')
+    })
+    const two = await server.createSession()
+    for (const [sessionId, cookies] of [
+      [one.sessionId, 'who=one'],
+      [two, '']
+    ]) {
+      await server.ok('navigate', { sessionId, url: site.url('/cookies') })
+      const { value } = await server.ok('evaluate', { sessionId, script: 'out.textContent' })
+      assert.equal(value, cookies)
+    }
+    await inDefault.ok('navigate', { url: site.url('/cookies') })
+    const { value } = await inDefault.ok('evaluate', { script: 'out.textContent' })
+    assert.equal(value, 'who=default', 'the default context keeps its own cookies')
+    const open = (await browser.pages()).length
+    await server.end()
+    await until(async () => (await browser.pages()).length < open, 'the end of its contexts')
+    const { value: kept } = await inDefault.ok('evaluate', { script: 'out.textContent' })
+    assert.equal(kept, 'who=default', 'the tabs of the default context stay open')
+  })
+
   test('is connected through HTTPS_PROXY, unless NO_PROXY names its host', async (t) => {
     /** @type {string[]} */
     const tunnels = []

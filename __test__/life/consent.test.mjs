@@ -248,8 +248,13 @@ describe("the user's own browser", { skip: !isSupported, timeout: 300_000 + DECI
     await server.ok('evaluate', { sessionId, script: `window.open('/echo?a=1') && 1` })
     const list = async () => (await server.ok('pages', { sessionId, action: 'list' })).pages
     await until(async () => (await list())[1]?.url === site.url('/echo?a=1'), 'the popup')
-    const read = { sessionId, pageId: 'page-2', script: 'out.textContent' }
-    assert.equal((await server.ok('evaluate', read)).value, '?a=1')
+    const popup = { sessionId, pageId: 'page-2' }
+    // The URL is known before the document has been parsed.
+    await server.ok('wait_for_selector', { ...popup, selector: '#out' })
+    assert.equal(
+      (await server.ok('evaluate', { ...popup, script: 'out.textContent' })).value,
+      '?a=1'
+    )
     await server.ok('close_session', { sessionId })
     await until(async () => (await browser.pages()).length === 1, 'the end of the tabs', 5000)
   })

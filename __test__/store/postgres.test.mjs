@@ -1,18 +1,26 @@
 // `--store postgres://…`: sessions move between servers, and outages of the database lose no call.
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
-import { NO_POSTGRES, startPostgres } from '../support/postgres.mjs'
-import { kill, temporaryFolder } from '../support/record.mjs'
-import { troupe } from '../support/scripts.mjs'
-import { startServer } from '../support/server.mjs'
+import {
+  AUTHORITY,
+  NO_POSTGRES,
+  OTHER_AUTHORITY,
+  PASSWORD,
+  startPostgres
+} from '../support/postgres.mjs'
+import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
+import { run, troupe } from '../support/scripts.mjs'
+import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { lossLimit } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = '<title>Form</title><h1>Form</h1><input aria-label="Name">'
+const VALUE = { script: 'document.querySelector("input").value' }
 
 /** @param {import('../support/http.mjs').HttpServer} server @param {string} name */
 async function metric(server, name) {
@@ -48,10 +56,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     await kill(first)
 
     await resumed(second, sessionId)
-    const typed = await second.ok('evaluate', {
-      sessionId,
-      script: 'document.querySelector("input").value'
-    })
+    const typed = await second.ok('evaluate', { sessionId, ...VALUE })
     assert.equal(JSON.stringify(typed).includes('Ada'), true, JSON.stringify(typed))
     assert.equal(await second.ok('get_content', { ref_id: meta.refId }), '')
     const { requests } = await second.ok('list_requests', { sessionId, limit: 100 })
@@ -134,12 +139,47 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     const health = await fetch(server.at('/health'))
     assert.deepEqual([health.status, (await health.json()).status], [200, 'degraded'])
     await database.start()
+    // A call does not wait for the entries that were queued during the outage.
+    await until(
+      async () => (await client.ok('list_requests')).requests.length === 2,
+      'the entries of both calls'
+    )
     await until(
       async () => (await (await fetch(server.at('/health'))).json()).status === 'ok',
-      'it'
+      'the recovery of the record'
     )
-    const { requests } = await client.ok('list_requests')
-    assert.equal(requests.length, 2, JSON.stringify(requests))
+    assert.equal(await metric(server, 'record_lost_entries_total'), 0)
+  })
+
+  test('gets the record of a file with troupe store migrate, and resumes its sessions', async (t) => {
+    const database = await startPostgres(t)
+    const site = await startSite(t, { '/form': PAGE })
+    const file = recordFile(t)
+    const first = await startServer(t, ['--store', file])
+    const sessionId = await first.createSession()
+    const { meta } = await first.call('navigate', { sessionId, url: site.url('/form') })
+    await first.ok('type', { sessionId, selector: 'label=Name', text: 'Ada' })
+    await lossLimit()
+    const used = await troupe('store', 'migrate', file, database.url).catch((error) => error)
+    assert.match(used.stderr, /running servers use 1 session of .*; stop these servers/)
+    await kill(first)
+
+    const { stdout } = await troupe('store', 'migrate', `sqlite://${file}`, database.url)
+    assert.match(stdout, /^Copied 1 session and 3 calls from .* to postgres:/)
+    const { stdout: again } = await troupe('store', 'migrate', file, database.url)
+    assert.match(again, /^Copied 0 sessions and 0 calls .*; 4 were there already/)
+    const itself = await troupe('store', 'migrate', file, file).catch((error) => error)
+    assert.match(itself.stderr, /cannot be copied into itself/)
+    const missing = `${file}.missing`
+    const none = await troupe('store', 'migrate', missing, file).catch((error) => error)
+    assert.match(none.stderr, /there is no record at/)
+    assert.equal(existsSync(missing), false)
+
+    const next = await startServer(t, ['--store', database.url])
+    await next.ok('session_resume', { sessionId })
+    const { value } = await next.ok('evaluate', { sessionId, ...VALUE })
+    assert.equal(value, 'Ada')
+    assert.match(await next.ok('get_content', { ref_id: meta.refId }), /heading "Form"/)
   })
 
   test('is used by troupe sessions and doctor, which do not print the password', async (t) => {
@@ -171,5 +211,61 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     assert.match(checked, /record: postgres:.* can be used/)
     for (const text of [list, deleted, checked, server.stderr()])
       assert.doesNotMatch(text, /hidden/)
+  })
+
+  test('is reached over TCP with TLS, a certificate of a private authority, and a password', async (t) => {
+    const database = await startPostgres(t, { tls: true })
+    const site = await startSite(t, { '/form': PAGE })
+    const url = database.tcpUrl('127.0.0.1', 'sslmode=require')
+    const env = { TROUPE_STORE: url, SSL_CERT_FILE: AUTHORITY }
+    const server = await startServer(t, [], { env })
+    const sessionId = await server.createSession()
+    const { meta } = await server.call('navigate', { sessionId, url: site.url('/form') })
+    assert.match(await server.ok('get_content', { ref_id: meta.refId }), /heading "Form"/)
+    await server.end()
+    const { stdout, status } = await run(
+      process.execPath,
+      [BIN, 'sessions'],
+      cleanEnvironment({
+        ...env,
+        TROUPE_STORE: database.tcpUrl('127.0.0.1', 'sslmode=verify-full')
+      })
+    )
+    assert.deepEqual([status, stdout.includes(sessionId)], [0, true], stdout)
+    for (const text of [stdout, server.stderr()]) assert.ok(!text.includes(PASSWORD), text)
+  })
+
+  const tls = {
+    ...{ host: '127.0.0.1', query: 'sslmode=require', authority: AUTHORITY },
+    password: PASSWORD
+  }
+  const mistakes = [
+    {
+      ...tls,
+      name: 'a certificate of another authority',
+      authority: OTHER_AUTHORITY,
+      message: /certificate is not trusted: .*UnknownIssuer.*set SSL_CERT_FILE/s
+    },
+    {
+      ...tls,
+      name: 'a certificate for another host',
+      host: 'database.test',
+      query: 'hostaddr=127.0.0.1&sslmode=require',
+      message: /certificate is not trusted: .*database\.test/
+    },
+    { ...tls, name: 'a wrong password', password: 'hidden', message: /password authentication/ },
+    { ...tls, name: 'a connection without TLS', query: 'sslmode=disable', message: /no encryption/ }
+  ]
+  test('is rejected at the start with a wrong certificate, password or mode', async (t) => {
+    const database = await startPostgres(t, { tls: true })
+    for (const { name, host, query, authority, message, password } of mistakes) {
+      const url = database.tcpUrl(host, query, password)
+      const env = cleanEnvironment({ TROUPE_STORE: url, SSL_CERT_FILE: authority })
+      const { status, stdout, stderr } = await run(process.execPath, [BIN, 'sessions'], env)
+      assert.deepEqual([status, stdout], [1, ''], name)
+      assert.match(stderr, message, name)
+      assert.match(stderr, /cannot be used/, name)
+      assert.doesNotMatch(stderr, /p@ss|hidden/, name)
+    }
   })
 })

@@ -126,6 +126,7 @@ const ABOUT_CHROMIUM = {
     '6.1 without --browser, the server starts Chromium': 'the test passes --browser'
   },
   'clients/': { '*': 'the tests are about the clients' },
+  'deploy/': { '*': 'the deployments are checked once, with Chromium' },
   'upstream/': { '*': 'the tests do not start a browser' },
   'apps/': { '*': 'the apps are driven once, with Chromium' },
   'miniwob/': { '*': 'the pages are driven once, with Chromium' }
@@ -479,12 +480,13 @@ export const BROWSERS = {
 }
 
 /**
- * Files and folders below `__test__` that only `npm run test:full` runs: they need apps, clients or
- * pages of other projects.
+ * Files and folders below `__test__` that only `npm run test:full` runs: they need apps, clients,
+ * pages or validators of other projects.
  */
 export const FULL_ONLY = [
   'apps/',
   'clients/',
+  'deploy/',
   'miniwob/',
   'page/oracle.test.mjs',
   'playwright/applications.test.mjs',

@@ -1,9 +1,21 @@
-// A PostgreSQL server with an empty database, on a socket in a temporary folder.
+// A PostgreSQL server with an empty database, on a socket in a temporary folder, or also on a port
+// with TLS and a password.
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { freePort } from './ports.mjs'
 import { within } from './wait.mjs'
 
 const DEBIAN_FOLDER = '/usr/lib/postgresql'
@@ -27,17 +39,32 @@ const isRoot = process.getuid?.() === 0
 const user = (/** @type {string} */ flag) =>
   Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
 
+/** The password of a server with a port. It contains characters that a URL must escape. */
+export const PASSWORD = 'p@ss/word'
+
+/** Returns the path of a certificate or key. @param {string} name */
+const tlsFile = (name) => fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
+
+/** The authority that has signed the certificate of a server with a port. */
+export const AUTHORITY = tlsFile('authority')
+
+/** Another authority. */
+export const OTHER_AUTHORITY = tlsFile('certificate')
+
 /**
- * Starts a server, and ends it with the test.
+ * Starts a server, and ends it with the test. With `tls`, it also listens on 127.0.0.1. With
+ * `durable`, a commit waits for the disk, which tests do not need.
  * @param {{ after: (end: () => unknown) => void }} t
+ * @param {{ tls?: boolean, durable?: boolean }} [options]
  */
-export async function startPostgres(t) {
+export async function startPostgres(t, { tls = false, durable = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-postgres-'))
-  const database = new Postgres(folder)
+  const database = new Postgres(folder, durable)
   t.after(async () => {
     await database.stop('SIGQUIT')
     rmSync(folder, { recursive: true, force: true })
   })
+  if (tls) await database.listen()
   await database.start()
   return database
 }
@@ -45,10 +72,12 @@ export async function startPostgres(t) {
 class Postgres {
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child
+  #port = 0
 
-  /** @param {string} folder */
-  constructor(folder) {
+  /** @param {string} folder @param {boolean} durable */
+  constructor(folder, durable) {
     this.folder = folder
+    this.settings = [`fsync=${durable ? 'on' : 'off'}`]
     this.account = isRoot ? { uid: user('-u'), gid: user('-g') } : {}
     if (isRoot) chownSync(folder, user('-u'), user('-g'))
     const auth = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C.UTF-8']
@@ -63,14 +92,55 @@ class Postgres {
     return join(this.folder, 'data')
   }
 
+  get pid() {
+    return /** @type {number} */ (this.#child?.pid)
+  }
+
   /** The value of --store. */
   get url() {
     return `postgres://postgres@${encodeURIComponent(this.folder)}/postgres`
   }
 
+  /** The value of --store for a connection over TCP. @param {string} host @param {string} query */
+  tcpUrl(host, query, password = PASSWORD) {
+    return `postgres://postgres:${encodeURIComponent(password)}@${host}:${this.#port}/postgres?${query}`
+  }
+
+  /** Lets the server listen on 127.0.0.1, where clients need TLS and a password, from its start. */
+  async listen() {
+    this.#port = await freePort()
+    for (const name of ['database', 'database-key']) {
+      const copy = join(this.folder, `${name}.pem`)
+      copyFileSync(tlsFile(name), copy)
+      // PostgreSQL rejects a key that other users can read.
+      chmodSync(copy, 0o600)
+      if (isRoot) chownSync(copy, user('-u'), user('-g'))
+    }
+    const rules = ['local all all trust', 'hostssl all all 127.0.0.1/32 scram-sha-256']
+    writeFileSync(join(this.data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
+    this.#runSql(`ALTER ROLE postgres PASSWORD '${PASSWORD}'`)
+    this.settings.push(
+      ...['ssl=on', `ssl_cert_file=${join(this.folder, 'database.pem')}`],
+      `ssl_key_file=${join(this.folder, 'database-key.pem')}`
+    )
+  }
+
+  /** Runs a statement in the stopped server. @param {string} sql */
+  #runSql(sql) {
+    execFileSync(POSTGRES, ['--single', '-D', this.data, 'postgres'], {
+      ...this.account,
+      cwd: this.folder,
+      input: `${sql}\n`,
+      stdio: ['pipe', 'pipe', 'pipe']
+    })
+  }
+
   /** Starts the server. Returns when it accepts connections. */
   async start() {
-    const settings = ['listen_addresses=', 'fsync=off'].flatMap((setting) => ['-c', setting])
+    const address = this.#port
+      ? ['listen_addresses=127.0.0.1', `port=${this.#port}`]
+      : ['listen_addresses=']
+    const settings = [...this.settings, ...address].flatMap((setting) => ['-c', setting])
     const child = spawn(POSTGRES, ['-D', this.data, '-k', this.folder, ...settings], {
       ...this.account,
       cwd: this.folder,

@@ -62,35 +62,32 @@ export function programPath(name) {
 }
 
 /**
- * Returns the documented configuration, changed to other ports and without TLS.
- * @param {ReverseProxy} proxy
+ * Returns the configuration in a document, changed to other ports and without TLS.
+ * @param {URL} document @param {string} language of its code block
+ * @param {[string | RegExp, string][]} changes PORT is the placeholder of `port`
  * @param {number} port
- * @param {number} upstream
  */
-function documented({ language, changes }, port, upstream) {
+export function documentedConfiguration(document, language, changes, port) {
   const [, text = ''] =
-    new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(DOCUMENT, 'utf8')) ?? []
-  return [
-    ...changes,
-    /** @type {[string, string]} */ (['127.0.0.1:4000', `127.0.0.1:${upstream}`])
-  ].reduce((site, [from, to]) => {
+    new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(readFileSync(document, 'utf8')) ?? []
+  return changes.reduce((site, [from, to]) => {
     const changed = site.replace(from, to.replace('PORT', String(port)))
-    if (changed === site) throw new Error(`docs/reverse-proxy.md has no ${from}`)
+    if (changed === site) throw new Error(`${document.pathname} has no ${from}`)
     return changed
   }, text)
 }
 
 /**
- * Starts a reverse proxy in front of the server at `upstream`, and ends it with the test.
- * @param {{ after: (end: () => unknown) => void }} t @param {string} name @param {number} upstream
- * @returns {Promise<number>} its port
+ * Starts an installed proxy, waits until it responds at `url`, and ends it with the test.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} name of the program
+ * @param {Pick<ReverseProxy, 'configuration' | 'args'>} proxy
+ * @param {string} site the documented part of its configuration
+ * @param {string} url
  */
-export async function startReverseProxy(t, name, upstream) {
-  const proxy = REVERSE_PROXIES[name]
+export async function startProxyProgram(t, name, proxy, site, url) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-proxy-'))
-  const port = await freePort()
   const file = join(folder, 'configuration')
-  writeFileSync(file, proxy.configuration(documented(proxy, port, upstream), folder))
+  writeFileSync(file, proxy.configuration(site, folder))
   let stderr = ''
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const child = spawn(programPath(name), proxy.args(file, folder), {
@@ -105,7 +102,7 @@ export async function startReverseProxy(t, name, upstream) {
     rmSync(folder, { recursive: true })
   })
   const answers = () =>
-    fetch(`http://127.0.0.1:${port}/troupe/health`).then(
+    fetch(url).then(
       ({ ok }) => ok,
       () => false
     )
@@ -113,5 +110,19 @@ export async function startReverseProxy(t, name, upstream) {
     until(answers, name),
     ended.then(() => Promise.reject(new Error(`${name} ended: ${stderr}`)))
   ])
+}
+
+/**
+ * Starts a reverse proxy in front of the server at `upstream`, and ends it with the test.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string} name @param {number} upstream
+ * @returns {Promise<number>} its port
+ */
+export async function startReverseProxy(t, name, upstream) {
+  const proxy = REVERSE_PROXIES[name]
+  const port = await freePort()
+  /** @type {[string | RegExp, string][]} */
+  const changes = [...proxy.changes, ['127.0.0.1:4000', `127.0.0.1:${upstream}`]]
+  const site = documentedConfiguration(DOCUMENT, proxy.language, changes, port)
+  await startProxyProgram(t, name, proxy, site, `http://127.0.0.1:${port}/troupe/health`)
   return port
 }

@@ -92,24 +92,41 @@ export async function startFirefox(t, executable) {
 }
 
 /**
- * Records the commands that a server sends to a browser, on a port between the two.
+ * Records the commands that a server sends to a browser, on a port between the two. Withholds the
+ * responses to commands whose text matches `withheld`.
  * @param {{ after: (end: () => unknown) => void }} t @param {{ ws: string }} browser
+ * @param {RegExp} [withheld]
  */
-export async function recordCommands(t, browser) {
+export async function recordCommands(t, browser, withheld) {
   /** @type {string[]} */
   const methods = []
+  /** @type {Set<number>} */
+  const withheldIds = new Set()
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
   const between = createServer((near) => {
     const far = connect(Number(new URL(browser.ws).port), '127.0.0.1')
-    near.pipe(far).pipe(near)
+    near.pipe(far)
+    if (withheld) passResponses(far, near, withheldIds)
+    else far.pipe(near)
     for (const socket of [near, far]) {
       sockets.add(socket)
       socket.on('error', () => {})
     }
     /** @type {Buffer} */
     let bytes = Buffer.alloc(0)
-    near.on('data', (data) => (bytes = takeMethods(Buffer.concat([bytes, data]), methods)))
+    near.on('data', (data) => {
+      bytes = Buffer.concat([bytes, data])
+      const [, sent] = splitHead(bytes, 'GET ')
+      if (!sent) return
+      const { frames, rest } = takeFrames(sent)
+      bytes = rest
+      for (const { payload } of frames) {
+        const text = payload.toString()
+        for (const [, method] of text.matchAll(/"method":"(\w+\.\w+)"/g)) methods.push(method)
+        if (withheld?.test(text)) withheldIds.add(JSON.parse(text).id)
+      }
+    })
   })
   between.listen(0, '127.0.0.1')
   await once(between, 'listening')
@@ -122,19 +139,37 @@ export async function recordCommands(t, browser) {
 }
 
 /**
- * Adds the methods in complete masked frames to `methods`, and returns the rest.
- * @param {Buffer} bytes @param {string[]} methods
+ * Returns the head of an upgrade that begins with `first`, if there is one, and the rest. The rest
+ * is null while the head is incomplete.
+ * @param {Buffer} bytes @param {string} first @returns {[Buffer, Buffer | null]}
  */
-function takeMethods(bytes, methods) {
-  // The request for the upgrade.
-  if (bytes.subarray(0, 4).toString() === 'GET ') {
-    const end = bytes.indexOf('\r\n\r\n')
-    if (end < 0) return bytes
-    bytes = bytes.subarray(end + 4)
-  }
-  const { frames, rest } = takeFrames(bytes)
-  for (const { payload } of frames)
-    for (const [, method] of payload.toString().matchAll(/"method":"(\w+\.\w+)"/g))
-      methods.push(method)
-  return rest
+function splitHead(bytes, first) {
+  if (bytes.subarray(0, first.length).toString() !== first) return [Buffer.alloc(0), bytes]
+  const end = bytes.indexOf('\r\n\r\n') + 4
+  return end < 4 ? [bytes, null] : [bytes.subarray(0, end), bytes.subarray(end)]
+}
+
+/**
+ * Forwards the messages of a browser, except the responses to the commands in `withheld`.
+ * @param {import('node:net').Socket} far @param {import('node:net').Socket} near
+ * @param {Set<number>} withheld
+ */
+function passResponses(far, near, withheld) {
+  /** @type {Buffer} */
+  let bytes = Buffer.alloc(0)
+  far.on('data', (data) => {
+    bytes = Buffer.concat([bytes, data])
+    const [head, sent] = splitHead(bytes, 'HTTP')
+    if (!sent) return
+    near.write(head)
+    const { frames, rest } = takeFrames(sent)
+    let at = 0
+    for (const { payload, size } of frames) {
+      const id = Number(/^\{"id":(\d+)/.exec(payload.toString())?.[1])
+      if (!withheld.has(id)) near.write(sent.subarray(at, at + size))
+      at += size
+    }
+    bytes = rest
+  })
+  far.on('end', () => near.end())
 }

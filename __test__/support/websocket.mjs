@@ -13,8 +13,9 @@ const CLOSE = 8
 const PING = 9
 
 /**
- * @typedef {{ opcode: number, isLast: boolean, payload: Buffer }} WebSocketFrame `isLast`: whether
- *   it ends its message. The payload is unmasked.
+ * @typedef {{ opcode: number, isLast: boolean, payload: Buffer, size: number }} WebSocketFrame
+ *   `isLast`: whether it ends its message. The payload is unmasked. `size`: the length of the
+ *   whole frame in bytes.
  */
 
 /**

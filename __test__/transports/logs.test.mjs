@@ -200,6 +200,10 @@ describe('the metrics', { timeout: 60_000 }, () => {
     )
     const waiting = second.ok('create_session')
     await until(async () => (await metric(server, 'session_queue')) === 1, 'the call that waits')
+    await until(
+      async () => Number(await metric(server, 'session_queue_seconds')) > 0.1,
+      'the time that the call has waited'
+    )
     assert.equal(await metric(server, 'browsers'), 1)
     for (const name of ['server_memory_bytes', 'child_memory_bytes', 'memory_available_bytes']) {
       assert.ok(Number(await metric(server, name)) > 1 << 20, name)
@@ -207,6 +211,7 @@ describe('the metrics', { timeout: 60_000 }, () => {
     await client.ok('close_session', { sessionId })
     await waiting
     assert.equal(await metric(server, 'session_queue'), 0)
+    assert.equal(await metric(server, 'session_queue_seconds'), 0)
   })
 
   test('count a browser that was restarted after a crash', async (t) => {

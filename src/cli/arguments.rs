@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use super::daemon::DaemonAction;
 use super::sessions::RecordAction;
 use super::skill::{CLIENTS, SkillAction};
+use super::store::StoreAction;
 use super::usage::Usage;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
@@ -43,6 +44,7 @@ pub(super) enum Subcommand {
     Doctor { json: bool, repair: bool },
     Call { tool: String, arguments: String },
     Sessions(RecordAction),
+    Store(StoreAction),
     Config { client: String, http: bool },
     Daemon(DaemonAction),
     Dashboard { url: Option<String>, session: Option<String> },
@@ -84,6 +86,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     session: text(matches, "session"),
                 },
                 "sessions" => Subcommand::Sessions(sessions_action(matches)?),
+                "store" => Subcommand::Store(store_action(matches)?),
                 "skill" => Subcommand::Skill(skill_action(matches)?),
                 "completions" => Subcommand::Completions(shell(matches)?),
                 _ => Subcommand::Config {
@@ -170,6 +173,29 @@ fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
     }
 }
 
+fn store_action(matches: &ArgMatches) -> Result<StoreAction, Usage> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    match text("ACTION").as_deref() {
+        Some("migrate") => {}
+        Some(other) => {
+            return Err(Usage::Other(format!(
+                "`{other}` is not an action of `troupe store`: use `migrate SOURCE TARGET`"
+            )));
+        }
+        None => {
+            return Err(Usage::Missing { command: "store", what: "the action `migrate`" });
+        }
+    }
+    let missing = Usage::Missing {
+        command: "store migrate",
+        what: "the locations of two records, such as record.db and postgres://HOST/DATABASE",
+    };
+    let (Some(source), Some(target)) = (text("SOURCE"), text("TARGET")) else {
+        return Err(missing);
+    };
+    Ok(StoreAction::Migrate { source, target })
+}
+
 /// Converts the arguments into the form that clap reads: `--sessionTimeout` becomes
 /// `--session-timeout`, and `--headless false` becomes `--headless=false`.
 fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
@@ -236,7 +262,7 @@ pub(super) fn application() -> Clap {
     let main = with_options(
         Clap::new("troupe")
             .version(env!("CARGO_PKG_VERSION"))
-            .about("Browser automation for AI agents: an MCP server on stdio, with many isolated sessions")
+            .about("Browser automation for AI agents: an MCP server with many isolated sessions")
             .after_help(format!(
                 "Commands that drive a page: {}. `troupe COMMAND --help` shows an example of each. They run in the daemon.\n\n\
                  Each option is also an environment variable (TROUPE_MAX_SESSIONS) and a key of the --config file \
@@ -292,6 +318,13 @@ pub(super) fn application() -> Clap {
             .arg(
                 Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("purge --all: do not ask for confirmation"),
             ),
+    ))
+    .subcommand(command(
+        Clap::new("store")
+            .about("Copy the record: `migrate SOURCE TARGET` copies all sessions and calls into another file or database")
+            .arg(Arg::new("ACTION").help("migrate"))
+            .arg(Arg::new("SOURCE").help("The record that is copied: an SQLite file, or postgres://HOST/DATABASE"))
+            .arg(Arg::new("TARGET").help("The record that receives the copies; created if it does not exist")),
     ))
     .subcommand(command(
         Clap::new("dashboard")

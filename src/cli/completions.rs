@@ -26,9 +26,10 @@ fn complete() -> Clap {
             all = all.mut_arg(option.name, |argument| argument.value_parser(choices.to_vec()));
         }
     }
-    let values: [(&str, &str, Vec<&'static str>); 5] = [
+    let values: [(&str, &str, Vec<&'static str>); 6] = [
         ("daemon", "ACTION", DaemonAction::offered().collect()),
         ("sessions", "ACTION", SESSIONS_ACTIONS.to_vec()),
+        ("store", "ACTION", vec!["migrate"]),
         ("install", "BROWSER", BrowserKind::NAMES.to_vec()),
         ("config", "CLIENT", client::names()),
         ("completions", "SHELL", SHELLS.to_vec()),

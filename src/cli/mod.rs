@@ -15,6 +15,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod skill;
+mod store;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -150,6 +151,9 @@ async fn run_with(
         Ok((Subcommand::Skill(action), _, _)) => skill::run(&action, &working_directory(), screen),
         Ok((Subcommand::Sessions(action), _, config)) => {
             until_stopped(sessions::run(&config, action, screen), stop).await
+        }
+        Ok((Subcommand::Store(action), _, config)) => {
+            until_stopped(store::run(&config, action, screen), stop).await
         }
     }
 }

@@ -116,6 +116,9 @@ fn every_mistake_is_one_line_and_exit_code_2() {
         &["sessions", "purge", "abc", "def"],
         &["sessions", "list", "abc"],
         &["sessions", "show", "abc", "--yes"],
+        &["store"],
+        &["store", "copy"],
+        &["store", "migrate", "record.db"],
     ] {
         let outcome = troupe(args);
         assert_eq!((outcome.code, outcome.out.as_str()), (MISUSED, ""), "{args:?}");

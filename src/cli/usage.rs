@@ -10,6 +10,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "doctor",
     "call",
     "sessions",
+    "store",
     "dashboard",
     "config",
     "daemon",

@@ -134,6 +134,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// The prefix of every path, such as `/troupe`; empty for none.
     pub base_path: String,
+    /// Where other servers that share the record reach this one; `None` for its address.
+    pub advertise_url: Option<String>,
     /// Addresses and networks of reverse proxies whose `X-Forwarded-For` is used; [`network`] reads
     /// each.
     pub trusted_proxies: Vec<String>,
@@ -445,6 +447,7 @@ impl Default for Config {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             base_path: String::new(),
+            advertise_url: None,
             trusted_proxies: Vec::new(),
             max_connections: 2_000,
             rate_limit: 0,
@@ -536,11 +539,14 @@ impl Config {
         self.browser_endpoint.as_deref()?.strip_prefix("webdriver+")
     }
 
-    /// Returns the folder with notes about the sessions of a Selenium Grid: beside the record.
-    /// `None` without a home directory.
+    /// Returns the folder with notes about the sessions of a Selenium Grid: beside the file of the
+    /// record, otherwise in the state folder. `None` without a home directory.
     pub fn grid_folder(&self) -> Option<PathBuf> {
-        let folder = match self.store.as_deref() {
+        let store =
+            self.store.as_deref().map(|store| store.strip_prefix("sqlite://").unwrap_or(store));
+        let folder = match store {
             None | Some("none" | "memory" | ":memory:") => state_folder()?,
+            Some(url) if url.contains("://") => state_folder()?,
             Some(path) => std::path::absolute(path).ok()?.parent()?.to_owned(),
         };
         Some(folder.join("grid-sessions"))

@@ -182,7 +182,7 @@ const CONTEXT: &str = "Pages";
 const SESSION: &str = "Sessions and times";
 const SERVER: &str = "Server";
 const UPSTREAM: &str = "Upstream";
-const TOOLS: &str = "Tools and answers";
+const TOOLS: &str = "Tools and results";
 const RECORD: &str = "Record";
 const SAFETY: &str = "Safety";
 const LOG: &str = "Logging";
@@ -272,7 +272,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "download-host",
         "downloadHost",
         Kind::Url(&["http", "https"]),
-        "Mirror of Chrome for Testing, the only source of `troupe install chromium`",
+        "The only source of `troupe install chromium`: a mirror of Chrome for Testing",
     ),
     row(
         BROWSER,
@@ -629,6 +629,13 @@ pub static OPTIONS: &[ConfigOption] = &[
     ),
     row(
         SERVER,
+        "advertise-url",
+        "advertiseUrl",
+        Kind::Url(&["http"]),
+        "Where other servers with the same --store reach this one (default: its address)",
+    ),
+    row(
+        SERVER,
         "trusted-proxies",
         "trustedProxies",
         Kind::List { flag: Some(','), environment: ',', item: ItemKind::Network },
@@ -838,7 +845,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "output-max-size",
         "outputMaxSize",
         Kind::Bytes,
-        "Size at which old files of the output folder are deleted",
+        "Size of the output folder, in bytes, at which old files are deleted",
     )
     .scope(Scope::Playwright),
     row(
@@ -854,7 +861,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "snapshot-boxes",
         "snapshotBoxes",
         Kind::Switch,
-        "Include boxes in snapshots of the Playwright set",
+        "Include the boxes of elements in snapshots of the Playwright set",
     )
     .scope(Scope::Playwright),
     row(

@@ -576,6 +576,22 @@ fn credentials_are_removed_from_the_address_of_a_proxy() {
 }
 
 #[test]
+fn notes_about_sessions_of_a_grid_are_beside_a_file_and_never_below_a_url() {
+    let folder = |store: Option<&str>| {
+        Config { store: store.map(str::to_owned), ..Config::default() }.grid_folder()
+    };
+    let in_state_folder = state_folder().map(|folder| folder.join("grid-sessions"));
+    for store in [None, Some("none"), Some("memory"), Some("postgres://ann:secret@db/troupe")] {
+        assert_eq!(folder(store), in_state_folder, "{store:?}");
+    }
+    let file = std::env::temp_dir().join("record.db");
+    let beside = file.with_file_name("grid-sessions");
+    for prefix in ["", "sqlite://"] {
+        assert_eq!(folder(Some(&format!("{prefix}{}", file.display()))), Some(beside.clone()));
+    }
+}
+
+#[test]
 fn the_local_url_leads_to_where_the_server_listens() {
     for (host, url) in [
         ("127.0.0.1", "http://127.0.0.1:4000/mcp"),

@@ -184,7 +184,13 @@ impl Handler {
         connection: Arc<Connection>,
         over: CancellationToken,
     ) -> Self {
-        let (level, subscriptions, watched, workspace) = Default::default();
+        // A client that was restored has told them to another server.
+        let (level, subscriptions) = connection.read_settings(|settings| {
+            let level = settings.log_level.as_deref().and_then(ClientLogLevel::named);
+            (level.unwrap_or_default(), Subscriptions::new(&settings.subscriptions))
+        });
+        let (level, subscriptions) = (Arc::new(level), Arc::new(subscriptions));
+        let (watched, workspace) = Default::default();
         Self { server, connection, level, subscriptions, watched, workspace, over, links: None }
     }
 
@@ -406,7 +412,11 @@ impl ServerHandler for Handler {
         if fixtures::is_resource(&request.uri) {
             return Ok(());
         }
-        self.subscriptions.add(&self.connection, self.manager(), request.uri).await
+        self.subscriptions.add(&self.connection, self.manager(), request.uri.clone()).await?;
+        self.connection.change_settings(|settings| {
+            settings.subscriptions.insert(request.uri);
+        });
+        Ok(())
     }
 
     async fn unsubscribe(
@@ -415,6 +425,9 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.subscriptions.remove(&request.uri);
+        self.connection.change_settings(|settings| {
+            settings.subscriptions.remove(&request.uri);
+        });
         Ok(())
     }
 
@@ -510,6 +523,10 @@ impl ServerHandler for Handler {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
         self.level.set(request.level);
+        let name = serde_json::to_value(request.level).ok();
+        self.connection.change_settings(|settings| {
+            settings.log_level = name.and_then(|name| name.as_str().map(str::to_owned));
+        });
         Ok(())
     }
 

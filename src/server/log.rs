@@ -20,6 +20,12 @@ use crate::tools::CallOutcome;
 pub(super) struct ClientLogLevel(Mutex<Option<LoggingLevel>>);
 
 impl ClientLogLevel {
+    /// Returns the level with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let level = serde_json::from_value(name.into()).ok()?;
+        Some(Self(Mutex::new(Some(level))))
+    }
+
     pub fn set(&self, level: LoggingLevel) {
         *self.0.lock() = Some(level);
     }

@@ -25,10 +25,12 @@ pub use backends::Browsers;
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
 pub use lifecycle::{
-    AdmittedSession, AskedQuestion, Backend, BrowserCounts, CallTurn, Connection, ConnectionId,
-    CreateOptions, EndReason, Holder, PageInfo, PersonQuestion, PresenceGuard, Session,
-    SessionInfo, SessionLimit, SessionManager, SessionNotice,
+    AdmittedSession, AskedQuestion, Backend, BrowserCounts, CallTurn, ClientSaver, Connection,
+    ConnectionId, CreateOptions, EndReason, Holder, PageInfo, PersonQuestion, PresenceGuard,
+    Session, SessionInfo, SessionLimit, SessionLocks, SessionManager, SessionNotice,
 };
 pub use memory::{ResidentMemory, available as available_memory};
-pub use persistence::{CookieParameter, OriginState, StorageState, StorageStateParameter};
+pub use persistence::{
+    ClientSettings, CookieParameter, OriginState, SavedClient, StorageState, StorageStateParameter,
+};
 pub use results::{Screenshot, StoredText, StoredTexts};

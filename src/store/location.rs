@@ -67,7 +67,8 @@ impl RecordLocation {
         if !config.records() {
             return Ok(Self::None);
         }
-        Ok(match config.store.as_deref() {
+        let store = config.store.as_deref();
+        Ok(match store.map(|store| store.strip_prefix("sqlite://").unwrap_or(store)) {
             Some("memory" | ":memory:") => Self::Memory,
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
                 Self::Postgres(DatabaseUrl(url.to_owned()))
@@ -100,6 +101,13 @@ mod tests {
 
     fn location(store: &str) -> Result<RecordLocation> {
         RecordLocation::of(&Config { store: Some(store.to_owned()), ..Config::default() })
+    }
+
+    #[test]
+    fn the_path_of_a_file_can_be_a_url() {
+        let path = location("/data/record.db").unwrap();
+        assert_eq!(path, RecordLocation::File("/data/record.db".into()));
+        assert_eq!(location("sqlite:///data/record.db").unwrap(), path);
     }
 
     #[test]

@@ -4,21 +4,25 @@
 //! `tables` declares the operations on the tables of the record; `sqlite` and `postgres` implement
 //! them. One thread (`writer`) runs the writes, and batches concurrent ones. `sessions`, `records`,
 //! `calls` and `cursors` have the types of the entries and the methods of `Store`. `ledger` keeps
-//! changes of sessions whose write has failed. `retention` deletes the oldest data. If a write
-//! fails, `--store-failure` decides whether the call fails too.
+//! changes of sessions whose write has failed. `retention` deletes the oldest data, and `migration`
+//! copies a record into another one. If a write fails, `--store-failure` decides whether the call
+//! fails too.
 
 mod calls;
+mod clients;
 mod cursors;
 mod delta;
 mod failures;
 mod ledger;
 mod location;
+mod migration;
 mod postgres;
 mod purge;
 mod records;
 mod retention;
 mod sessions;
 mod sqlite;
+mod table_rows;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -47,10 +51,12 @@ use self::{
 };
 pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
+    clients::{ClientHolder, OtherServer},
     cursors::{CursorOf, Reading},
     delta::delta,
     failures::{NotRecorded, WriteResult},
     location::{DatabaseUrl, RecordLocation},
+    migration::Migrated,
     purge::Purged,
     records::{
         Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{NewSession, Store, failures::WriteResult, time::now};
@@ -166,7 +167,7 @@ fn text_of(result: &str) -> String {
 }
 
 /// A call in a list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     pub ref_id: String,
     pub session_id: Option<String>,

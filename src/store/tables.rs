@@ -3,6 +3,7 @@
 
 use super::{
     calls::{CallFilter, RecordedCall},
+    clients::{ClientHolder, OtherServer},
     cursors::Cursor,
     failures::DatabaseResult,
     ledger::Unwritten,
@@ -10,6 +11,7 @@ use super::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
     },
     sessions::{NewSession, SavedState, SessionFilter, SessionRow},
+    table_rows::{Cell, CopiedTable},
 };
 use crate::config::Retention;
 
@@ -43,6 +45,28 @@ pub(super) trait RecordTables {
     fn saved_origins(&self, session: &str) -> DatabaseResult<Vec<String>>;
     /// Returns sessions, newest first, as the server `server` sees them.
     fn sessions(&self, filter: &SessionFilter, server: &str) -> DatabaseResult<Vec<SessionRow>>;
+
+    /// Returns the running server that uses a session, if it is not `own` and has a URL. Only
+    /// servers that share a database have URLs, and only they keep their clients in the record.
+    fn holder_of_session(&self, _session: &str, _own: &str) -> DatabaseResult<Option<OtherServer>> {
+        Ok(None)
+    }
+    /// Returns the server that serves a client.
+    fn holder_of_client(&self, _client: &str, _own: &str) -> DatabaseResult<Option<ClientHolder>> {
+        Ok(None)
+    }
+    /// Claims a client that no running server other than `own` serves. Returns its state.
+    fn claim_client(&self, _client: &str, _own: &str) -> DatabaseResult<Option<String>> {
+        Ok(None)
+    }
+    /// Writes the state of a client of the server `own`.
+    fn write_client(&self, _client: &str, _state: &str, _own: &str) -> DatabaseResult<()> {
+        Ok(())
+    }
+    /// Removes a client of the server `own`.
+    fn remove_client(&self, _client: &str, _own: &str) -> DatabaseResult<()> {
+        Ok(())
+    }
 
     /// Adds a server. Removes servers that have ended without removing themselves.
     fn begin_server(&self, server: &str) -> DatabaseResult<()>;
@@ -79,6 +103,20 @@ pub(super) trait RecordTables {
     fn delete_sessions(&self, session: Option<&str>) -> DatabaseResult<(usize, usize)>;
     /// Deletes a part of the data that exceeds the limits. Returns whether there was any.
     fn delete_excess(&self, retention: Retention) -> DatabaseResult<bool>;
+    /// Returns the positions and keys of the next rows of `table` after the position `last`, in the
+    /// order in which they were inserted.
+    fn keys_after(
+        &self,
+        table: &CopiedTable,
+        last: i64,
+        most: usize,
+    ) -> DatabaseResult<Vec<(i64, String)>>;
+    /// Returns the rows of `table` that belong to `keys`.
+    fn rows_of(&self, table: &CopiedTable, keys: &[String]) -> DatabaseResult<Vec<Vec<Cell>>>;
+    /// Inserts a row, unless its primary key exists. `size` is the number of bytes of all rows with
+    /// this key. Returns whether it was inserted.
+    fn insert_row(&self, table: &CopiedTable, row: &[Cell], size: usize) -> DatabaseResult<bool>;
+
     /// Gives a part of the unused space back to the system. Returns how much is left, in pages.
     fn free_space(&self) -> DatabaseResult<u64>;
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A successful call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// One JSON object.
     Json(Value),
@@ -34,7 +34,7 @@ pub enum Answer {
 }
 
 /// A picture, base64.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EncodedPicture {
     pub data: String,
     pub mime_type: Cow<'static, str>,
@@ -108,8 +108,8 @@ impl EncodedPicture {
     }
 }
 
-/// The outcome of a call, with the ids that every result contains.
-#[derive(Debug, Clone)]
+/// The outcome of a call, with the ids that every result contains. Servers send it to each other.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallOutcome {
     pub ref_id: String,
     pub session_id: Option<String>,
@@ -140,6 +140,11 @@ impl Default for CallOutcome {
 }
 
 impl CallOutcome {
+    /// Returns the outcome of a call that failed before it ran.
+    pub fn failed(error: TroupeError) -> Self {
+        Self { result: Err(error), ..Self::default() }
+    }
+
     /// Puts the notices into a JSON object or an error; keeps them beside every other content.
     pub(super) fn place_notices(&mut self) {
         let facts = match &mut self.result {
@@ -151,7 +156,7 @@ impl CallOutcome {
             Err(error) => &mut error.details,
         };
         for SessionNotice { field, text } in self.notices.drain(..) {
-            facts.insert(field.to_owned(), text.into());
+            facts.insert(field.into_owned(), text.into());
         }
     }
 

@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{
     answer::{Answer, IntoAnswer},
+    invocation::Invocation,
     progress::{Progress, Stage},
-    registry::{Invocation, Registry},
+    registry::Registry,
     tool::{Group, Tool, tool},
 };
 use crate::{

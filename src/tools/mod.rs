@@ -11,7 +11,9 @@ mod budget;
 mod calls;
 mod element;
 mod extraction;
+mod forwarding;
 mod interaction;
+mod invocation;
 #[cfg(test)]
 mod names;
 mod navigation;
@@ -38,7 +40,7 @@ mod tool;
 mod typed;
 mod user_question;
 
-pub use crate::store::Summary;
+pub use crate::store::{ClientHolder, OtherServer, Summary};
 
 /// Returns the schema of the details of an error.
 pub fn error_details_schema() -> serde_json::Value {
@@ -52,9 +54,11 @@ pub fn event_schema() -> serde_json::Value {
 
 pub use answer::{Answer, AnswerKind, CallOutcome, EncodedPicture};
 pub use calls::Calls;
+pub use forwarding::{CallForwarder, ForwardedCall};
+pub use invocation::Invocation;
 pub use progress::{Progress, Stage};
 pub use recorded::Recorded;
-pub use registry::{Invocation, Registry, UnknownTool};
+pub use registry::{Registry, UnknownTool};
 pub use resource_uri::{McpResourceKind, ResourceUri, TEMPLATES, UriError, timestamp};
 pub use screenshots::screenshot_at;
 pub use tool::{Callable, CommandRow, Group, Hints, LifecycleEffect, Properties, Tool};

@@ -16,7 +16,11 @@ use super::{
     batch::{self, BatchParameters, ResultForm},
     budget,
     calls::Calls,
-    element, extraction, interaction, navigation, network, parameters, pass_through,
+    element, extraction,
+    forwarding::{self, CallForwarder},
+    interaction,
+    invocation::Invocation,
+    navigation, network, parameters, pass_through,
     playwright::{self, PlaywrightCall, PlaywrightHandler},
     progress::{Progress, Stage},
     record,
@@ -27,7 +31,7 @@ use super::{
     tool::{
         Callable, Group, LifecycleEffect, PageCall, Run, ServerCall, SessionCall, Switch, Tool,
     },
-    user_question::{self, QuestionHandler, hand_off},
+    user_question::{self, hand_off},
 };
 use crate::{
     config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
@@ -75,54 +79,6 @@ pub struct UnknownTool {
     pub near: Option<String>,
 }
 
-/// A call as it arrives.
-pub struct Invocation {
-    pub tool: String,
-    pub arguments: Value,
-    pub connection: Arc<Connection>,
-    /// Its place among the calls of its connection, if calls can overtake each other.
-    pub turn: Option<CallTurn>,
-    /// The id of the call, if the client has assigned one.
-    pub ref_id: Option<String>,
-    /// The sessions to which the call's batch or script was admitted, its own first. Empty for a
-    /// call that is not a step.
-    pub batch_sessions: Arc<[Arc<Session>]>,
-    /// Whether the result is returned in full, for programs. Results for agents are cut to the
-    /// result budget.
-    pub whole: bool,
-    /// Whether a result that shows another document contains an overview of it. `None`: as
-    /// configured.
-    pub overview: Option<bool>,
-    /// Whether the result is shortened, because it is a step of a batch before the last.
-    pub condensed: bool,
-    /// The user, for questions.
-    pub question_handler: Arc<dyn QuestionHandler>,
-    /// The client's first root, in place of the working directory for tools of the Playwright set.
-    pub workspace: Option<Arc<Path>>,
-    /// Receives the progress of the call.
-    pub progress: Progress,
-}
-
-impl Invocation {
-    /// Creates a call of `connection` to `tool`.
-    pub fn new(connection: Arc<Connection>, tool: impl Into<String>, arguments: Value) -> Self {
-        Self {
-            tool: tool.into(),
-            arguments,
-            connection,
-            turn: None,
-            ref_id: None,
-            batch_sessions: Arc::default(),
-            whole: false,
-            overview: None,
-            condensed: false,
-            question_handler: user_question::no_question_handler(),
-            workspace: None,
-            progress: Progress::default(),
-        }
-    }
-}
-
 /// The tools that a server offers.
 pub struct Registry {
     manager: Arc<SessionManager>,
@@ -131,6 +87,7 @@ pub struct Registry {
     passed: Mutex<PassedTools>,
     calls: Calls,
     vault: Arc<Vault>,
+    forwarder: OnceLock<Arc<dyn CallForwarder>>,
 }
 
 /// The upstream server's tools as rows, and the list that they were made of.
@@ -177,7 +134,15 @@ impl Registry {
         let listed = select(manager.config())?;
         let vault = manager.vault()?;
         let (passed, calls) = Default::default();
-        Ok(Self { manager, listed, upstreams: None, passed, calls, vault })
+        Ok(Self {
+            manager,
+            listed,
+            upstreams: None,
+            passed,
+            calls,
+            vault,
+            forwarder: OnceLock::new(),
+        })
     }
 
     /// Returns the upstream servers of the sessions, if there is no built-in engine.
@@ -192,6 +157,12 @@ impl Registry {
     /// Returns the names of the secrets that clients type by name.
     pub fn secret_names(&self) -> Vec<&str> {
         self.vault.names().collect()
+    }
+
+    /// Lets calls be forwarded to the servers that hold their sessions.
+    pub fn set_forwarder(&self, forwarder: Arc<dyn CallForwarder>) {
+        // Set once, when the server begins to serve.
+        let _ = self.forwarder.set(forwarder);
     }
 
     /// Returns the call counters.
@@ -407,6 +378,16 @@ impl Registry {
         };
         let mut running = self.calls.begin(tool.name.clone(), outcome);
         let outcome = running.outcome();
+        if let Some(forwarder) = self.forwarder.get()
+            && let Some(forwarded) =
+                Box::pin(forwarding::forward(&**forwarder, &self.manager, &tool, &invocation)).await
+        {
+            match forwarded {
+                Ok(forwarded) => *outcome = forwarded,
+                Err(error) => outcome.result = self.rendered(&tool, error),
+            }
+            return Ok(running.finish());
+        }
         let is_uncut = invocation.whole || tool.is_playwright();
         let budget = if is_uncut { usize::MAX } else { config.result_budget };
         // Results of tools that concern the server itself are always complete.

@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use super::{
     answer::{Answer, IntoAnswer},
     batch::{StepDefaults, step},
+    invocation::Invocation,
     progress::{Progress, Stage},
-    registry::{Invocation, Registry},
+    registry::Registry,
     sandbox::{Sandbox, SandboxEvent, ScriptEnd, ScriptException},
     tool::{Group, Switch, Tool, tool},
     typed::ScriptText,

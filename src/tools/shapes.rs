@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    answer::Answer,
-    registry::{Invocation, Registry},
-};
+use super::{answer::Answer, invocation::Invocation, registry::Registry};
 use crate::{
     config::Config,
     engine::memory::MemoryEngine,

@@ -74,7 +74,7 @@ pub(super) async fn hand_off(
         "While the person has control, the calls of this session wait."
     };
     let text = format!("The dashboard asks a person: {} {next}", message?);
-    Some(SessionNotice { field: HANDOFF, text })
+    Some(SessionNotice { field: HANDOFF.into(), text })
 }
 
 /// Where the dashboard shows a question.

@@ -7,7 +7,10 @@ mod list;
 mod read;
 mod watch;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
@@ -97,6 +100,13 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// Creates the subscriptions of a client that had these ones at another server. The resources
+    /// count as changed.
+    pub fn new(uris: &BTreeSet<String>) -> Self {
+        let watched = uris.iter().map(|uri| (uri.clone(), None)).collect();
+        Self { watched: Mutex::new(watched), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ResourceRevision>> {
         self.watched.lock()
     }

@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     future::poll_fn,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    clients::ConnectionId,
+    clients::{ConnectionId, Suspension},
     ended::{EndReason, unknown},
     manager::{RESUMED_FIELD, SessionManager},
     queue::{CallOrder, CallTurn},
@@ -28,8 +28,14 @@ use super::{
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::ChangeCounter,
-    session::results::StoredTexts,
+    session::{
+        persistence::{ClientSettings, SavedClient},
+        results::StoredTexts,
+    },
 };
+
+/// Saves the state of a client after each change.
+pub type ClientSaver = Box<dyn Fn(SavedClient) + Send + Sync>;
 
 /// A client from its first message to its last.
 #[derive(Default)]
@@ -48,6 +54,10 @@ pub struct Connection {
     sees_all: bool,
     /// Whether it makes the call of a command of the command line.
     is_command: bool,
+    /// Whether it makes a call that another server has forwarded.
+    is_forwarded: bool,
+    settings: Mutex<ClientSettings>,
+    saver: OnceLock<ClientSaver>,
     /// Texts of calls without a session that were too long for one result.
     pub results: StoredTexts,
 }
@@ -161,6 +171,94 @@ impl Connection {
     /// Returns whether it makes the call of a command of the command line.
     pub fn is_command(&self) -> bool {
         self.is_command
+    }
+
+    /// Creates the connection of a call that another server has forwarded for its client
+    /// `connection`.
+    pub fn forwarded(connection: Arc<str>, sees_all: bool) -> Self {
+        let id = ConnectionId(connection);
+        Self { id, sees_all, is_forwarded: true, ..Self::stateless() }
+    }
+
+    /// Returns whether another server has forwarded its call.
+    pub fn is_forwarded(&self) -> bool {
+        self.is_forwarded
+    }
+
+    /// Returns whether it can access all sessions.
+    pub fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+
+    /// Creates the connection of a client that another server has served until it ended. The
+    /// client's calls resume its sessions.
+    pub fn restored(manager: &SessionManager, saved: SavedClient) -> Self {
+        let SavedClient { connection, own, created, named, settings } = saved;
+        let id = ConnectionId(connection);
+        for session in &created {
+            manager.clients.begin(session, &id);
+            manager.clients.suspend(session, Suspension { expires_at: None });
+        }
+        let suspended = own.filter(|own| manager.owners.claim(own, &id));
+        let named = named.into_iter().collect();
+        let sessions = ClientSessions { suspended, created, named, ..ClientSessions::default() };
+        Self {
+            id,
+            sessions: Mutex::new(sessions),
+            settings: Mutex::new(settings),
+            ..Self::stateless()
+        }
+    }
+
+    /// Returns the state with which another server could continue to serve the client.
+    pub fn saved(&self) -> SavedClient {
+        let known = lock(&self.sessions);
+        SavedClient {
+            connection: self.id.0.clone(),
+            own: known.own.as_ref().map(|own| own.id.clone()).or(known.suspended.clone()),
+            created: known.created.clone(),
+            named: known.named.iter().cloned().collect(),
+            settings: lock(&self.settings).clone(),
+        }
+    }
+
+    /// Passes the state of the client to `saver` after each change from now on.
+    pub fn set_saver(&self, saver: ClientSaver) {
+        // Set once, when the client is attached.
+        let _ = self.saver.set(saver);
+    }
+
+    fn save(&self) {
+        if let Some(saver) = self.saver.get() {
+            saver(self.saved());
+        }
+    }
+
+    /// Reads what the client has told the server.
+    pub fn read_settings<T>(&self, read: impl FnOnce(&ClientSettings) -> T) -> T {
+        read(&lock(&self.settings))
+    }
+
+    pub fn change_settings(&self, change: impl FnOnce(&mut ClientSettings)) {
+        change(&mut lock(&self.settings));
+        self.save();
+    }
+
+    /// Returns the session of a call, `requested` or the client's own one, if it is not open here.
+    pub fn session_elsewhere(
+        &self,
+        manager: &SessionManager,
+        requested: Option<&str>,
+    ) -> Option<Arc<str>> {
+        let id = match requested {
+            Some(id) => id.into(),
+            None => match &*self.created(manager).0 {
+                [only] => only.clone(),
+                [] => lock(&self.sessions).suspended.clone()?,
+                _ => return None,
+            },
+        };
+        manager.find(&id).is_none().then_some(id)
     }
 
     /// Attaches the client: from now on a session id connects its requests.
@@ -336,7 +434,19 @@ impl Connection {
             manager.release_unused(session);
         }
         self.change_counter.increment();
+        self.save();
         true
+    }
+
+    /// Records that this client uses `session`, which was resumed for its call. Returns false if
+    /// the session has ended.
+    fn add_first_user(&self, manager: &SessionManager, session: &Session) -> bool {
+        let known = lock(&self.sessions);
+        let _holding = manager.clients_lock.lock();
+        if self.is_attached() && !known.ended {
+            manager.clients.begin(&session.id, &self.id);
+        }
+        session.end_reason().is_none()
     }
 
     /// Records that this client uses `session`, if the client is attached. Returns false if the
@@ -395,6 +505,8 @@ impl Connection {
             (known.own, known.suspended) = (None, None);
             manager.owners.release(&self.id);
         }
+        drop(known);
+        self.save();
         Ok(())
     }
 
@@ -414,8 +526,10 @@ impl Connection {
     }
 
     fn add_named(&self, id: &Arc<str>) {
-        if lock(&self.sessions).named.insert(id.clone()) {
+        let is_new = lock(&self.sessions).named.insert(id.clone());
+        if is_new {
             self.change_counter.increment();
+            self.save();
         }
     }
 
@@ -460,7 +574,11 @@ impl Connection {
                 // It was suspended or has ended in the meantime.
                 Ok(_) => {}
                 Err(_) if manager.clients.suspension(id).is_some() => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    break manager
+                        .resume_for_call(id, error, |session| self.add_first_user(manager, session))
+                        .await?;
+                }
             }
         };
         self.add_named(&session.id);
@@ -576,6 +694,7 @@ impl Connection {
             return Err(client_disconnected());
         };
         self.change_counter.increment();
+        self.save();
         Ok(own)
     }
 

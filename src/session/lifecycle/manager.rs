@@ -1,13 +1,6 @@
 //! Creates, finds, expires and ends sessions. `resume` adds the methods that resume them.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 use scopeguard::ScopeGuard;
@@ -24,7 +17,7 @@ use super::{
     backend::{Backend, BrowserCounts},
     clients::{SessionClients, SessionOwners, Suspension},
     ended::{EndReason, EndedSessions},
-    queue::SessionLocks,
+    queue::{SessionLocks, WaitingCalls},
     session::{Readiness, Session, SessionIdentity, SessionServices},
 };
 use crate::{
@@ -129,8 +122,8 @@ pub struct SessionManager {
     pub(super) clients_lock: Mutex<()>,
     limit: SessionLimit,
     pub(super) slots: Arc<Semaphore>,
-    /// The number of calls that wait for a slot.
-    waiting: AtomicUsize,
+    /// The calls that wait for a slot.
+    waiting: WaitingCalls,
     /// Canceled when the server begins to stop. No session begins or is resumed then.
     draining: CancellationToken,
     /// Locked while a session is resumed, so that no session is resumed twice.
@@ -140,22 +133,6 @@ pub struct SessionManager {
     pub(super) admission: Mutex<()>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
-}
-
-/// Counts a waiting call, until it is dropped.
-struct WaitingGuard<'a>(&'a AtomicUsize);
-
-impl<'a> WaitingGuard<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(count)
-    }
-}
-
-impl Drop for WaitingGuard<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// A session that has begun to end. Dropping it wakes the tasks that wait for the end.
@@ -182,7 +159,7 @@ impl SessionManager {
         Arc::new(Self {
             slots: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
             limit,
-            waiting: AtomicUsize::new(0),
+            waiting: WaitingCalls::default(),
             draining: CancellationToken::new(),
             vault: Vault::open(&config).map(Arc::new),
             network_policy: config
@@ -258,7 +235,12 @@ impl SessionManager {
 
     /// Returns how many calls wait until another session ends.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
+        self.waiting.count()
+    }
+
+    /// Returns how long the first call has waited until another session ends. Zero if none waits.
+    pub fn longest_wait(&self) -> Duration {
+        self.waiting.longest_wait()
     }
 
     pub fn browser_counts(&self) -> BrowserCounts {
@@ -368,7 +350,7 @@ impl SessionManager {
         if self.config.queue_timeout.is_zero() {
             return Err(self.limit_error());
         }
-        let _waits = WaitingGuard::new(&self.waiting);
+        let _waits = self.waiting.enter();
         match tokio::time::timeout(self.config.queue_timeout, slots.acquire_owned()).await {
             Ok(Ok(slot)) => Ok(slot),
             Ok(Err(_)) | Err(_) => Err(self.limit_error()),
@@ -582,15 +564,21 @@ impl SessionManager {
 
     /// Returns the notice in the first result after a suspended session was resumed.
     pub(super) fn suspension_notice(&self) -> String {
-        const RESUMED: &str =
-            "The session was suspended while its client was idle, and was resumed for this call.";
+        let resumed = match self.store.is_shared() {
+            true => {
+                "The session was resumed for this call: its client was idle, or its former server has ended."
+            }
+            false => {
+                "The session was suspended while its client was idle, and was resumed for this call."
+            }
+        };
         if self.config.upstream.command.is_some() {
             return format!(
-                "{RESUMED} Its server was restarted, with as much of the state as its tools can restore."
+                "{resumed} Its server was restarted, with as much of the state as its tools can restore."
             );
         }
         format!(
-            "{RESUMED} Cookies, storage and pages were restored. Lost: JavaScript state (variables, timers, connections), \
+            "{resumed} Cookies, storage and pages were restored. Lost: JavaScript state (variables, timers, connections), \
              mocks, blocked resource types, throttling and offline mode, open dialogs, and the history of the pages."
         )
     }

@@ -1,13 +1,18 @@
-//! The order of the calls of a client, and locks by session id.
+//! The order of the calls of a client, the calls that wait for a free session, and locks by session
+//! id.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio::{
+    sync::{Notify, OwnedMutexGuard},
+    time::Instant,
+};
 
 /// The calls of a client that have arrived and have not entered the queue of their session yet.
 #[derive(Default)]
@@ -58,9 +63,43 @@ impl Drop for CallTurn {
     }
 }
 
+/// The calls that wait until another session ends: when each began to wait, by its number.
+#[derive(Default)]
+pub(super) struct WaitingCalls(Mutex<BTreeMap<u64, Instant>>);
+
+impl WaitingCalls {
+    /// Adds a call, until the result is dropped.
+    pub fn enter(&self) -> WaitingCall<'_> {
+        let mut calls = self.0.lock();
+        let number = calls.last_key_value().map_or(0, |(last, _)| last + 1);
+        calls.insert(number, Instant::now());
+        WaitingCall { calls: self, number }
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Returns how long the first call has waited. Zero if no call waits.
+    pub fn longest_wait(&self) -> Duration {
+        self.0.lock().first_key_value().map_or(Duration::ZERO, |(_, since)| since.elapsed())
+    }
+}
+
+pub(super) struct WaitingCall<'a> {
+    calls: &'a WaitingCalls,
+    number: u64,
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        self.calls.0.lock().remove(&self.number);
+    }
+}
+
 /// One lock per session id. An entry is kept as long as a task holds or awaits its lock.
 #[derive(Default)]
-pub(super) struct SessionLocks(Mutex<HashMap<Arc<str>, Arc<tokio::sync::Mutex<()>>>>);
+pub struct SessionLocks(Mutex<HashMap<Arc<str>, Arc<tokio::sync::Mutex<()>>>>);
 
 impl SessionLocks {
     /// Waits until no other task holds the lock of the session `id`, and takes it.
@@ -78,6 +117,22 @@ impl SessionLocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_wait_is_that_of_the_first_call_that_still_waits() {
+        let calls = WaitingCalls::default();
+        assert_eq!(calls.longest_wait(), Duration::ZERO);
+        let first = calls.enter();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let second = calls.enter();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!((calls.count(), calls.longest_wait()), (2, Duration::from_secs(3)));
+        drop(first);
+        let third = calls.enter();
+        assert_eq!((calls.count(), calls.longest_wait()), (2, Duration::from_secs(1)));
+        drop((second, third));
+        assert_eq!((calls.count(), calls.longest_wait()), (0, Duration::ZERO));
+    }
 
     #[tokio::test]
     async fn a_session_lock_excludes_only_its_own_session_and_is_removed_when_it_is_free() {

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 use super::{
     ended::UNKNOWN,
-    manager::SessionManager,
+    manager::{RESUMED_FIELD, SessionManager},
     session::{PageInfo, Session, SessionIdentity, SessionInfo},
 };
 use crate::{
@@ -83,6 +83,29 @@ impl SessionManager {
     ) -> Result<Arc<Session>> {
         // A session that is resumed by its id is no longer an implicit session.
         self.resume_as(id, false, hold).await
+    }
+
+    /// Resumes a session that no running server uses, for a call that names it. Without a record
+    /// that servers share, a client resumes it with `session_resume`. `missing` is the error for a
+    /// session that cannot be resumed; an implicit session is resumed only for its client.
+    pub(super) async fn resume_for_call(
+        self: &Arc<Self>,
+        id: &str,
+        missing: TroupeError,
+        hold: impl Fn(&Arc<Session>) -> bool,
+    ) -> Result<Arc<Session>> {
+        let is_unknown = missing.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
+        if !self.store.is_shared() || !is_unknown {
+            return Err(missing);
+        }
+        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+        let row = self.store.sessions(filter).await?.into_iter().next();
+        if !row.is_some_and(|row| is_resumable(&row) && row.metadata["own"] != true) {
+            return Err(missing);
+        }
+        let session = self.resume(id, hold).await?;
+        session.notify(RESUMED_FIELD, self.suspension_notice());
+        Ok(session)
     }
 
     /// Starts to resume the implicit session of a connection: calls to it wait.
@@ -259,6 +282,8 @@ impl SessionManager {
         )
         .detail("reason", "inUse")
         .detail("workingDirectory", folder)
+        // Calls are forwarded to a server that shares the record, so that one resumes it now.
+        .retryable(self.store.is_shared())
         .suggestion("use it through that server, or resume it when that server has ended")
         .session(&*row.id)
     }

@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    borrow::Cow,
     collections::BTreeMap,
     sync::{
         Arc, OnceLock,
@@ -12,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::{
     OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch,
@@ -124,10 +125,10 @@ impl PageInfo {
 }
 
 /// What happened to a session between two of its calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionNotice {
     /// The field of the result that contains it.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     pub text: String,
 }
 
@@ -612,7 +613,7 @@ impl Session {
     pub(super) fn notify(&self, field: &'static str, text: String) {
         let mut notices = self.notices.lock();
         notices.retain(|notice| notice.field != field);
-        notices.push(SessionNotice { field, text });
+        notices.push(SessionNotice { field: field.into(), text });
     }
 
     /// Takes the notice of `field`, if there is one.

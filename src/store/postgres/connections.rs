@@ -18,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::schema;
 use crate::{
-    error::{ErrorCode, Result, TroupeError, with_causes},
+    error::{ErrorCode, Result, TRUST_CERTIFICATE, TroupeError, rejected_certificate, with_causes},
     store::{
         failures::{DatabaseError, DatabaseResult, FailureKind},
         location::DatabaseUrl,
@@ -213,7 +213,7 @@ fn tls() -> Result<MakeRustlsConnect> {
     let loaded = MakeRustlsConnect::with_native_certs();
     let (tls, _) = loaded.map_err(|_| {
         TroupeError::new(ErrorCode::InternalError, "the machine trusts no certificates")
-            .suggestion("set SSL_CERT_FILE to the certificates of the database's authority")
+            .suggestion(TRUST_CERTIFICATE)
     })?;
     Ok(tls)
 }
@@ -235,6 +235,12 @@ fn pool_error(error: &PoolError) -> DatabaseError {
 
 /// Classifies an error by its SQLSTATE. See Appendix A of the manual of PostgreSQL.
 pub(super) fn database_error(error: &Error) -> DatabaseError {
+    if let Some(tls) = rejected_certificate(error) {
+        return DatabaseError {
+            kind: FailureKind::Other,
+            message: format!("its certificate is not trusted: {tls}; {TRUST_CERTIFICATE}"),
+        };
+    }
     let class = error.code().and_then(|code| code.code().get(..2)).unwrap_or_default();
     let source = std::error::Error::source(error);
     let kind = match class {

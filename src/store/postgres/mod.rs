@@ -1,17 +1,23 @@
 //! The record in a PostgreSQL database, which several servers can share.
 //!
 //! `connections` has the pools, `statements` runs statements, and `schema` creates the tables.
-//! `servers` has the leases of the servers. `sessions`, `records` and `deletion` have the queries.
+//! `servers` has the leases of the servers. `sessions`, `clients`, `records`, `deletion` and
+//! `migration` have the queries.
 
+mod clients;
 mod connections;
 mod deletion;
+mod migration;
 mod records;
 mod schema;
 mod servers;
 mod sessions;
 mod statements;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use deadpool_postgres::Object;
 use parking_lot::Mutex;
@@ -28,6 +34,7 @@ use self::{
 };
 use super::{
     calls::{CallFilter, RecordedCall},
+    clients::{ClientHolder, OtherServer, Registration},
     cursors::Cursor,
     failures::{DatabaseError, DatabaseResult, FailureKind},
     ledger::Unwritten,
@@ -36,6 +43,7 @@ use super::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
     },
     sessions::{NewSession, SavedState, SessionFilter, SessionRow},
+    table_rows::{Cell, CopiedTable},
     tables::{RecordReader, RecordTables, RecordWriter, TransactionWork},
     time::now,
 };
@@ -92,6 +100,7 @@ fn unusable(url: &DatabaseUrl, error: &DatabaseError) -> TroupeError {
 
 /// The heartbeat of this server. Ends when it is dropped.
 pub(super) struct PostgresServer {
+    registration: Arc<Registration>,
     stop: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -99,6 +108,8 @@ pub(super) struct PostgresServer {
 impl PostgresServer {
     fn start(connections: &Arc<Connections>, server: Arc<str>) -> Self {
         let stop = CancellationToken::new();
+        let registration = Arc::<Registration>::default();
+        let registered = registration.clone();
         // Weak, because the connections own the runtime of the task.
         let (weak, stopped) = (Arc::downgrade(connections), stop.clone());
         let task = connections.spawn(async move {
@@ -107,16 +118,22 @@ impl PostgresServer {
             loop {
                 tokio::select! {
                     () = stopped.cancelled() => return,
+                    () = registered.changed.notified() => {}
                     _ = beats.tick() => {}
                 }
                 let Some(connections) = weak.upgrade() else { return };
-                let beaten = timeout(2 * HEARTBEAT_INTERVAL, beat(&connections, &server)).await;
+                let beaten =
+                    timeout(2 * HEARTBEAT_INTERVAL, beat(&connections, &server, &registered)).await;
                 if let Ok(Err(error)) = beaten {
                     tracing::debug!(%error, "the heartbeat of this server could not be written");
                 }
             }
         });
-        Self { stop, task: Mutex::new(task) }
+        Self { registration, stop, task: Mutex::new(task) }
+    }
+
+    pub fn registration(&self) -> &Arc<Registration> {
+        &self.registration
     }
 
     /// Stops the heartbeat. Returns when no heartbeat is being written any more, which would insert
@@ -138,14 +155,25 @@ impl Drop for PostgresServer {
 }
 
 /// Extends the lease of this server. Inserts its row if another server has removed it.
-async fn beat(connections: &Connections, server: &str) -> DatabaseResult<()> {
+async fn beat(
+    connections: &Connections,
+    server: &str,
+    registration: &Registration,
+) -> DatabaseResult<()> {
     let client = connections.get(ConnectionUse::Write).await?;
     let pid = i64::from(std::process::id());
+    let own = registration.own.lock().clone();
+    let (url, secret) = own.map(|own| (own.url, own.secret)).unzip();
     let beaten = async {
         let statement = client.prepare_cached(HEARTBEAT).await?;
-        client.execute(&statement, &[&server, &pid, &signed(now())]).await
+        let row =
+            client.query_one(&statement, &[&server, &pid, &signed(now()), &url, &secret]).await?;
+        if row.try_get(0)? {
+            registration.losses.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
     };
-    beaten.await.map(drop).map_err(|error| database_error(&error))
+    beaten.await.map_err(|error| database_error(&error))
 }
 
 pub(super) struct PostgresWriter {
@@ -258,6 +286,26 @@ impl RecordTables for PostgresTables<'_> {
         self.list_sessions(filter, server)
     }
 
+    fn holder_of_session(&self, session: &str, own: &str) -> DatabaseResult<Option<OtherServer>> {
+        self.find_session_holder(session, own)
+    }
+
+    fn holder_of_client(&self, client: &str, own: &str) -> DatabaseResult<Option<ClientHolder>> {
+        self.find_client_holder(client, own)
+    }
+
+    fn claim_client(&self, client: &str, own: &str) -> DatabaseResult<Option<String>> {
+        self.take_client(client, own)
+    }
+
+    fn write_client(&self, client: &str, state: &str, own: &str) -> DatabaseResult<()> {
+        self.save_client(client, state, own)
+    }
+
+    fn remove_client(&self, client: &str, own: &str) -> DatabaseResult<()> {
+        self.delete_client(client, own)
+    }
+
     fn begin_server(&self, server: &str) -> DatabaseResult<()> {
         self.begin_lease(server)
     }
@@ -315,6 +363,23 @@ impl RecordTables for PostgresTables<'_> {
 
     fn delete_excess(&self, retention: Retention) -> DatabaseResult<bool> {
         self.delete_oldest(retention)
+    }
+
+    fn keys_after(
+        &self,
+        table: &CopiedTable,
+        last: i64,
+        most: usize,
+    ) -> DatabaseResult<Vec<(i64, String)>> {
+        self.list_keys(table, last, most)
+    }
+
+    fn rows_of(&self, table: &CopiedTable, keys: &[String]) -> DatabaseResult<Vec<Vec<Cell>>> {
+        self.list_rows(table, keys)
+    }
+
+    fn insert_row(&self, table: &CopiedTable, row: &[Cell], size: usize) -> DatabaseResult<bool> {
+        self.insert_missing(table, row, size)
     }
 
     fn free_space(&self) -> DatabaseResult<u64> {

@@ -2,7 +2,10 @@
 
 use tokio_postgres::{Row, types::ToSql};
 
-use super::statements::{PostgresTables, signed, storable};
+use super::{
+    sessions::SessionHolder,
+    statements::{PostgresTables, signed, storable},
+};
 use crate::store::{
     calls::{CallEnd, CallFilter, MAX_RESULT, RecordedCall, SEARCH_LIMIT},
     cursors::Cursor,
@@ -35,6 +38,53 @@ SELECT max(newest) FROM unnest($1::text[]) AS wanted (id), LATERAL (
         AND EXISTS (SELECT 1 FROM responses WHERE responses.ref_id = asked.ref_id
                     AND (NOT $2::boolean OR page_snapshot IS NOT NULL))
     ORDER BY asked.number DESC LIMIT 1) AS of_session";
+
+/// Inserts a call, and returns the server of its session. One statement, because each takes a round
+/// trip.
+const INSERT_REQUEST: &str = "
+WITH holder AS MATERIALIZED (
+    SELECT session_id, server_id, state FROM sessions WHERE session_id = $2 FOR SHARE),
+request AS (
+    INSERT INTO requests
+        (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id, bytes)
+    VALUES ($1, (SELECT session_id FROM holder), $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params
+    WHERE requests.session_id IS DISTINCT FROM excluded.session_id
+        OR requests.params IS DISTINCT FROM excluded.params)
+SELECT server_id, state FROM holder";
+
+/// Inserts the result of a call with its messages and pictures, and updates the size of the call
+/// and the last activity of its session, at most once a second.
+///
+/// Another server may have recorded that this one died. An answer that is complete was written by a
+/// former attempt, whose commit was not acknowledged. It is not changed.
+const INSERT_ANSWER: &str = "
+WITH answer AS (
+    INSERT INTO responses
+        (ref_id, status, result, page_snapshot, console_logs, error_message, timestamp, content, test_ids)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT (ref_id) DO UPDATE SET
+        status = excluded.status, result = excluded.result,
+        page_snapshot = excluded.page_snapshot, console_logs = excluded.console_logs,
+        error_message = excluded.error_message, timestamp = excluded.timestamp,
+        content = excluded.content, test_ids = excluded.test_ids
+    WHERE responses.result IS NULL
+    RETURNING ref_id, timestamp),
+messages AS (
+    INSERT INTO console_logs (ref_id, level, message, timestamp, location, is_repeated)
+    SELECT ref_id, level, message, sent, location, is_repeated
+    FROM answer, unnest($10::text[], $11::text[], $12::bigint[], $13::text[], $14::boolean[])
+        WITH ORDINALITY AS message (level, message, sent, location, is_repeated, position)
+    ORDER BY position),
+images AS (
+    INSERT INTO pictures (ref_id, number, mime_type, data)
+    SELECT ref_id, number, mime_type, data
+    FROM answer, unnest($15::bigint[], $16::text[], $17::bytea[]) AS image (number, mime_type, data)
+    ON CONFLICT DO NOTHING),
+size AS (
+    UPDATE requests SET bytes = $18 FROM answer WHERE requests.ref_id = answer.ref_id)
+UPDATE sessions SET last_activity = answer.timestamp FROM answer
+WHERE session_id = $19 AND last_activity < answer.timestamp - 1000";
 
 impl PostgresTables<'_> {
     pub(super) fn find_record(&self, ref_id: &str) -> DatabaseResult<Option<Record>> {
@@ -289,17 +339,28 @@ impl PostgresTables<'_> {
         session: Option<&NewSession>,
         server: &str,
     ) -> DatabaseResult<()> {
-        if let Some(session) = session {
-            self.ensure_session(session, server)?;
+        let mut holder = self.insert_request(request, server)?;
+        let Some(session) = session else { return Ok(()) };
+        if holder.is_none() {
+            self.insert_open_session(session, server)?;
+            holder = self.insert_request(request, server)?;
         }
+        match holder {
+            Some(holder) => self.require_holder(session, &holder, server),
+            None => Ok(()),
+        }
+    }
+
+    /// Inserts a call. Returns the server of its session, which no other server can take over until
+    /// the end of the transaction; `None` if the session is not in the record.
+    fn insert_request(
+        &self,
+        request: &NewRequest,
+        server: &str,
+    ) -> DatabaseResult<Option<SessionHolder>> {
         let bytes = i64::try_from(request.params.len()).unwrap_or(i64::MAX);
-        self.execute(
-            "INSERT INTO requests
-                 (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id, bytes)
-             VALUES ($1, (SELECT session_id FROM sessions WHERE session_id = $2), $3, $4, $5, $6, $7, $8)
-             ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params
-             WHERE requests.session_id IS DISTINCT FROM excluded.session_id
-                 OR requests.params IS DISTINCT FROM excluded.params",
+        let holder = self.query_first(
+            INSERT_REQUEST,
             &[
                 &&*request.ref_id,
                 &request.session_id.as_deref(),
@@ -311,7 +372,7 @@ impl PostgresTables<'_> {
                 &bytes,
             ],
         )?;
-        Ok(())
+        holder.map(|row| self.read_holder(&row)).transpose()
     }
 
     pub(super) fn write_result(
@@ -320,58 +381,6 @@ impl PostgresTables<'_> {
         answer: &NewAnswer,
         at: u64,
     ) -> DatabaseResult<()> {
-        let ref_id = &*request.ref_id;
-        let messages_as_json = answer.messages_as_json();
-        let written = self.execute(
-            // Another server may have recorded that this one died. An answer that is complete was
-            // written by a former attempt, whose commit was not acknowledged.
-            "INSERT INTO responses
-                 (ref_id, status, result, page_snapshot, console_logs, error_message, timestamp, content,
-                  test_ids)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             ON CONFLICT (ref_id) DO UPDATE SET
-                 status = excluded.status, result = excluded.result,
-                 page_snapshot = excluded.page_snapshot, console_logs = excluded.console_logs,
-                 error_message = excluded.error_message, timestamp = excluded.timestamp,
-                 content = excluded.content, test_ids = excluded.test_ids
-             WHERE responses.result IS NULL",
-            &[
-                &ref_id,
-                &answer.status(),
-                &&*storable(&answer.result),
-                &answer.page_snapshot.as_deref().map(storable).as_deref(),
-                &messages_as_json,
-                &answer.error_message.as_deref().map(storable).as_deref(),
-                &signed(at),
-                &answer.content.as_deref().map(storable).as_deref(),
-                &answer.test_ids,
-            ],
-        )?;
-        if written == 0 {
-            return Ok(());
-        }
-        self.write_console(ref_id, answer)?;
-        for (number, picture) in answer.numbered_pictures() {
-            self.execute(
-                "INSERT INTO pictures (ref_id, number, mime_type, data) VALUES ($1, $2, $3, $4)
-                 ON CONFLICT DO NOTHING",
-                &[&ref_id, &signed(number), &picture.mime_type, &picture.data],
-            )?;
-        }
-        let bytes = i64::try_from(request.params.len() + answer.bytes()).unwrap_or(i64::MAX);
-        self.execute("UPDATE requests SET bytes = $2 WHERE ref_id = $1", &[&ref_id, &bytes])?;
-        if let Some(session) = &request.session_id {
-            // At most once a second, because each update writes the row again.
-            self.execute(
-                "UPDATE sessions SET last_activity = $2::bigint
-                 WHERE session_id = $1 AND last_activity < $2::bigint - 1000",
-                &[&&**session, &signed(at)],
-            )?;
-        }
-        Ok(())
-    }
-
-    fn write_console(&self, ref_id: &str, answer: &NewAnswer) -> DatabaseResult<()> {
         let (mut levels, mut texts, mut times) = (Vec::new(), Vec::new(), Vec::new());
         let (mut locations, mut repeated) = (Vec::new(), Vec::new());
         for (message, is_repeated) in answer.messages() {
@@ -381,13 +390,36 @@ impl PostgresTables<'_> {
             locations.push(message.location().map(|location| location.to_string()));
             repeated.push(is_repeated);
         }
-        if texts.is_empty() {
-            return Ok(());
+        let (mut numbers, mut types, mut images) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, picture) in answer.numbered_pictures() {
+            numbers.push(signed(number));
+            types.push(picture.mime_type.as_str());
+            images.push(picture.data.as_slice());
         }
+        let bytes = i64::try_from(request.params.len() + answer.bytes()).unwrap_or(i64::MAX);
         self.execute(
-            "INSERT INTO console_logs (ref_id, level, message, timestamp, location, is_repeated)
-             SELECT $1::text, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::boolean[])",
-            &[&ref_id, &levels, &texts, &times, &locations, &repeated],
+            INSERT_ANSWER,
+            &[
+                &&*request.ref_id,
+                &answer.status(),
+                &&*storable(&answer.result),
+                &answer.page_snapshot.as_deref().map(storable).as_deref(),
+                &answer.messages_as_json(),
+                &answer.error_message.as_deref().map(storable).as_deref(),
+                &signed(at),
+                &answer.content.as_deref().map(storable).as_deref(),
+                &answer.test_ids,
+                &levels,
+                &texts,
+                &times,
+                &locations,
+                &repeated,
+                &numbers,
+                &types,
+                &images,
+                &bytes,
+                &request.session_id.as_deref(),
+            ],
         )?;
         Ok(())
     }

@@ -5,7 +5,8 @@ use tokio_postgres::{Client, Error};
 /// The migrations of the tables. `troupe_schema` counts those that were applied. Times are
 /// milliseconds since 1970, except `servers.last_seen`, which uses the clock of the database.
 /// JSON is text, because `json` columns reject U+0000 and `jsonb` changes the order of keys.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE servers (
     server_id TEXT PRIMARY KEY,
     pid BIGINT NOT NULL,
@@ -93,7 +94,19 @@ CREATE TABLE diff_cursors (
     -- The record whose content was read.
     last_ref_id TEXT NOT NULL
 );
-"];
+",
+    "
+-- Where other servers reach this one, and what proves that they share the record.
+ALTER TABLE servers ADD COLUMN url TEXT, ADD COLUMN secret TEXT;
+-- The clients of HTTP servers. Their state is JSON.
+CREATE TABLE clients (
+    client_id TEXT PRIMARY KEY,
+    server_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    updated_at BIGINT NOT NULL
+);
+",
+];
 
 /// The key of the lock that keeps two servers from migrating at the same time: `troupe`.
 const LOCK: i64 = 0x7472_6f75_7065;

@@ -8,8 +8,18 @@ use crate::store::{failures::DatabaseResult, sessions::STALE_AGE, time::now};
 /// each server has the time of one lease for its heartbeat.
 pub(super) const IS_RUNNING: &str = "greatest(servers.last_seen, pg_postmaster_start_time()) > clock_timestamp() - interval '3 seconds'";
 
-/// Inserts the row of a server, or extends its lease.
+/// Inserts the row of a server, or extends its lease. Returns whether the row, or its URL, was
+/// missing.
 pub(super) const HEARTBEAT: &str = "
+    WITH former AS (SELECT url FROM servers WHERE server_id = $1)
+    INSERT INTO servers (server_id, pid, started_at, last_seen, url, secret)
+    VALUES ($1, $2, $3, clock_timestamp(), $4::text, $5)
+    ON CONFLICT (server_id) DO UPDATE SET
+        last_seen = excluded.last_seen, url = excluded.url, secret = excluded.secret
+    RETURNING NOT EXISTS (SELECT 1 FROM former WHERE url IS NOT DISTINCT FROM $4::text)";
+
+/// Like `HEARTBEAT`. The next heartbeat adds the URL to a new row.
+const EXTENSION: &str = "
     INSERT INTO servers (server_id, pid, started_at, last_seen)
     VALUES ($1, $2, $3, clock_timestamp())
     ON CONFLICT (server_id) DO UPDATE SET last_seen = excluded.last_seen";
@@ -17,13 +27,14 @@ pub(super) const HEARTBEAT: &str = "
 impl PostgresTables<'_> {
     pub(super) fn extend_lease(&self, server: &str) -> DatabaseResult<()> {
         let pid = i64::from(std::process::id());
-        self.execute(HEARTBEAT, &[&server, &pid, &now().cast_signed()])?;
+        self.execute(EXTENSION, &[&server, &pid, &now().cast_signed()])?;
         Ok(())
     }
 
     pub(super) fn begin_lease(&self, server: &str) -> DatabaseResult<()> {
         self.extend_lease(server)?;
         self.remove_ended_servers()?;
+        self.delete_absent_clients()?;
         self.store_states()
     }
 

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use tokio_postgres::Row;
+
 use super::{
     servers::IS_RUNNING,
     statements::{PostgresTables, signed, storable},
@@ -22,6 +24,13 @@ use crate::store::{
 
 /// Maximum size in bytes of a saved state that can be empty.
 const MAX_BLANK: usize = 64 * 1024;
+
+/// The server of a session, as it is in the record.
+pub(super) struct SessionHolder {
+    /// Empty if the session was released.
+    server: String,
+    state: String,
+}
 
 impl PostgresTables<'_> {
     pub(super) fn open_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
@@ -64,14 +73,38 @@ impl PostgresTables<'_> {
 
     /// Inserts the row of an open session, unless it exists. Fails if another server has taken the
     /// session over. No other server can until the end of the transaction.
-    pub(super) fn ensure_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
+    fn ensure_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
         let select = "SELECT server_id, state FROM sessions WHERE session_id = $1 FOR SHARE";
-        let Some(row) = self.query_first(select, &[&&*session.id])? else {
-            self.extend_lease(server)?;
-            self.insert_session(session, server, "DO NOTHING")?;
-            return Ok(());
-        };
-        let (holder, state): (String, String) = (self.column(&row, 0)?, self.column(&row, 1)?);
+        match self.query_first(select, &[&&*session.id])? {
+            Some(row) => self.require_holder(session, &self.read_holder(&row)?, server),
+            None => self.insert_open_session(session, server),
+        }
+    }
+
+    /// Inserts the row of an open session, unless it exists.
+    pub(super) fn insert_open_session(
+        &self,
+        session: &NewSession,
+        server: &str,
+    ) -> DatabaseResult<()> {
+        self.extend_lease(server)?;
+        self.insert_session(session, server, "DO NOTHING")?;
+        Ok(())
+    }
+
+    /// Returns the holder in a row with `server_id` and `state`.
+    pub(super) fn read_holder(&self, row: &Row) -> DatabaseResult<SessionHolder> {
+        Ok(SessionHolder { server: self.column(row, 0)?, state: self.column(row, 1)? })
+    }
+
+    /// Fails if another server has taken the session over.
+    pub(super) fn require_holder(
+        &self,
+        session: &NewSession,
+        holder: &SessionHolder,
+        server: &str,
+    ) -> DatabaseResult<()> {
+        let SessionHolder { server: holder, state } = holder;
         if !holder.is_empty() && holder != server {
             return Err(taken_over(&session.id));
         }

@@ -15,6 +15,10 @@ use crate::store::failures::{DatabaseError, DatabaseResult, FailureKind};
 /// The parameters of a statement.
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
+/// Begins a transaction. The database ends it when this server is frozen or cut off during it.
+/// Its locks would otherwise block the other servers. The time is that of a lease.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '3s'";
+
 /// The tables, on one connection.
 pub(super) struct PostgresTables<'a> {
     connections: &'a Connections,
@@ -58,7 +62,7 @@ impl<'a> PostgresTables<'a> {
     /// Sends `BEGIN` if it is still to be sent.
     async fn begin(&self) -> Result<(), tokio_postgres::Error> {
         match self.begins.replace(false) {
-            true => self.client.batch_execute("BEGIN").await,
+            true => self.client.batch_execute(BEGIN).await,
             false => Ok(()),
         }
     }

@@ -3,10 +3,11 @@
 //! Reads use a separate connection, so that they do not wait for writes. `checkpoints` runs
 //! SQLite's checkpoints in the background. `schema` opens a file and rejects files that are not
 //! Troupe's. `servers` tracks which servers share a file and which of them are running. `sessions`,
-//! `records` and `deletion` have the queries.
+//! `records`, `deletion` and `migration` have the queries.
 
 mod checkpoints;
 mod deletion;
+mod migration;
 mod records;
 mod schema;
 mod servers;
@@ -35,6 +36,7 @@ use super::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
     },
     sessions::{NewSession, SavedState, SessionFilter, SessionRow},
+    table_rows::{Cell, CopiedTable},
     tables::{RecordReader, RecordTables, RecordWriter, TransactionWork},
 };
 use crate::{config::Retention, error::Result};
@@ -258,6 +260,23 @@ impl RecordTables for SqliteTables<'_> {
 
     fn delete_excess(&self, retention: Retention) -> DatabaseResult<bool> {
         Ok(deletion::delete_excess(self.connection, retention)?)
+    }
+
+    fn keys_after(
+        &self,
+        table: &CopiedTable,
+        last: i64,
+        most: usize,
+    ) -> DatabaseResult<Vec<(i64, String)>> {
+        Ok(migration::keys_after(self.connection, table, last, most)?)
+    }
+
+    fn rows_of(&self, table: &CopiedTable, keys: &[String]) -> DatabaseResult<Vec<Vec<Cell>>> {
+        Ok(migration::rows_of(self.connection, table, keys)?)
+    }
+
+    fn insert_row(&self, table: &CopiedTable, row: &[Cell], _size: usize) -> DatabaseResult<bool> {
+        Ok(migration::insert_row(self.connection, table, row)?)
     }
 
     fn free_space(&self) -> DatabaseResult<u64> {

@@ -3,6 +3,8 @@
 mod database;
 mod files;
 #[cfg(target_os = "linux")]
+mod migration;
+#[cfg(target_os = "linux")]
 mod outages;
 mod postgres;
 mod shared;

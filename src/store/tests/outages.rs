@@ -185,6 +185,31 @@ async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
 }
 
 #[tokio::test]
+async fn a_server_that_freezes_during_a_transaction_does_not_block_the_others() {
+    let database = TestDatabase::postgres();
+    let (frozen, other) = (database.open(), database.open());
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (thaw, thawed) = std::sync::mpsc::channel::<()>();
+    let held = tokio::spawn(async move {
+        let work = move |tables: &dyn RecordTables| {
+            tables.write_client("c", "{}", "frozen")?;
+            let _ = begun.send(());
+            // Returns when `thaw` is dropped.
+            let _ = thawed.recv_timeout(Duration::from_secs(60));
+            Ok(())
+        };
+        frozen.change(work).await
+    });
+    let wait = move || has_begun.recv_timeout(Duration::from_secs(30));
+    tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
+    let started = Instant::now();
+    other.change(|tables| tables.write_client("c", "{}", "other")).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    drop(thaw);
+    let _ = held.await.unwrap();
+}
+
+#[tokio::test]
 async fn of_several_servers_that_claim_a_session_at_the_same_time_one_gets_it() {
     let database = TestDatabase::postgres();
     let dead = database.open();
@@ -243,7 +268,7 @@ async fn servers_that_start_at_the_same_time_create_the_tables_once() {
     for (number, store) in opened.iter().enumerate() {
         record(store, &number.to_string(), None, page("a")).await;
     }
-    assert_eq!(database.sql("SELECT version FROM troupe_schema").await, [["1"]]);
+    assert_eq!(database.sql("SELECT version FROM troupe_schema").await, [["2"]]);
 }
 
 #[test]

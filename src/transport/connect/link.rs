@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    error::{ErrorCode, Result, TroupeError},
+    error::{ErrorCode, Result, TRUST_CERTIFICATE, TroupeError},
     transport::{
         Token, keep_alive, local,
         network::{MESSAGES_READ, OWN_SESSION},
@@ -233,9 +233,7 @@ impl ConnectFailure {
                         "the certificate of {} is not trusted: {tls}",
                         target.shown
                     ))
-                    .suggestion(
-                        "set SSL_CERT_FILE to the certificates of your own certificate authority",
-                    ),
+                    .suggestion(TRUST_CERTIFICATE),
                     tls => not_troupe(&format!("it does not speak TLS ({tls})")),
                 })
             }

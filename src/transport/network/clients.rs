@@ -8,7 +8,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -41,6 +44,9 @@ pub(super) struct AttachedClient {
     pub pending_answers: TaskTracker,
     /// Number of messages that were read from its WebSockets. It is sent to a reconnecting client.
     pub messages_read: AtomicU64,
+    /// The number of lost leases of this server when the record last said that this server serves
+    /// the client.
+    verified: AtomicU64,
     socket: Mutex<Option<ClientSocket>>,
 }
 
@@ -66,8 +72,13 @@ impl AttachedClient {
             closed: end.child_token(),
             pending_answers: TaskTracker::new(),
             messages_read: AtomicU64::new(0),
+            verified: AtomicU64::new(0),
             socket: Mutex::default(),
         })
+    }
+
+    pub fn set_verified(&self, losses: u64) {
+        self.verified.store(losses, Ordering::Release);
     }
 
     /// Cancels the calls of the client, and waits until they have been answered.
@@ -143,6 +154,17 @@ impl Clients {
         self.attached().get(id).cloned()
     }
 
+    /// Returns the client `id`, unless another server may have taken it over.
+    pub fn get_verified(&self, id: &str) -> Option<Arc<AttachedClient>> {
+        let losses = self.manager.store().losses();
+        self.get(id).filter(|client| client.verified.load(Ordering::Acquire) == losses)
+    }
+
+    /// Waits until the saved states of the clients are written.
+    pub async fn flush(&self) {
+        self.manager.store().flush().await;
+    }
+
     pub fn count(&self) -> usize {
         self.attached().len()
     }
@@ -164,14 +186,27 @@ impl Clients {
                 .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
             let longest = absent.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
             let evicted = longest
-                .and_then(|id| attached.remove(&id))
+                .and_then(|id| Some((attached.remove(&id)?, id)))
                 .ok_or(AttachError::TooManyClients(self.limit))?;
             let clients = self.clone();
-            self.tasks.spawn(async move { clients.end(&evicted).await });
+            self.tasks.spawn(async move {
+                clients.end(&evicted.0).await;
+                clients.manager.store().remove_client(&evicted.1);
+            });
         }
         client.connection.attach();
         attached.insert(id.clone(), client.clone());
         drop(attached);
+        let store = self.manager.store().clone();
+        if store.is_shared() {
+            let id = id.clone();
+            client.connection.set_saver(Box::new(move |saved| {
+                match serde_json::to_string(&saved) {
+                    Ok(saved) => store.save_client(&id, saved),
+                    Err(error) => tracing::warn!(%error, "the state of a client cannot be saved"),
+                }
+            }));
+        }
         let (clients, id) = (self.clone(), id.clone());
         self.tasks.spawn(async move {
             tokio::select! {
@@ -202,6 +237,15 @@ impl Clients {
 
     /// Detaches the client `id` and ends its sessions. Returns false if there is no such client.
     pub async fn detach(&self, id: &str) -> bool {
+        let is_attached = self.give_up(id).await;
+        if is_attached {
+            self.manager.store().remove_client(id);
+        }
+        is_attached
+    }
+
+    /// Like `detach`, for a client that another server serves.
+    pub async fn give_up(&self, id: &str) -> bool {
         let client = self.attached().remove(id);
         match client {
             Some(client) => {

@@ -48,6 +48,8 @@ const CORS_HEADERS: &[&str] = &[
 
 /// The paths that load balancers request without a token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
+/// The beginning of the paths that other servers request (`other_servers`).
+pub(super) const SERVER_PATHS: &str = "/servers/";
 
 /// The rules of a server.
 pub(super) struct Guard {
@@ -65,6 +67,8 @@ pub(super) struct Guard {
     proxies: TrustedProxies,
     /// The paths that load balancers request.
     probes: [String; 2],
+    /// The beginning of the paths that other servers request.
+    servers: String,
     metrics: String,
 }
 
@@ -102,6 +106,7 @@ impl Guard {
             refusals: Arc::default(),
             proxies: TrustedProxies::new(&[]),
             probes: PROBES.map(|path| format!("{}{path}", config.base_path)),
+            servers: format!("{}{}", config.base_path, SERVER_PATHS),
             metrics: format!("{}/metrics", config.base_path),
         }
     }
@@ -161,7 +166,9 @@ impl Guard {
         // Load balancers request the probes by IP address or without `Host`. Requests for the
         // probes and the metrics are exempt from the rate limit. A request for the metrics with a
         // wrong token is not exempt, because it may be a guess.
-        let is_probe = self.probes.iter().any(|probe| uri.path() == probe);
+        // Other servers send a secret, and the host that a client has sent to them.
+        let is_of_server = uri.path().starts_with(&self.servers);
+        let is_probe = is_of_server || self.probes.iter().any(|probe| uri.path() == probe);
         if !is_probe {
             match &host {
                 None => return Err(Rejection::NoHost),

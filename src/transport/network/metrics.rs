@@ -121,6 +121,13 @@ impl Collector for CurrentValues {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
+        let longest_wait = ConstGauge::new(manager.longest_wait().as_secs_f64());
+        longest_wait.encode(encoder.encode_descriptor(
+            "session_queue_seconds",
+            "How long the first call has waited for a free session",
+            None,
+            longest_wait.metric_type(),
+        )?)?;
         for (name, help, value) in [
             ("browser_restarts", "Browsers that were restarted after a crash", browsers.restarts),
             ("record_lost_entries", "Entries that could not be written to the record", record.lost),

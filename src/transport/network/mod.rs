@@ -3,7 +3,8 @@
 //!
 //! `listen` accepts connections, `guard` checks requests, `clients` maps ids to attached clients.
 //! `streamable` and `websocket` implement MCP's transports, `api` serves programs without an MCP
-//! client. `command` runs commands in the daemon.
+//! client. `command` runs commands in the daemon. `other_servers` connects servers that share the
+//! record.
 
 mod api;
 mod batch;
@@ -15,6 +16,7 @@ mod forwarded;
 mod guard;
 mod listen;
 mod metrics;
+mod other_servers;
 mod private_socket;
 mod problems;
 mod rate;
@@ -46,6 +48,7 @@ use self::{
     guard::{ForeignHost, Guard},
     listen::{ServerListener, StopSignals},
     metrics::Metrics,
+    other_servers::OtherServers,
     problems::problem,
     refusals::RefusalLog,
 };
@@ -59,6 +62,7 @@ use crate::{
     dashboard::{Dashboard, SessionNameSource},
     error::{ErrorCode, Result, TroupeError},
     server::Server,
+    session::SessionLocks,
     upstream::UpstreamHealth,
 };
 
@@ -88,6 +92,10 @@ struct ServerState {
     port: u16,
     dashboard: Arc<Dashboard>,
     grants: Arc<AccessGrants>,
+    /// The servers that share the record.
+    others: Arc<OtherServers>,
+    /// Locked while a client is restored, so that no client is restored twice.
+    restoring: Arc<SessionLocks>,
     /// The other servers that the dashboard shows.
     peers: Option<Arc<PeerServers>>,
 }
@@ -110,6 +118,8 @@ impl ServerState {
             is_private: config.socket.is_some(),
             dashboard: Arc::new(Dashboard::new(manager.clone(), names)),
             grants: Arc::default(),
+            others: Arc::default(),
+            restoring: Arc::default(),
             port: 0,
             metrics: Arc::new(Metrics::new(&server, &clients)),
             server,
@@ -185,6 +195,9 @@ impl NetworkServer {
         };
         let state =
             ServerState { port, peers, ..ServerState::new(server, tasks.clone(), commands) };
+        if let (ServerAddress::Port(address), None) = (&address, &state.peers) {
+            other_servers::join(&state, &config, *address);
+        }
         let (token, refusals) = (guard.token().cloned(), guard.refusals().clone());
         let routes = routes(&config, Arc::new(guard), state.clone());
         let (transport, base_path) = (config.transport, config.base_path.clone());
@@ -319,6 +332,9 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
         .merge(api.layer(middleware::from_fn_with_state(guard.clone(), guard::authenticate_api)))
         // People who open the dashboard have a cookie instead of the token.
         .merge(public)
+        // Other servers send a secret instead of the token.
+        .merge(other_servers::routes())
+        .route(other_servers::MCP_PATH, any(streamable::serve_passed_on))
         // Load balancers need no token.
         .route("/health", get(health))
         .route("/ready", get(ready));

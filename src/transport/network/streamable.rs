@@ -10,13 +10,14 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use axum::{
     body::{Body, Bytes},
     extract::{Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future::BoxFuture, stream};
 use http_body_util::{BodyExt, Full};
 use rmcp::{
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
@@ -25,17 +26,21 @@ use rmcp::{
         common::server_side_http::ServerSseMessage,
         streamable_http_server::{
             SessionId, SessionManager, StreamableHttpServerConfig, StreamableHttpService,
-            session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker},
+            session::{
+                RestoreOutcome, SessionState, SessionStore, SessionStoreError,
+                local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker},
+            },
         },
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     ServerState, batch,
     clients::{AttachError, AttachedClient, Clients},
     dashboard::UserLinks,
     events::{ClientEvents, EventBuffers},
+    other_servers::{self, ClientLocation, locate},
     problem, request,
 };
 use crate::{
@@ -56,12 +61,41 @@ const MAX_FIRST_EVENTS: usize = 16;
 
 /// Handles a request to `/mcp`.
 pub(super) async fn serve(State(state): State<ServerState>, request: Request) -> Response {
+    serve_client(state, request, false).await
+}
+
+/// Handles a request to `/mcp` that another server has passed on.
+pub(super) async fn serve_passed_on(
+    State(state): State<ServerState>,
+    mut request: Request,
+) -> Response {
+    if let Some(refusal) = other_servers::refusal(&state, request.headers()) {
+        return refusal;
+    }
+    request.headers_mut().remove(other_servers::SECRET);
+    serve_client(state, request, true).await
+}
+
+async fn serve_client(state: ServerState, request: Request, is_passed_on: bool) -> Response {
     let (mut parts, body) = request.into_parts();
     move_session_id_to_header(&mut parts);
     let id = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let known = id.as_deref().and_then(|id| state.clients.get(id));
-    if id.is_some() && known.is_none() {
-        return problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", "unknown Mcp-Session-Id");
+    let mut known = id.as_deref().and_then(|id| state.clients.get_verified(id));
+    let mut body = body;
+    if let (Some(id), None) = (&id, &known) {
+        if !state.server.registry().manager().store().is_shared() {
+            return problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", "unknown Mcp-Session-Id");
+        }
+        let read = match request::body(&parts.headers, body, state.request_timeout).await {
+            Ok(read) => read,
+            Err(error) => return error.into_response(),
+        };
+        let located = locate(&state, id, &parts, &read, is_passed_on, shake_hands);
+        match Box::pin(located).await {
+            ClientLocation::Here(client) => known = Some(client),
+            ClientLocation::Answered(response) => return response,
+        }
+        body = Body::from(read);
     }
     if let (&Method::DELETE, Some(id)) = (&parts.method, &id) {
         // A task, so that it completes even if the client disconnects.
@@ -136,6 +170,31 @@ async fn handle(
     response.map(Body::new)
 }
 
+/// Repeats the handshake of the client `id` with rmcp, by a ping in the name of the client.
+fn shake_hands(
+    state: ServerState,
+    client: Arc<AttachedClient>,
+    id: Arc<str>,
+    revision: String,
+) -> BoxFuture<'static, bool> {
+    let ping = json!({"jsonrpc": "2.0", "id": "restore", "method": "ping"});
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri("/mcp")
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, "application/json, text/event-stream")
+        .header(SESSION_ID, &*id)
+        .header("mcp-protocol-version", revision)
+        .body(Body::empty());
+    Box::pin(async move {
+        let Ok(request) = request else { return false };
+        let (parts, _) = request.into_parts();
+        let response = handle(&state, client, parts, ping.to_string().into()).await;
+        response.status().is_success() && response.into_body().collect().await.is_ok()
+    })
+}
+
 /// Moves the session id of a DELETE from the query to the header.
 fn move_session_id_to_header(parts: &mut Parts) {
     if parts.method != Method::DELETE || parts.headers.contains_key(SESSION_ID) {
@@ -179,6 +238,9 @@ fn service(
     config.max_request_body_bytes = request::MAX_BODY;
     config.sse_keep_alive = Some(STREAM_KEEP_ALIVE);
     config.cancellation_token = client.closed.clone();
+    if state.server.registry().manager().store().is_shared() {
+        config.session_store = Some(Arc::new(InitializeStore(sessions.clone())));
+    }
     StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
 
@@ -207,6 +269,31 @@ async fn with_first_events<Item: Send + Sync + 'static>(
     // Later events are sent when they arrive.
     let _ = tokio::time::timeout(FIRST_EVENTS_TIMEOUT, gathering).await;
     stream::iter(first).chain(items)
+}
+
+/// Stores the parameters of `initialize` with which rmcp restores a session.
+struct InitializeStore(Arc<ProtocolSessions>);
+
+#[async_trait]
+impl SessionStore for InitializeStore {
+    async fn load(&self, _id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        let parameters =
+            self.0.client.connection.read_settings(|settings| settings.initialize.clone());
+        Ok(Some(SessionState::new(serde_json::from_value(parameters)?)))
+    }
+
+    async fn store(&self, _id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
+        let parameters = serde_json::to_value(&state.initialize_params)?;
+        let connection = &self.0.client.connection;
+        connection.change_settings(|settings| settings.initialize = parameters);
+        // The client gets its id only when another server could continue to serve it.
+        self.0.clients.flush().await;
+        Ok(())
+    }
+
+    async fn delete(&self, _id: &str) -> Result<(), SessionStoreError> {
+        Ok(())
+    }
 }
 
 /// The protocol sessions for one request.
@@ -260,6 +347,22 @@ impl SessionManager for ProtocolSessions {
             return Err(error.into());
         }
         Ok((id, transport))
+    }
+
+    async fn restore_session(
+        &self,
+        id: SessionId,
+    ) -> Result<RestoreOutcome<Self::Transport>, ProtocolSessionsError> {
+        let client = self.clients.get(&id);
+        if !client.is_some_and(|client| Arc::ptr_eq(&client, &self.client)) {
+            return Ok(RestoreOutcome::NotSupported);
+        }
+        let events = Arc::new(ClientEvents::new(self.events.clone()));
+        let creator = protocol(events.clone());
+        let restored = creator.restore_session(id.clone()).await?;
+        events.set_session(id);
+        self.protocol.sessions.write().await.extend(creator.sessions.write().await.drain());
+        Ok(restored)
     }
 
     async fn initialize_session(

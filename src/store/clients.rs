@@ -1,0 +1,108 @@
+//! The clients of the HTTP servers that share a record, and the addresses of these servers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{ServerPresence, Store};
+use crate::error::Result;
+
+/// Another server that shares the record, as it registered itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherServer {
+    /// Its URL, without a path: `http://10.0.0.5:4000`.
+    pub url: String,
+    /// Proves that a request is from a server with access to the record.
+    pub secret: String,
+}
+
+/// The server that serves a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientHolder {
+    /// This server.
+    Own,
+    Other(OtherServer),
+    /// No running server, or one without an address.
+    Ended,
+}
+
+/// How a server is registered with its heartbeat.
+#[derive(Default)]
+pub(super) struct Registration {
+    /// The server can be reached there. `None` if it accepts no requests of others.
+    pub own: Mutex<Option<OtherServer>>,
+    /// Notified when `own` changes, for a heartbeat at once.
+    pub changed: Notify,
+    /// How often another server has regarded this one as ended.
+    pub losses: AtomicU64,
+}
+
+impl Store {
+    fn registration(&self) -> Option<&Arc<Registration>> {
+        match &self.0.presence {
+            ServerPresence::Heartbeat(server) => Some(server.registration()),
+            ServerPresence::None | ServerPresence::Lock(_) => None,
+        }
+    }
+
+    /// Returns whether servers on several machines can share the record.
+    pub fn is_shared(&self) -> bool {
+        self.registration().is_some()
+    }
+
+    /// Registers the URL where other servers reach this one.
+    pub fn register_url(&self, url: String) {
+        if let Some(registration) = self.registration() {
+            let secret = uuid::Uuid::new_v4().to_string();
+            *registration.own.lock() = Some(OtherServer { url, secret });
+            registration.changed.notify_one();
+        }
+    }
+
+    /// Returns the secret that requests of other servers contain; `None` if there are none.
+    pub fn own_secret(&self) -> Option<String> {
+        self.registration()?.own.lock().as_ref().map(|own| own.secret.clone())
+    }
+
+    /// Returns how often another server has regarded this one as ended. Since then it may have
+    /// taken over clients and sessions.
+    pub fn losses(&self) -> u64 {
+        self.registration().map_or(0, |registration| registration.losses.load(Ordering::Acquire))
+    }
+
+    /// Returns the running server that uses the session `id`, if it is another one with a URL.
+    pub async fn holder_of_session(&self, id: &str) -> Result<Option<OtherServer>> {
+        let (id, own) = (id.to_owned(), self.0.server.clone());
+        self.read(move |tables| tables.holder_of_session(&id, &own)).await
+    }
+
+    /// Returns the server that serves the client `id`; `None` if there is no such client.
+    pub async fn holder_of_client(&self, id: &str) -> Result<Option<ClientHolder>> {
+        let (id, own) = (id.to_owned(), self.0.server.clone());
+        self.read(move |tables| tables.holder_of_client(&id, &own)).await
+    }
+
+    /// Claims the client `id` for this server, unless another running server serves it. Returns
+    /// its state.
+    pub async fn claim_client(&self, id: &str) -> Result<Option<String>> {
+        let (id, own) = (id.to_owned(), self.0.server.clone());
+        self.change(move |tables| tables.claim_client(&id, &own)).await
+    }
+
+    /// Queues a write of the state of a client of this server. It is committed before the writes
+    /// that are queued later.
+    pub fn save_client(&self, id: &str, state: String) {
+        let (id, own) = (id.to_owned(), self.0.server.clone());
+        self.0.writer.queue(state.len(), move |tables| tables.write_client(&id, &state, &own));
+    }
+
+    /// Removes a client of this server.
+    pub fn remove_client(&self, id: &str) {
+        let (id, own) = (id.to_owned(), self.0.server.clone());
+        self.0.writer.queue(0, move |tables| tables.remove_client(&id, &own));
+    }
+}

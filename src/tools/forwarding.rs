@@ -1,0 +1,139 @@
+//! Forwards a call to the server that holds its session, if servers share the record.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    answer::CallOutcome,
+    batch,
+    invocation::Invocation,
+    progress::Progress,
+    tool::{Group, Run, Tool},
+};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    session::{Connection, SessionManager},
+    store::OtherServer,
+};
+
+/// How long a call waits for a server that cannot be reached. Its lease expires before, and the
+/// session is then resumed here.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(6);
+/// The pause between two attempts. No event tells when a lease expires.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A call that another server makes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ForwardedCall {
+    /// The id of the client's connection.
+    connection: Arc<str>,
+    sees_all: bool,
+    tool: String,
+    arguments: Value,
+    ref_id: Option<String>,
+    whole: bool,
+    overview: Option<bool>,
+}
+
+impl ForwardedCall {
+    fn new(invocation: &Invocation, session: &str) -> Self {
+        let mut arguments = invocation.arguments.clone();
+        match &mut arguments {
+            Value::Object(named) if batch::named_session(named).is_none() => {
+                named.insert("sessionId".to_owned(), session.into());
+            }
+            Value::Null => arguments = json!({"sessionId": session}),
+            // The other server rejects arguments that are not valid.
+            _ => {}
+        }
+        let connection = &invocation.connection;
+        Self {
+            connection: connection.id().clone(),
+            sees_all: connection.sees_all(),
+            tool: invocation.tool.clone(),
+            arguments,
+            ref_id: invocation.ref_id.clone(),
+            whole: invocation.whole,
+            overview: invocation.overview,
+        }
+    }
+
+    /// Returns the call as it arrives at the server that makes it.
+    pub fn into_invocation(self) -> Invocation {
+        let connection = Arc::new(Connection::forwarded(self.connection, self.sees_all));
+        Invocation {
+            ref_id: self.ref_id,
+            whole: self.whole,
+            overview: self.overview,
+            ..Invocation::new(connection, self.tool, self.arguments)
+        }
+    }
+}
+
+/// Sends calls to other servers.
+#[async_trait]
+pub trait CallForwarder: Send + Sync {
+    /// Returns the outcome of a call; `None` if the server cannot be reached, so that the call was
+    /// not made. Reports the call's stages to `progress`.
+    async fn forward(
+        &self,
+        server: &OtherServer,
+        call: &ForwardedCall,
+        progress: &Progress,
+    ) -> Result<Option<CallOutcome>>;
+}
+
+/// Forwards a call if another server holds its session. Returns `None` if the call is to be made
+/// here.
+pub(super) async fn forward(
+    forwarder: &dyn CallForwarder,
+    manager: &SessionManager,
+    tool: &Tool,
+    invocation: &Invocation,
+) -> Option<Result<CallOutcome>> {
+    let connection = &invocation.connection;
+    if connection.is_forwarded() || !invocation.batch_sessions.is_empty() {
+        return None;
+    }
+    let named = invocation.arguments.as_object().and_then(batch::named_session);
+    // Every server can read the record. Other tools of the server may end a session.
+    let is_of_server = matches!(tool.run, Run::Server(_));
+    if tool.group == Group::Record || is_of_server && named.is_none() {
+        return None;
+    }
+    let session = connection.session_elsewhere(manager, named)?;
+    let deadline = Instant::now() + UNREACHABLE_TIMEOUT;
+    loop {
+        let server = match manager.store().holder_of_session(&session).await {
+            Ok(server) => server?,
+            Err(error) => return Some(Err(error.session(&*session))),
+        };
+        // The next call of the client waits until this one was made.
+        if let Some(turn) = &invocation.turn {
+            turn.wait().await;
+        }
+        let call = ForwardedCall::new(invocation, &session);
+        match forwarder.forward(&server, &call, &invocation.progress).await {
+            Ok(Some(outcome)) => return Some(Ok(outcome)),
+            Ok(None) if Instant::now() < deadline => sleep(PAUSE).await,
+            Ok(None) => return Some(Err(unreachable(&session, &server))),
+            Err(error) => return Some(Err(error.session(&*session))),
+        }
+    }
+}
+
+fn unreachable(session: &str, server: &OtherServer) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::ServerUnavailable,
+        format!(
+            "session `{session}` is in use by the server at {}, which cannot be reached; the call was not made",
+            server.url
+        ),
+    )
+    .suggestion("call again; check that the servers can reach each other at --advertise-url")
+    .session(session)
+}
