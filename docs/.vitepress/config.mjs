@@ -50,6 +50,7 @@ export default defineConfig({
           page('One server for many clients', '/http'),
           page('Operating a server', '/operations'),
           page('Reverse proxies', '/reverse-proxy'),
+          page('Several servers', '/scaling'),
           page('Containers', '/docker'),
           page('Your own Chrome', '/your-browser'),
           page('Remote browsers', '/remote-browsers'),
