@@ -105,6 +105,8 @@ export interface Config {
   sessionExpiry?: 'fixed' | 'idle'
   /** Maximum number of open sessions; over HTTP, the default depends on memory */
   maxSessions?: number
+  /** Maximum number of open sessions of all servers with the same --store */
+  maxSessionsTotal?: number
   /** How long create_session waits when the limit is reached, in ms. Default: 0 */
   queueTimeout?: number
   /** Memory that must be free for a new session, in bytes. Default: 134217728 */

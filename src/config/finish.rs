@@ -319,6 +319,9 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
     if config.responses == super::Responses::Ref && config.store.as_deref() == Some("none") {
         return refuse("responses", "store", "the content would not be stored");
     }
+    if config.max_sessions_total.is_some() && !config.has_shareable_store() {
+        return refuse("max-sessions-total", "store", "no other server can use this record");
+    }
     if config.pool.min_browsers > config.pool.max_browsers {
         return refuse("pool-min-browsers", "pool-max-browsers", "the minimum exceeds the maximum");
     }

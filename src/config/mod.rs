@@ -101,6 +101,8 @@ pub struct Config {
     /// `None`: 10 over stdio; over HTTP and WebSocket, the limit depends on the memory of the
     /// machine.
     pub max_sessions: Option<usize>,
+    /// The maximum number of open sessions of all servers that share the record; `None`: no limit.
+    pub max_sessions_total: Option<usize>,
     /// How long a `create_session` over the limit waits for another session to end; zero: not at
     /// all.
     #[serde(with = "types::millis")]
@@ -428,6 +430,7 @@ impl Default for Config {
             session_timeout: Duration::from_millis(300_000),
             session_expiry: Expiry::Idle,
             max_sessions: None,
+            max_sessions_total: None,
             queue_timeout: Duration::ZERO,
             min_free_memory: 128 * 1024 * 1024,
             persistent_sessions: true,
@@ -584,6 +587,11 @@ impl Config {
         self.output_dir
             .as_ref()
             .is_none_or(|folder| folder.as_os_str() == finish::PLAYWRIGHT_OUTPUT)
+    }
+
+    /// Whether `--store` allows other servers to use the same record.
+    pub fn has_shareable_store(&self) -> bool {
+        !matches!(self.store.as_deref(), Some("none" | "memory" | ":memory:"))
     }
 
     /// Whether calls are recorded.

@@ -481,6 +481,13 @@ pub static OPTIONS: &[ConfigOption] = &[
     .nested("session.maxSessions"),
     row(
         SESSION,
+        "max-sessions-total",
+        "maxSessionsTotal",
+        Kind::Number { min: 1, max: 1_000_000 },
+        "Maximum number of open sessions of all servers with the same --store",
+    ),
+    row(
+        SESSION,
         "queue-timeout",
         "queueTimeout",
         Kind::Millis { min: 0 },

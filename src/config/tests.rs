@@ -357,6 +357,8 @@ fn every_wrong_setting_gets_one_clear_line() {
         [("upstream-restarts", "1"), ("transport", "http")],
         [("retention", "1d,1GiB"), ("store", "none")],
         [("record-headers", "true"), ("store", "none")],
+        [("max-sessions-total", "5"), ("store", "none")],
+        [("max-sessions-total", "5"), ("store", "memory")],
     ] {
         add_line(format!("{flags:?}"), load(&flags, &[]).expect_err("contradiction"));
     }

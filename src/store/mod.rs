@@ -19,6 +19,7 @@ mod migration;
 mod postgres;
 mod purge;
 mod records;
+mod reservations;
 mod retention;
 mod sessions;
 mod sqlite;
@@ -62,6 +63,7 @@ pub use self::{
         Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
         RecordedAnswer, Summary,
     },
+    reservations::Reservation,
     sessions::{
         NewOrigin, NewSession, NewState, OriginText, SavedState, SessionFilter, SessionRow,
         SessionState,
@@ -131,11 +133,17 @@ impl Store {
                 return offload::in_place(offload::LARGE, || Self::in_postgres(&location, config));
             }
             RecordLocation::None | RecordLocation::Memory => {
-                return Self::in_memory(location, config);
+                return match config.max_sessions_total {
+                    Some(_) => Err(not_shareable("there is no folder for the record")),
+                    None => Self::in_memory(location, config),
+                };
             }
         };
         match Self::in_file(path, config) {
             Ok(store) => Ok(store),
+            Err(fault @ Fault::Unavailable { .. }) if config.max_sessions_total.is_some() => {
+                Err(not_shareable(&fault.to_string()))
+            }
             Err(fault @ Fault::Unavailable { .. }) => {
                 tracing::warn!("{fault}; until the server ends, the record is kept in memory only");
                 Self::in_memory(RecordLocation::Memory, config)
@@ -266,7 +274,8 @@ impl Store {
         query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> Result<T> {
         let Some(reader) = self.0.reader.clone() else {
-            return self.ask_writer(query).await.map_err(|error| unreadable(&error));
+            let answer = self.ask_writer(FLUSH_TIMEOUT, query).await;
+            return answer.map_err(|error| unreadable(&error));
         };
         let read = tokio::task::spawn_blocking(move || {
             let mut answer = None;
@@ -286,12 +295,14 @@ impl Store {
         &self,
         work: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask_writer(work).await.map_err(|error| not_changed(&error))
+        self.ask_writer(FLUSH_TIMEOUT, work).await.map_err(|error| not_changed(&error))
     }
 
-    /// Runs `query` in a transaction of the writer, and returns its result after the commit.
+    /// Runs `query` in a transaction of the writer, and returns its result after the commit. After
+    /// the timeout, the query may still run.
     async fn ask_writer<T: Send + 'static>(
         &self,
+        timeout: Duration,
         query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> DatabaseResult<T> {
         let (sender, receiver) = mpsc::sync_channel(1);
@@ -312,8 +323,7 @@ impl Store {
             }
         });
         // A paused clock advances while another thread is waited for, but not a blocking task.
-        let received =
-            tokio::task::spawn_blocking(move || receiver.recv_timeout(FLUSH_TIMEOUT)).await;
+        let received = tokio::task::spawn_blocking(move || receiver.recv_timeout(timeout)).await;
         match received {
             Ok(Ok(answer)) => answer,
             Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
@@ -356,6 +366,15 @@ impl FailurePolicy {
             failure: config.store_failure.unwrap_or(failure),
         }
     }
+}
+
+/// Returns the error for `--max-sessions-total` with a record in memory.
+fn not_shareable(why: &str) -> TroupeError {
+    TroupeError::new(
+        ErrorCode::InvalidParameters,
+        format!("`--max-sessions-total` needs a record that servers can share, but {why}"),
+    )
+    .suggestion("pass the path of a writable file or postgres://… in --store")
 }
 
 fn new_server_id() -> Arc<str> {

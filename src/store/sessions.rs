@@ -185,13 +185,6 @@ impl Store {
         }
     }
 
-    /// Claims a session that no running server uses. Returns false if another server has claimed
-    /// it, or if the session is closed.
-    pub async fn claim_session(&self, id: &str) -> Result<bool> {
-        let (id, server) = (id.to_owned(), self.0.server.clone());
-        self.change(move |tables| tables.claim_session(&id, &server)).await
-    }
-
     /// Queues a write of the state of the session `id`, which replaces the previous one. If several
     /// states are queued, only the newest is written.
     pub fn save_state(&self, id: &str, state: NewState) {

@@ -79,6 +79,14 @@ pub(super) trait RecordTables {
     fn begin_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()>;
     /// Writes the unwritten data of a session of `server`.
     fn write_session(&self, id: &str, unwritten: &Unwritten, server: &str) -> DatabaseResult<()>;
+    /// Waits until no other server counts sessions to add one. Excludes them until the end of the
+    /// transaction. A transaction that writes to SQLite always does.
+    fn lock_session_count(&self) -> DatabaseResult<()> {
+        Ok(())
+    }
+    /// Returns the number of open sessions of `server` and of all other running servers, without
+    /// the session `except`.
+    fn count_open_sessions(&self, server: &str, except: Option<&str>) -> DatabaseResult<usize>;
     /// Claims a session that no running server uses. Returns false if another server uses it, or if
     /// it is closed.
     fn claim_session(&self, id: &str, server: &str) -> DatabaseResult<bool>;

@@ -55,7 +55,7 @@ type WriteOperation = Box<dyn Fn(&dyn RecordTables) -> DatabaseResult<()> + Send
 struct QueuedWrite {
     work: WriteOperation,
     bytes: usize,
-    /// Whether its failure does not concern the other writes of the transaction.
+    /// Whether it has its own transaction, so that its failure does not concern other writes.
     is_isolated: bool,
     /// The error with which it was excluded from the transaction.
     error: Option<DatabaseError>,
@@ -152,7 +152,7 @@ impl Writer {
         self.send(QueuedWrite { settle: Some(Box::new(settle)), ..QueuedWrite::new(bytes, work) });
     }
 
-    /// Like `queue_and_settle`, for work whose failure does not concern other writes.
+    /// Like `queue_and_settle`, for work in its own transaction.
     pub fn run_isolated(
         &self,
         work: impl Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
@@ -222,6 +222,11 @@ impl Writer {
         self.policy.refuses()
     }
 
+    /// Returns how long a call waits for its writes.
+    pub fn timeout(&self) -> Duration {
+        self.policy.timeout
+    }
+
     /// Returns the number of writes that are queued or running.
     pub fn queued(&self) -> usize {
         self.state.queued.load(Ordering::Acquire)
@@ -270,9 +275,18 @@ struct WriterThread {
 
 /// Runs the writer thread.
 fn run(mut thread: WriterThread, queue: &Receiver<QueuedWrite>) {
-    while let Ok(first) = queue.recv() {
+    let mut next = None;
+    while let Some(first) = next.take().or_else(|| queue.recv().ok()) {
         let mut batch = vec![first];
-        batch.extend(queue.try_iter().take(MAX_BATCH - 1));
+        // An isolated write has its own transaction. It may wait for a lock of another server,
+        // which must not wait for the locks of other writes.
+        while !batch[0].is_isolated && batch.len() < MAX_BATCH && next.is_none() {
+            match queue.try_recv() {
+                Ok(job) if job.is_isolated => next = Some(job),
+                Ok(job) => batch.push(job),
+                Err(_) => break,
+            }
+        }
         let bytes = batch.iter().map(|job| job.bytes).sum();
         let committed = thread.commit(&mut batch);
         for job in batch {

@@ -167,8 +167,8 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
         Some(given) => Some(storage_state(config, given).await?),
         None => None,
     };
-    let session =
-        call.manager.create(CreateOptions { context: Some(context), storage_state }).await?;
+    let options = CreateOptions { context: Some(context), storage_state };
+    let session = call.manager.create(&call.connection.queue_key(), options).await?;
     call.connection.add_created(&call.manager, &session);
     let isolation = match config.shares_profile() {
         false => "",

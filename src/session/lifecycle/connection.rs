@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     future::poll_fn,
+    net::IpAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -50,6 +51,8 @@ pub struct Connection {
     suspending: tokio::sync::Mutex<()>,
     /// Whether no session id connects the calls of this client.
     stateless: AtomicBool,
+    /// The address that a call without an attached client is from.
+    address: Option<IpAddr>,
     /// Whether it can list the sessions of other clients, and access their implicit sessions.
     sees_all: bool,
     /// Whether it makes the call of a command of the command line.
@@ -155,6 +158,20 @@ impl Connection {
     /// session.
     pub fn stateless() -> Self {
         Self { stateless: AtomicBool::new(true), ..Self::default() }
+    }
+
+    /// Adds the address of the client. Calls of stateless clients with the same address wait for a
+    /// free session as those of one client.
+    pub fn with_address(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
+    }
+
+    /// Returns the client as which its calls wait for a free session.
+    pub fn queue_key(&self) -> ConnectionId {
+        match self.address.filter(|_| !self.is_attached()) {
+            Some(address) => ConnectionId(address.to_string().into()),
+            None => self.id.clone(),
+        }
     }
 
     /// Creates the connection of a program that monitors the server. It has no implicit session,
@@ -522,7 +539,7 @@ impl Connection {
             return Ok(session);
         }
         self.check_access(manager, id)?;
-        manager.resume(id, |session| self.add_created(manager, session)).await
+        manager.resume(id, &self.queue_key(), |session| self.add_created(manager, session)).await
     }
 
     fn add_named(&self, id: &Arc<str>) {
@@ -560,14 +577,14 @@ impl Connection {
             return if *own.id == *id { Ok(own) } else { manager.get(id) };
         }
         self.check_access(manager, id)?;
+        let client = self.queue_key();
         let session = loop {
             if let Some(suspension) = manager.clients.suspension(id) {
                 if self.has_ended() {
                     return Err(client_disconnected());
                 }
-                break manager
-                    .resume_suspended(id, suspension, |session| self.add_user(manager, session))
-                    .await?;
+                let add = |session: &Arc<Session>| self.add_user(manager, session);
+                break manager.resume_suspended(id, &client, suspension, add).await?;
             }
             match manager.get(id) {
                 Ok(session) if self.add_user(manager, &session) => break session,
@@ -575,9 +592,8 @@ impl Connection {
                 Ok(_) => {}
                 Err(_) if manager.clients.suspension(id).is_some() => {}
                 Err(error) => {
-                    break manager
-                        .resume_for_call(id, error, |session| self.add_first_user(manager, session))
-                        .await?;
+                    let add = |session: &Arc<Session>| self.add_first_user(manager, session);
+                    break manager.resume_for_call(id, &client, error, add).await?;
                 }
             }
         };
@@ -650,7 +666,7 @@ impl Connection {
         };
         let mut lost = None;
         let resumed = match suspended {
-            Some(id) => match manager.resume_implicit(&id).await {
+            Some(id) => match manager.resume_implicit(&id, &self.id).await {
                 Ok(session) => {
                     session.notify(RESUMED_FIELD, manager.suspension_notice());
                     Some(session)
@@ -668,16 +684,15 @@ impl Connection {
             },
             None => None,
         };
-        let slot = match &resumed {
+        let reserved = match &resumed {
             Some(_) => None,
-            None => Some(manager.acquire_slot().await?),
+            None => Some(manager.reserve_implicit(&self.id).await?),
         };
         let own = {
             let mut known = lock(&self.sessions);
             if !known.ended {
                 known.suspended = None;
-                known.own =
-                    resumed.clone().or_else(|| slot.map(|slot| manager.create_implicit(slot)));
+                known.own = resumed.clone().or_else(|| Some(manager.create_implicit(reserved?)));
                 if let Some(own) = &known.own {
                     manager.owners.claim(&own.id, &self.id);
                 }
@@ -762,7 +777,7 @@ mod tests {
     }
 
     async fn session_of(client: &Connection, manager: &Arc<SessionManager>) -> Arc<Session> {
-        let session = manager.create(CreateOptions::default()).await.unwrap();
+        let session = manager.create(&client.id, CreateOptions::default()).await.unwrap();
         assert!(client.add_created(manager, &session));
         session
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::{Mutex, MutexGuard};
 use scopeguard::ScopeGuard;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{Notify, Semaphore},
     time::Instant,
 };
 use tokio_util::{
@@ -15,10 +15,11 @@ use tokio_util::{
 
 use super::{
     backend::{Backend, BrowserCounts},
-    clients::{SessionClients, SessionOwners, Suspension},
+    clients::{ConnectionId, SessionClients, SessionOwners, Suspension},
     ended::{EndReason, EndedSessions},
     queue::{SessionLocks, WaitingCalls},
-    session::{Readiness, Session, SessionIdentity, SessionServices},
+    session::{Readiness, Session, SessionIdentity, SessionServices, SlotUse},
+    slots::SessionSlot,
 };
 use crate::{
     config::{BrowserKind, Config, ContextConfig, Transport},
@@ -122,10 +123,12 @@ pub struct SessionManager {
     pub(super) clients_lock: Mutex<()>,
     limit: SessionLimit,
     pub(super) slots: Arc<Semaphore>,
+    /// Notified when a session of this server has ended.
+    pub(super) freed: Arc<Notify>,
     /// The calls that wait for a slot.
-    waiting: WaitingCalls,
+    pub(super) waiting: WaitingCalls,
     /// Canceled when the server begins to stop. No session begins or is resumed then.
-    draining: CancellationToken,
+    pub(super) draining: CancellationToken,
     /// Locked while a session is resumed, so that no session is resumed twice.
     pub(super) resuming: SessionLocks,
     /// Held while a call enters the queues of its sessions, so that all calls enter several queues
@@ -159,6 +162,7 @@ impl SessionManager {
         Arc::new(Self {
             slots: Arc::new(Semaphore::new(limit.count.min(Semaphore::MAX_PERMITS))),
             limit,
+            freed: Arc::default(),
             waiting: WaitingCalls::default(),
             draining: CancellationToken::new(),
             vault: Vault::open(&config).map(Arc::new),
@@ -248,13 +252,20 @@ impl SessionManager {
     }
 
     /// Creates a session that every client with its id can use, until it expires.
-    pub async fn create(self: &Arc<Self>, options: CreateOptions) -> Result<Arc<Session>> {
+    /// The call of `client` waits in turn with those of other clients.
+    pub async fn create(
+        self: &Arc<Self>,
+        client: &ConnectionId,
+        options: CreateOptions,
+    ) -> Result<Arc<Session>> {
         if options.storage_state.is_some() && self.config.shares_profile() {
             return Err(profile_is_shared());
         }
         self.backend.clone().admit().await?;
-        let slot = self.acquire_slot().await?;
-        let session = self.new_session(slot, true, options);
+        let mut identity = self.new_identity(true, options.context);
+        let slot = self.acquire_slot(client, SlotUse::New(&mut identity)).await?;
+        let origin = SessionOrigin::New(options.storage_state);
+        let session = self.register(slot, identity, StateCache::default(), origin);
         // If the creation is canceled, no client has the id, so the session is ended.
         let unused = scopeguard::guard((), |()| self.release_unused(&session));
         session.wait_created().await?;
@@ -291,30 +302,41 @@ impl SessionManager {
         }
     }
 
-    /// Creates the implicit session of a connection in `slot`. Calls to it wait for the browser.
-    pub(super) fn create_implicit(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Arc<Session> {
-        self.new_session(slot, false, CreateOptions::default())
+    /// Waits for a slot for the implicit session of `client`.
+    pub(super) async fn reserve_implicit(
+        &self,
+        client: &ConnectionId,
+    ) -> Result<(SessionSlot, SessionIdentity)> {
+        let mut identity = self.new_identity(false, None);
+        let slot = self.acquire_slot(client, SlotUse::New(&mut identity)).await?;
+        Ok((slot, identity))
     }
 
-    fn new_session(
+    /// Creates the implicit session of a connection. Calls to it wait for the browser.
+    pub(super) fn create_implicit(
         self: &Arc<Self>,
-        slot: OwnedSemaphorePermit,
-        expires: bool,
-        options: CreateOptions,
+        (slot, identity): (SessionSlot, SessionIdentity),
     ) -> Arc<Session> {
+        self.register(slot, identity, StateCache::default(), SessionOrigin::New(None))
+    }
+
+    fn new_identity(&self, expires: bool, context: Option<ContextConfig>) -> SessionIdentity {
         let now = self.clock.now();
-        let identity = SessionIdentity {
+        SessionIdentity {
             id: self.backend.next_id(),
             created_at: now,
             lives_from: expires.then_some(now),
-            options: options.context.unwrap_or_else(|| self.config.context.clone()),
-        };
-        self.register(
-            slot,
-            identity,
-            StateCache::default(),
-            SessionOrigin::New(options.storage_state),
-        )
+            options: context.unwrap_or_else(|| self.config.context.clone()),
+        }
+    }
+
+    /// Returns the row of a session that begins or is resumed.
+    pub(super) fn row_of(&self, identity: &SessionIdentity) -> NewSession {
+        NewSession {
+            id: identity.id.clone(),
+            created_at: identity.created_at,
+            metadata: self.metadata(identity),
+        }
     }
 
     /// Rejects new sessions from now on, because the server stops.
@@ -325,36 +347,6 @@ impl SessionManager {
     /// Returns whether the server has begun to stop.
     pub fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
-    }
-
-    /// Waits for a slot for one more session, and for enough free memory. Fails when the server
-    /// begins to stop.
-    pub(super) async fn acquire_slot(&self) -> Result<OwnedSemaphorePermit> {
-        tokio::select! {
-            biased;
-            () = self.draining.cancelled() => Err(TroupeError::new(
-                ErrorCode::ServerUnavailable,
-                "the server is stopping and accepts no new sessions",
-            )
-            .suggestion("call again: another server, or this one after its restart, will respond")),
-            slot = self.wait_for_slot() => slot,
-        }
-    }
-
-    async fn wait_for_slot(&self) -> Result<OwnedSemaphorePermit> {
-        self.wait_for_memory().await?;
-        let slots = self.slots.clone();
-        if let Ok(slot) = slots.clone().try_acquire_owned() {
-            return Ok(slot);
-        }
-        if self.config.queue_timeout.is_zero() {
-            return Err(self.limit_error());
-        }
-        let _waits = self.waiting.enter();
-        match tokio::time::timeout(self.config.queue_timeout, slots.acquire_owned()).await {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) | Err(_) => Err(self.limit_error()),
-        }
     }
 
     /// Waits until enough memory for one more session is free, at most for the queue timeout.
@@ -401,16 +393,13 @@ impl SessionManager {
     /// Adds a session, and starts its tasks.
     pub(super) fn register(
         self: &Arc<Self>,
-        slot: OwnedSemaphorePermit,
+        mut slot: SessionSlot,
         identity: SessionIdentity,
         cache: StateCache,
         origin: SessionOrigin,
     ) -> Arc<Session> {
-        self.store.session_begun(NewSession {
-            id: identity.id.clone(),
-            created_at: identity.created_at,
-            metadata: self.metadata(&identity),
-        });
+        self.store.session_begun(self.row_of(&identity));
+        slot.clear_unopened();
         let backend = self.backend.clone();
         let attached = backend.attach(&identity.id, &identity.options, &origin);
         let services = SessionServices {
@@ -527,6 +516,7 @@ impl SessionManager {
     pub(super) async fn resume_suspended(
         self: &Arc<Self>,
         id: &str,
+        client: &ConnectionId,
         suspension: Suspension,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
@@ -534,7 +524,7 @@ impl SessionManager {
             self.clients.remove(id);
             return Err(self.expire_suspended(id));
         }
-        let resumed = self.resume(id, |session| {
+        let resumed = self.resume(id, client, |session| {
             let is_held = hold(session);
             if is_held && self.clients.reopen(id) {
                 session.restore_expiry(suspension.expires_at);

@@ -1,6 +1,7 @@
 //! The life of a session: its creation, its calls, its end and its resumption; and the clients that
 //! use it.
 
+mod admission;
 mod asking;
 mod backend;
 mod clients;
@@ -14,6 +15,7 @@ mod restore;
 mod resume;
 mod save;
 mod session;
+mod slots;
 mod storage;
 mod takeover;
 mod uploads;

@@ -2,7 +2,7 @@
 //! id.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     pin::pin,
     sync::Arc,
     time::Duration,
@@ -13,6 +13,8 @@ use tokio::{
     sync::{Notify, OwnedMutexGuard},
     time::Instant,
 };
+
+use super::clients::ConnectionId;
 
 /// The calls of a client that have arrived and have not entered the queue of their session yet.
 #[derive(Default)]
@@ -63,37 +65,97 @@ impl Drop for CallTurn {
     }
 }
 
-/// The calls that wait until another session ends: when each began to wait, by its number.
+/// The calls that wait for a free session. One of them at a time has its turn to take a session. The
+/// clients take turns, so that a client with many calls does not delay the calls of others. The
+/// calls of one client have their turns in the order of arrival.
 #[derive(Default)]
-pub(super) struct WaitingCalls(Mutex<BTreeMap<u64, Instant>>);
+pub(super) struct WaitingCalls(Mutex<CallQueue>);
+
+#[derive(Default)]
+struct CallQueue {
+    /// When each call began to wait, by its number.
+    since: BTreeMap<u64, Instant>,
+    /// The call that has its turn.
+    current: Option<u64>,
+    /// The calls without a turn. The first client is next.
+    clients: VecDeque<(ConnectionId, VecDeque<(u64, Arc<Notify>)>)>,
+}
+
+impl CallQueue {
+    /// Gives the turn to the next call.
+    fn advance(&mut self) {
+        self.current = None;
+        let Some((client, mut calls)) = self.clients.pop_front() else { return };
+        if let Some((number, turn)) = calls.pop_front() {
+            self.current = Some(number);
+            turn.notify_one();
+        }
+        if !calls.is_empty() {
+            self.clients.push_back((client, calls));
+        }
+    }
+
+    /// Removes a call. Its turn ends.
+    fn remove(&mut self, number: u64) {
+        self.since.remove(&number);
+        if self.current == Some(number) {
+            self.advance();
+            return;
+        }
+        self.clients.retain_mut(|(_, calls)| {
+            calls.retain(|(waiting, _)| *waiting != number);
+            !calls.is_empty()
+        });
+    }
+}
 
 impl WaitingCalls {
-    /// Adds a call, until the result is dropped.
-    pub fn enter(&self) -> WaitingCall<'_> {
-        let mut calls = self.0.lock();
-        let number = calls.last_key_value().map_or(0, |(last, _)| last + 1);
-        calls.insert(number, Instant::now());
-        WaitingCall { calls: self, number }
+    /// Adds a call of `client`, until the result is dropped.
+    pub fn enter(&self, client: &ConnectionId) -> WaitingCall<'_> {
+        let mut queue = self.0.lock();
+        let number = queue.since.last_key_value().map_or(0, |(last, _)| last + 1);
+        queue.since.insert(number, Instant::now());
+        let turn = Arc::<Notify>::default();
+        let call = (number, turn.clone());
+        match queue.clients.iter_mut().find(|(waiting, _)| waiting == client) {
+            Some((_, calls)) => calls.push_back(call),
+            None => queue.clients.push_back((client.clone(), VecDeque::from([call]))),
+        }
+        if queue.current.is_none() {
+            queue.advance();
+        }
+        WaitingCall { calls: self, number, turn }
     }
 
     pub fn count(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().since.len()
     }
 
     /// Returns how long the first call has waited. Zero if no call waits.
     pub fn longest_wait(&self) -> Duration {
-        self.0.lock().first_key_value().map_or(Duration::ZERO, |(_, since)| since.elapsed())
+        self.0.lock().since.first_key_value().map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }
 }
 
+/// A call that waits for a free session. Dropping it ends its turn.
 pub(super) struct WaitingCall<'a> {
     calls: &'a WaitingCalls,
     number: u64,
+    turn: Arc<Notify>,
+}
+
+impl WaitingCall<'_> {
+    /// Waits until the call has its turn.
+    pub async fn turn(&self) {
+        while self.calls.0.lock().current != Some(self.number) {
+            self.turn.notified().await;
+        }
+    }
 }
 
 impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
-        self.calls.0.lock().remove(&self.number);
+        self.calls.0.lock().remove(self.number);
     }
 }
 
@@ -116,19 +178,117 @@ impl SessionLocks {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Returns the calls whose turn has come, and ends their turns, until none waits.
+    fn serve(
+        calls: &WaitingCalls,
+        waiting: Vec<(&'static str, WaitingCall<'_>)>,
+    ) -> Vec<&'static str> {
+        let mut waiting = waiting;
+        let mut served = Vec::new();
+        while !waiting.is_empty() {
+            assert_eq!(calls.count(), waiting.len());
+            let has_turn =
+                |(_, call): &(&str, WaitingCall<'_>)| call.turn().now_or_never().is_some();
+            let ready: Vec<usize> =
+                (0..waiting.len()).filter(|index| has_turn(&waiting[*index])).collect();
+            assert_eq!(ready.len(), 1, "one call has its turn");
+            served.push(waiting.remove(ready[0]).0);
+        }
+        served
+    }
+
+    #[test]
+    fn clients_take_turns_and_the_calls_of_a_client_keep_their_order() {
+        let (one, two, three) =
+            (ConnectionId::default(), ConnectionId::default(), ConnectionId::default());
+        let calls = WaitingCalls::default();
+        let arrived = [
+            ("1a", &one),
+            ("1b", &one),
+            ("1c", &one),
+            ("1d", &one),
+            ("2a", &two),
+            ("3a", &three),
+            ("2b", &two),
+        ];
+        let waiting = arrived.map(|(name, client)| (name, calls.enter(client))).into();
+        assert_eq!(serve(&calls, waiting), ["1a", "1b", "2a", "3a", "1c", "2b", "1d"]);
+        assert_eq!(calls.count(), 0);
+    }
+
+    #[test]
+    fn a_canceled_call_passes_its_turn_on_and_leaves_the_queue() {
+        let (one, two) = (ConnectionId::default(), ConnectionId::default());
+        let calls = WaitingCalls::default();
+        let current = calls.enter(&one);
+        let (first, second) = (calls.enter(&one), calls.enter(&two));
+        let mut turn = Box::pin(second.turn());
+        assert!(turn.as_mut().now_or_never().is_none());
+        drop(first);
+        drop(current);
+        assert!(turn.as_mut().now_or_never().is_some());
+        drop(turn);
+        let late = calls.enter(&one);
+        // Its turn comes while nothing polls it.
+        drop(second);
+        assert_eq!(serve(&calls, vec![("late", late)]), ["late"]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_waiting_call_has_its_turn_before_any_client_has_a_second_one(
+            steps in proptest::collection::vec((0..4_usize, any::<bool>(), any::<proptest::sample::Index>()), 1..60)
+        ) {
+            let clients: Vec<ConnectionId> = (0..4).map(|_| ConnectionId::default()).collect();
+            let calls = WaitingCalls::default();
+            let mut waiting: Vec<(usize, WaitingCall<'_>)> = Vec::new();
+            for (client, arrives, index) in steps {
+                if arrives || waiting.is_empty() {
+                    waiting.push((client, calls.enter(&clients[client])));
+                } else {
+                    waiting.remove(index.index(waiting.len()));
+                }
+            }
+            // No call arrives from now on. `overtaken` has the clients that had a turn while the
+            // calls of another client waited.
+            let mut turns: Vec<usize> = Vec::new();
+            while !waiting.is_empty() {
+                let with_turn =
+                    waiting.iter().position(|(_, call)| call.turn().now_or_never().is_some());
+                let position = with_turn.expect("a call has its turn");
+                let client = waiting[position].0;
+                let first = waiting.iter().position(|(other, _)| *other == client);
+                prop_assert_eq!(first, Some(position), "the order of the calls of a client");
+                turns.push(client);
+                waiting.remove(position);
+                for (other, _) in &waiting {
+                    // The first turn was given earlier.
+                    let last = turns.iter().rposition(|turn| turn == other).map_or(1, |at| at + 1);
+                    let since = turns.get(last..).unwrap_or_default();
+                    let mut seen = std::collections::HashSet::new();
+                    prop_assert!(since.iter().all(|turn| seen.insert(turn)), "{other}: {turns:?}");
+                }
+            }
+            prop_assert_eq!(calls.count(), 0);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_wait_is_that_of_the_first_call_that_still_waits() {
-        let calls = WaitingCalls::default();
+        let (calls, client) = (WaitingCalls::default(), ConnectionId::default());
         assert_eq!(calls.longest_wait(), Duration::ZERO);
-        let first = calls.enter();
+        let first = calls.enter(&client);
         tokio::time::advance(Duration::from_secs(2)).await;
-        let second = calls.enter();
+        let second = calls.enter(&client);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!((calls.count(), calls.longest_wait()), (2, Duration::from_secs(3)));
         drop(first);
-        let third = calls.enter();
+        let third = calls.enter(&client);
         assert_eq!((calls.count(), calls.longest_wait()), (2, Duration::from_secs(1)));
         drop((second, third));
         assert_eq!((calls.count(), calls.longest_wait()), (0, Duration::ZERO));

@@ -5,18 +5,19 @@ use std::{cmp::Reverse, sync::Arc};
 
 use scopeguard::ScopeGuard;
 use serde_json::json;
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 use super::{
+    clients::ConnectionId,
     ended::UNKNOWN,
     manager::{RESUMED_FIELD, SessionManager},
-    session::{PageInfo, Session, SessionIdentity, SessionInfo},
+    session::{PageInfo, Session, SessionIdentity, SessionInfo, SlotUse},
+    slots::SessionSlot,
 };
 use crate::{
     config::Transport,
     error::{ErrorCode, Result, TroupeError},
     session::persistence::{SavedSession, SessionOrigin, StateCache},
-    store::{SessionFilter, SessionRow, SessionState},
+    store::{Reservation, SessionFilter, SessionRow, SessionState},
 };
 
 /// Maximum number of resumable sessions in a list over stdio for which no state was requested.
@@ -71,18 +72,19 @@ impl SessionManager {
         .to_string()
     }
 
-    /// Resumes the session `id` under its id, and waits until it can be used. An open session is
-    /// not changed.
+    /// Resumes the session `id` under its id for a call of `client`, and waits until it can be
+    /// used. An open session is not changed.
     ///
     /// `hold` records who uses the session, and returns false if the session has ended. If the
     /// future is dropped before that, the session ends again, unless another client uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
+        client: &ConnectionId,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         // A session that is resumed by its id is no longer an implicit session.
-        self.resume_as(id, false, hold).await
+        self.resume_as(id, client, false, hold).await
     }
 
     /// Resumes a session that no running server uses, for a call that names it. Without a record
@@ -91,6 +93,7 @@ impl SessionManager {
     pub(super) async fn resume_for_call(
         self: &Arc<Self>,
         id: &str,
+        client: &ConnectionId,
         missing: TroupeError,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
@@ -103,19 +106,24 @@ impl SessionManager {
         if !row.is_some_and(|row| is_resumable(&row) && row.metadata["own"] != true) {
             return Err(missing);
         }
-        let session = self.resume(id, hold).await?;
+        let session = self.resume(id, client, hold).await?;
         session.notify(RESUMED_FIELD, self.suspension_notice());
         Ok(session)
     }
 
     /// Starts to resume the implicit session of a connection: calls to it wait.
-    pub(super) async fn resume_implicit(self: &Arc<Self>, id: &str) -> Result<Arc<Session>> {
-        self.resume_as(id, true, |session| session.end_reason().is_none()).await
+    pub(super) async fn resume_implicit(
+        self: &Arc<Self>,
+        id: &str,
+        client: &ConnectionId,
+    ) -> Result<Arc<Session>> {
+        self.resume_as(id, client, true, |session| session.end_reason().is_none()).await
     }
 
     async fn resume_as(
         self: &Arc<Self>,
         id: &str,
+        client: &ConnectionId,
         own: bool,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
@@ -133,9 +141,10 @@ impl SessionManager {
                 Err(_) if self.end_token(id).is_some() => continue,
                 Err(missing) => missing,
             };
-            let (row, saved) = self.saved(id, missing).await?;
-            let slot = self.acquire_slot().await?;
-            let opened = self.open_saved(row, SavedSession { own, ..saved }, slot, lock).await?;
+            let row = self.find_resumable(id, missing).await?;
+            let slot = self.acquire_slot(client, SlotUse::Resumed(&row)).await?;
+            let opened = self.open_claimed(&row, own, slot).await?;
+            drop(lock);
             wait_ready(&opened, own).await?;
             if hold(&opened) {
                 return Ok(ScopeGuard::into_inner(opened));
@@ -156,7 +165,7 @@ impl SessionManager {
         };
         // A released session waits for its client.
         for row in rows.into_iter().filter(|row| !row.is_released) {
-            let lock = self.resuming.lock(&row.id).await;
+            let _lock = self.resuming.lock(&row.id).await;
             if self.find(&row.id).is_some() {
                 continue;
             }
@@ -164,79 +173,63 @@ impl SessionManager {
                 tracing::warn!(session = row.id, %error, "the session is not resumed");
                 break;
             }
-            let Ok(slot) = self.slots.clone().try_acquire_owned() else {
-                tracing::warn!(
-                    session = row.id,
-                    "the session is not resumed: the limit of sessions is reached"
-                );
-                break;
-            };
-            let id = row.id.clone();
             let begun = async {
                 let saved = self.saved_state(&row.id).await?;
                 if saved.is_blank() {
+                    return Ok(Some(None));
+                }
+                let Some(mut slot) = self.try_slot() else { return Ok(None) };
+                if !self.reserve(&mut slot, &mut SlotUse::Resumed(&row)).await? {
                     return Ok(None);
                 }
-                let own = saved.own;
                 let session =
-                    ScopeGuard::into_inner(self.open_saved(row, saved, slot, lock).await?);
-                Ok::<_, TroupeError>(Some(ResumedSession { session, own }))
+                    ScopeGuard::into_inner(self.open_claimed(&row, saved.own, slot).await?);
+                Ok::<_, TroupeError>(Some(Some(ResumedSession { session, own: saved.own })))
             };
             match begun.await {
-                Ok(begun) => resumed.extend(begun),
-                Err(error) => tracing::warn!(session = id, %error, "the session is not resumed"),
+                Ok(Some(begun)) => resumed.extend(begun),
+                Ok(None) => {
+                    tracing::warn!(
+                        session = row.id,
+                        "the session is not resumed: the limit of sessions is reached"
+                    );
+                    break;
+                }
+                Err(error) => {
+                    tracing::warn!(session = row.id, %error, "the session is not resumed");
+                }
             }
         }
         resumed
     }
 
-    /// Claims and opens the session of `row`. Runs in a task, so that a canceled caller leaves no
-    /// session that is claimed but not open. Dropping the result ends the session, unless a client
-    /// uses it.
-    async fn open_saved(
-        self: &Arc<Self>,
-        row: SessionRow,
-        saved: SavedSession,
-        slot: OwnedSemaphorePermit,
-        lock: OwnedMutexGuard<()>,
-    ) -> Result<ScopeGuard<Arc<Session>, impl FnOnce(Arc<Session>) + use<>>> {
-        let manager = self.clone();
-        let opened = self.tasks.spawn(async move {
-            let _lock = lock;
-            let session = manager.claim_and_open(&row, saved, slot).await?;
-            Ok(scopeguard::guard(session, move |session| manager.release_unused(&session)))
-        });
-        opened.await.unwrap_or_else(|error| {
-            Err(TroupeError::new(
-                ErrorCode::InternalError,
-                format!("the session was not opened: {error}"),
-            ))
-        })
-    }
-
-    async fn claim_and_open(
+    /// Opens the session of `row`, which this server has claimed with `slot`. Reads its state only
+    /// now, because another server may have used it until the claim. Dropping the result ends the
+    /// session, unless a client uses it.
+    async fn open_claimed(
         self: &Arc<Self>,
         row: &SessionRow,
-        saved: SavedSession,
-        slot: OwnedSemaphorePermit,
-    ) -> Result<Arc<Session>> {
-        if !self.store.claim_session(&row.id).await? {
-            return Err(self.in_use_error(row));
-        }
+        own: bool,
+        slot: SessionSlot,
+    ) -> Result<ScopeGuard<Arc<Session>, impl FnOnce(Arc<Session>) + use<>>> {
+        let saved = self.saved_state(&row.id).await.map_err(|error| error.session(&*row.id))?;
+        let saved = SavedSession { own, ..saved };
         let identity = SessionIdentity {
             id: row.id.as_str().into(),
             created_at: row.created_at,
-            lives_from: (!saved.own).then(|| self.clock.now()),
+            lives_from: (!own).then(|| self.clock.now()),
             options: saved.context.with_proxy_of(&self.config.context),
         };
         let origin = SessionOrigin::Resumed(Arc::new(saved.clone()));
         self.remove_end(&row.id);
-        Ok(self.register(slot, identity, StateCache::from_saved(saved), origin))
+        let session = self.register(slot, identity, StateCache::from_saved(saved), origin);
+        let manager = self.clone();
+        Ok(scopeguard::guard(session, move |session| manager.release_unused(&session)))
     }
 
-    /// Returns the saved state of a session that is not open. `missing` is the error if there is no
-    /// such session.
-    async fn saved(&self, id: &str, missing: TroupeError) -> Result<(SessionRow, SavedSession)> {
+    /// Returns the row of a session that is not open and has a saved state. `missing` is the error
+    /// if there is no such session.
+    async fn find_resumable(&self, id: &str, missing: TroupeError) -> Result<SessionRow> {
         let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
         let Some(row) = self.store.sessions(filter).await?.into_iter().next() else {
             return Err(missing);
@@ -263,13 +256,12 @@ impl SessionManager {
             .suggestion("create a new session with create_session")
             .session(id));
         }
-        let saved = self.saved_state(id).await.map_err(|error| error.session(id))?;
-        Ok((row, saved))
+        Ok(row)
     }
 
     /// Returns the error for a session that another running server uses. It names the process and
     /// its working directory.
-    fn in_use_error(&self, row: &SessionRow) -> TroupeError {
+    pub(super) fn in_use_error(&self, row: &SessionRow) -> TroupeError {
         let folder = row.metadata["workingFolder"].as_str().unwrap_or_default();
         let location = match folder == self.working_folder() {
             true => "in this working directory".to_owned(),
@@ -331,7 +323,7 @@ impl SessionManager {
             )
         };
         if !rows.first().is_some_and(is_saved)
-            || !self.store.claim_session(id).await.unwrap_or(false)
+            || !matches!(self.store.claim_session(id, None).await, Ok(Reservation::Reserved))
         {
             return false;
         }

@@ -15,9 +15,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::sync::{
-    OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError, watch,
-};
+use tokio::sync::{OwnedMutexGuard, Semaphore, broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -25,6 +23,7 @@ use super::{
     ended::EndReason,
     hold::SessionHold,
     question::{HandoffRequest, SessionQuestion},
+    slots::SessionSlot,
     uploads::Uploads,
 };
 use crate::{
@@ -43,7 +42,7 @@ use crate::{
         persistence::{SessionOrigin, StateCache},
         results::{Screenshot, StoredScreenshots, StoredTexts},
     },
-    store::Store,
+    store::{SessionRow, Store},
     upstream::{ForwardedResult, OnProgress, ReplayReport},
 };
 
@@ -85,6 +84,22 @@ pub(super) struct SessionIdentity {
     /// which has no expiry.
     pub lives_from: Option<Millis>,
     pub options: ContextConfig,
+}
+
+impl SessionIdentity {
+    /// Sets its times when it begins.
+    pub fn begin(&mut self, now: Millis) {
+        self.created_at = now;
+        self.lives_from = self.lives_from.map(|_| now);
+    }
+}
+
+/// The session that needs a slot.
+pub(super) enum SlotUse<'a> {
+    /// Its times are set when it gets the slot.
+    New(&'a mut SessionIdentity),
+    /// A session that is to be resumed. It is claimed with the slot.
+    Resumed(&'a SessionRow),
 }
 
 /// A session in the result of `list_sessions`.
@@ -228,8 +243,8 @@ pub struct Session {
     /// Advanced when a page opens, closes or changes, when a screenshot is stored, and when the
     /// session ends.
     change_counter: ChangeCounter,
-    /// Its slot of `--max-sessions`.
-    pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Its slot within the limits of sessions.
+    pub(super) slot: Mutex<Option<SessionSlot>>,
     pub(in crate::session) clock: Arc<dyn Clock>,
     pub(super) config: Arc<Config>,
 }
@@ -284,7 +299,7 @@ impl Session {
         identity: SessionIdentity,
         cache: StateCache,
         attached: AttachedWorker,
-        slot: OwnedSemaphorePermit,
+        slot: SessionSlot,
     ) -> Self {
         let SessionIdentity { id, created_at, lives_from, options } = identity;
         let SessionServices { config, clock, store, secrets, network_policy } = services;

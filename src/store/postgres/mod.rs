@@ -327,6 +327,14 @@ impl RecordTables for PostgresTables<'_> {
         self.write_unwritten(id, unwritten, server)
     }
 
+    fn lock_session_count(&self) -> DatabaseResult<()> {
+        self.take_count_lock()
+    }
+
+    fn count_open_sessions(&self, server: &str, except: Option<&str>) -> DatabaseResult<usize> {
+        self.count_sessions(server, except)
+    }
+
     fn claim_session(&self, id: &str, server: &str) -> DatabaseResult<bool> {
         self.claim(id, server)
     }

@@ -43,7 +43,8 @@ SELECT max(newest) FROM unnest($1::text[]) AS wanted (id), LATERAL (
 /// trip.
 const INSERT_REQUEST: &str = "
 WITH holder AS MATERIALIZED (
-    SELECT session_id, server_id, state FROM sessions WHERE session_id = $2 FOR SHARE),
+    SELECT session_id, server_id, state, released FROM sessions
+    WHERE session_id = $2 FOR SHARE),
 request AS (
     INSERT INTO requests
         (ref_id, session_id, tool_name, params, timestamp, server_id, connection_id, bytes)
@@ -51,7 +52,7 @@ request AS (
     ON CONFLICT (ref_id) DO UPDATE SET session_id = excluded.session_id, params = excluded.params
     WHERE requests.session_id IS DISTINCT FROM excluded.session_id
         OR requests.params IS DISTINCT FROM excluded.params)
-SELECT server_id, state FROM holder";
+SELECT server_id, state, released FROM holder";
 
 /// Inserts the result of a call with its messages and pictures, and updates the size of the call
 /// and the last activity of its session, at most once a second.

@@ -106,6 +106,13 @@ CREATE TABLE clients (
     updated_at BIGINT NOT NULL
 );
 ",
+    "
+-- Whether the last server of a session has released it. It keeps the id of that server.
+ALTER TABLE sessions ADD COLUMN released BOOLEAN NOT NULL DEFAULT FALSE;
+UPDATE sessions SET released = TRUE WHERE server_id = '';
+-- For the number of open sessions.
+CREATE INDEX open_sessions ON sessions (server_id) WHERE state = 'active';
+",
 ];
 
 /// The key of the lock that keeps two servers from migrating at the same time: `troupe`.

@@ -74,7 +74,7 @@ impl PostgresTables<'_> {
                   FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id),
                  'closed')
              WHERE state IN ('active', 'recoverable')
-                 AND server_id NOT IN (SELECT server_id FROM servers)",
+                 AND (released OR server_id NOT IN (SELECT server_id FROM servers))",
             &[&now().saturating_sub(STALE_AGE).cast_signed()],
         )?;
         Ok(())

@@ -1,8 +1,9 @@
 //! The queries for sessions and their saved state.
 //!
-//! A session belongs to the server in its column `server_id`. Each write to it checks that in the
-//! same transaction, so a server that was frozen until another one took its session over changes
-//! nothing. The id of a server is used once, so it serves as the fencing token.
+//! A session belongs to the server in its column `server_id`, which only a claim changes. Each write
+//! to it checks that in the same transaction, so a server that was frozen until another one took its
+//! session over changes nothing. The id of a server is used once, so it serves as the fencing token.
+//! A session that its server has released keeps the id: another server may have had it meanwhile.
 
 use std::collections::HashMap;
 
@@ -22,28 +23,29 @@ use crate::store::{
     time::now,
 };
 
+/// The key of the lock that one server holds while it counts sessions to add one: `count`.
+const COUNT_LOCK: i64 = 0x63_6f75_6e74;
+
 /// Maximum size in bytes of a saved state that can be empty.
 const MAX_BLANK: usize = 64 * 1024;
 
 /// The server of a session, as it is in the record.
 pub(super) struct SessionHolder {
-    /// Empty if the session was released.
     server: String,
     state: String,
+    /// Whether that server has released it.
+    is_released: bool,
 }
 
 impl PostgresTables<'_> {
     pub(super) fn open_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
         self.extend_lease(server)?;
-        let on_conflict = format!(
-            "(session_id) DO UPDATE SET
+        // A session that is resumed was claimed.
+        let on_conflict = "(session_id) DO UPDATE SET
                  last_activity = excluded.last_activity, state = 'active',
-                 metadata = excluded.metadata, server_id = excluded.server_id
-             WHERE sessions.server_id IN (excluded.server_id, '') OR NOT EXISTS (
-                 SELECT 1 FROM servers
-                 WHERE servers.server_id = sessions.server_id AND {IS_RUNNING})"
-        );
-        let written = self.insert_session(session, server, &on_conflict)?;
+                 metadata = excluded.metadata, released = FALSE
+             WHERE sessions.server_id = excluded.server_id";
+        let written = self.insert_session(session, server, on_conflict)?;
         if written == 0 { Err(taken_over(&session.id)) } else { Ok(()) }
     }
 
@@ -74,7 +76,8 @@ impl PostgresTables<'_> {
     /// Inserts the row of an open session, unless it exists. Fails if another server has taken the
     /// session over. No other server can until the end of the transaction.
     fn ensure_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
-        let select = "SELECT server_id, state FROM sessions WHERE session_id = $1 FOR SHARE";
+        let select =
+            "SELECT server_id, state, released FROM sessions WHERE session_id = $1 FOR SHARE";
         match self.query_first(select, &[&&*session.id])? {
             Some(row) => self.require_holder(session, &self.read_holder(&row)?, server),
             None => self.insert_open_session(session, server),
@@ -92,9 +95,13 @@ impl PostgresTables<'_> {
         Ok(())
     }
 
-    /// Returns the holder in a row with `server_id` and `state`.
+    /// Returns the holder in a row with `server_id`, `state` and `released`.
     pub(super) fn read_holder(&self, row: &Row) -> DatabaseResult<SessionHolder> {
-        Ok(SessionHolder { server: self.column(row, 0)?, state: self.column(row, 1)? })
+        Ok(SessionHolder {
+            server: self.column(row, 0)?,
+            state: self.column(row, 1)?,
+            is_released: self.column(row, 2)?,
+        })
     }
 
     /// Fails if another server has taken the session over.
@@ -104,14 +111,14 @@ impl PostgresTables<'_> {
         holder: &SessionHolder,
         server: &str,
     ) -> DatabaseResult<()> {
-        let SessionHolder { server: holder, state } = holder;
-        if !holder.is_empty() && holder != server {
+        let SessionHolder { server: holder, state, is_released } = holder;
+        if holder != server {
             return Err(taken_over(&session.id));
         }
         // Another server regarded this one as ended, because its lease had expired.
         let was_given_up =
             state == SessionState::Recoverable.as_str() || state == SessionState::Stale.as_str();
-        if holder == server && was_given_up {
+        if was_given_up && !is_released {
             self.extend_lease(server)?;
             let sql = "UPDATE sessions SET state = 'active' WHERE session_id = $1";
             self.execute(sql, &[&&*session.id])?;
@@ -140,7 +147,7 @@ impl PostgresTables<'_> {
             let written = self.execute(
                 "INSERT INTO session_snapshots (session_id, saved_at, state, bytes)
                  SELECT session_id, $2::bigint, $3::text, $5::bigint FROM sessions
-                 WHERE session_id = $1 AND server_id IN ($4, '') FOR SHARE
+                 WHERE session_id = $1 AND server_id = $4 FOR SHARE
                  ON CONFLICT (session_id) DO UPDATE SET
                      saved_at = excluded.saved_at, state = excluded.state, bytes = excluded.bytes",
                 &[&id, &signed(*saved_at), &&*storable(state), &server, &bytes],
@@ -150,11 +157,9 @@ impl PostgresTables<'_> {
             }
         }
         let Some(end) = unwritten.end else { return Ok(()) };
-        // A recoverable session belongs to no server.
         let ended = self.execute(
-            "UPDATE sessions SET state = $2, last_activity = $3,
-                 server_id = CASE WHEN $4::boolean THEN '' ELSE server_id END
-             WHERE session_id = $1 AND server_id IN ($5, '')",
+            "UPDATE sessions SET state = $2, last_activity = $3, released = $4
+             WHERE session_id = $1 AND server_id = $5",
             &[&id, &end.as_str(), &signed(now()), &(end == SessionState::Recoverable), &server],
         )?;
         if ended > 0 && end == SessionState::Closed {
@@ -188,24 +193,51 @@ impl PostgresTables<'_> {
         Ok(())
     }
 
+    pub(super) fn take_count_lock(&self) -> DatabaseResult<()> {
+        self.query("SELECT pg_advisory_xact_lock($1)", &[&COUNT_LOCK])?;
+        Ok(())
+    }
+
+    pub(super) fn count_sessions(
+        &self,
+        server: &str,
+        except: Option<&str>,
+    ) -> DatabaseResult<usize> {
+        let count = format!(
+            "SELECT count(*) FROM sessions
+             WHERE state = 'active' AND session_id IS DISTINCT FROM $2::text
+                 AND (server_id = $1 OR server_id IN (
+                     SELECT server_id FROM servers WHERE {IS_RUNNING}))"
+        );
+        let row = self.query_first(&count, &[&server, &except])?;
+        let count = row.map_or(Ok(0), |row| self.number(&row, 0))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
     pub(super) fn claim(&self, id: &str, server: &str) -> DatabaseResult<bool> {
+        // Locked by a statement of its own: one that waits for the claim of another server would not
+        // see the lease that this claim has extended.
+        self.query("SELECT 1 FROM sessions WHERE session_id = $1 FOR UPDATE", &[&id])?;
         let select = format!(
             "SELECT state, server_id, EXISTS (
-                 SELECT 1 FROM servers WHERE servers.server_id = sessions.server_id AND {IS_RUNNING})
-             FROM sessions WHERE session_id = $1 FOR UPDATE"
+                 SELECT 1 FROM servers WHERE servers.server_id = sessions.server_id AND {IS_RUNNING}),
+                 released
+             FROM sessions WHERE session_id = $1"
         );
         let Some(row) = self.query_first(&select, &[&id])? else { return Ok(false) };
         let (state, holder): (String, String) = (self.column(&row, 0)?, self.column(&row, 1)?);
-        let is_running: bool = self.column(&row, 2)?;
-        let is_free = || holder == server || holder.is_empty() || !is_running;
+        let (is_running, is_released): (bool, bool) =
+            (self.column(&row, 2)?, self.column(&row, 3)?);
+        let is_free = || holder == server || is_released || !is_running;
         if !is_claimable(&state, is_free) {
             return Ok(false);
         }
-        if !is_running && !holder.is_empty() {
+        if !is_running {
             self.remove_ended_servers()?;
         }
         self.extend_lease(server)?;
-        let claim = "UPDATE sessions SET state = 'active', server_id = $2 WHERE session_id = $1";
+        let claim = "UPDATE sessions SET state = 'active', server_id = $2, released = FALSE
+                     WHERE session_id = $1";
         self.execute(claim, &[&id, &server])?;
         Ok(true)
     }
@@ -238,8 +270,8 @@ impl PostgresTables<'_> {
             false => "NULL::text".to_owned(),
         };
         let sql = format!(
-            "SELECT session_id, created_at, last_activity, sessions.state, metadata, sessions.server_id,
-                    saved_at,
+            "SELECT session_id, created_at, last_activity, sessions.state, metadata,
+                    CASE WHEN released THEN '' ELSE sessions.server_id END, saved_at,
                     (SELECT count(*) FROM requests WHERE requests.session_id = sessions.session_id),
                     servers.pid, coalesce({IS_RUNNING}, FALSE), {small_state}
              FROM sessions LEFT JOIN session_snapshots USING (session_id)

@@ -224,6 +224,10 @@ impl RecordTables for SqliteTables<'_> {
         Ok(sessions::write_session(self.connection, id, unwritten, server)?)
     }
 
+    fn count_open_sessions(&self, server: &str, except: Option<&str>) -> DatabaseResult<usize> {
+        Ok(sessions::count_open_sessions(self.connection, server, except, self.locks)?)
+    }
+
     fn claim_session(&self, id: &str, server: &str) -> DatabaseResult<bool> {
         Ok(sessions::claim_session(self.connection, id, server, self.locks)?)
     }

@@ -77,6 +77,22 @@ pub(super) fn write_session(
     Ok(())
 }
 
+pub(super) fn count_open_sessions(
+    connection: &Connection,
+    server: &str,
+    except: Option<&str>,
+    locks: &ServerLocks,
+) -> rusqlite::Result<usize> {
+    let mut statement = connection.prepare_cached(
+        "SELECT server_id, count(*) FROM sessions
+         WHERE state = 'active' AND session_id IS NOT ?1 GROUP BY server_id",
+    )?;
+    let counts = statement.query_map([except], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let counts: Vec<(String, usize)> = counts.collect::<rusqlite::Result<_>>()?;
+    let is_running = |holder: &str| holder == server || locks.is_running(holder);
+    Ok(counts.iter().filter(|(holder, _)| is_running(holder)).map(|(_, count)| count).sum())
+}
+
 pub(super) fn claim_session(
     connection: &Connection,
     id: &str,

@@ -166,3 +166,8 @@ pub async fn state(store: &Store, id: &str) -> Option<SessionState> {
     let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
     store.sessions(filter).await.unwrap().first().map(|row| row.state)
 }
+
+/// Claims a session. Returns whether `store` has it.
+pub async fn claims(store: &Store, id: &str) -> bool {
+    store.claim_session(id, None).await.unwrap() == Reservation::Reserved
+}

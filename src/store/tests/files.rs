@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     super::*,
-    database::{TestDatabase, page, record, request, session, state},
+    database::{TestDatabase, claims, page, record, request, session, state},
     shared::saved,
 };
 
@@ -121,7 +121,7 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
     folder.open().close().await;
     assert_eq!(stored("new"), "active");
     delete_server_row();
-    assert!(store.claim_session("former").await.unwrap());
+    assert!(claims(&store, "former").await);
     folder.open().close().await;
     assert_eq!(stored("former"), "active");
     delete_server_row();
@@ -138,7 +138,7 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
 
 /// Creates a table whose references to calls are checked at the commit, then runs `more`.
 async fn check_references_at_commit(store: &Store, more: &'static str) {
-    let changed = store.ask_writer(move |tables| {
+    let changed = store.ask_writer(FLUSH_TIMEOUT, move |tables| {
         let connection = tables.connection().unwrap();
         connection.execute_batch(
             "CREATE TABLE refers (ref_id TEXT REFERENCES requests (ref_id) DEFERRABLE INITIALLY DEFERRED)",
@@ -171,14 +171,14 @@ async fn a_claim_of_a_session_that_cannot_be_committed_fails() {
     store.flush().await;
     let trigger = "CREATE TRIGGER refer AFTER UPDATE ON sessions BEGIN INSERT INTO refers VALUES ('missing'); END";
     check_references_at_commit(&store, trigger).await;
-    let error = store.claim_session("s").await.unwrap_err();
+    let error = store.claim_session("s", None).await.unwrap_err();
     assert!(error.message.contains("was not committed"), "{}", error.message);
     assert_eq!(state(&store, "s").await, Some(SessionState::Expired));
 }
 
 /// Lets the file grow by this many pages from now on, and no further.
 async fn allow_pages(store: &Store, more: i64) {
-    let allowed = store.ask_writer(move |tables| {
+    let allowed = store.ask_writer(FLUSH_TIMEOUT, move |tables| {
         let connection = tables.connection().unwrap();
         let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         Ok(connection.pragma_update(None, "max_page_count", pages + more)?)
@@ -220,7 +220,7 @@ async fn a_record_in_memory_is_small() {
     for number in 0..150 {
         record(&store, &number.to_string(), None, page(&"x".repeat(1_000_000))).await;
     }
-    let size = store.ask_writer(|tables| {
+    let size = store.ask_writer(FLUSH_TIMEOUT, |tables| {
         let connection = tables.connection().unwrap();
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
         Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)

@@ -2,7 +2,7 @@
 
 use super::{
     super::*,
-    database::{TestDatabase, page, record, session, state},
+    database::{TestDatabase, claims, page, record, session, state},
     shared::saved,
 };
 
@@ -82,7 +82,7 @@ async fn a_migrated_record_is_the_same_in_each_kind_of_database() {
     assert_same(&source, &target).await;
     assert_eq!(target.migrate(&last).await.unwrap(), expected);
     assert_same(&source, &last).await;
-    assert!(last.claim_session("open").await.unwrap());
+    assert!(claims(&last, "open").await);
     let sizes = postgres.sql("SELECT bytes::text FROM requests WHERE ref_id = 'rich'").await;
     assert!(sizes[0][0].parse::<usize>().unwrap() > "rich page the whole text".len());
 }
@@ -93,7 +93,7 @@ async fn a_repeated_migration_changes_nothing_that_the_target_has() {
     write(&file).await;
     let (source, target) = (file.open(), postgres.open());
     source.migrate(&target).await.unwrap();
-    assert!(target.claim_session("open").await.unwrap());
+    assert!(claims(&target, "open").await);
     target.session_begun(session("open"));
     target.save_state("open", saved("newer state", &[]));
     target.flush().await;

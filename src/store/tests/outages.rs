@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::{
     super::*,
-    database::{TestDatabase, page, record, request, session, state},
+    database::{TestDatabase, claims, page, record, request, session, state},
     shared::saved,
 };
 
@@ -145,6 +145,45 @@ async fn with_store_failure_continue_an_outage_delays_one_call_and_loses_no_entr
 }
 
 #[tokio::test]
+async fn during_an_outage_the_limit_of_all_servers_rejects_new_sessions_or_is_not_checked() {
+    for (failure, expected) in
+        [(StoreFailure::Refuse, None), (StoreFailure::Continue, Some(Reservation::Reserved))]
+    {
+        let database = TestDatabase::postgres();
+        let store_timeout = Some(Duration::from_millis(300));
+        let store_failure = Some(failure);
+        let config = Config { store_timeout, store_failure, ..database.config() };
+        let store = Store::open(&config).unwrap();
+        store.flush().await;
+        database.server().stop(Signal::SIGQUIT);
+        for id in ["first", "second"] {
+            let reserved = store.reserve_session(session(id), 1).await;
+            match &reserved {
+                Ok(reservation) => assert_eq!(Some(*reservation), expected),
+                Err(error) => {
+                    assert!(expected.is_none() && error.retryable, "{error}");
+                    assert_eq!(error.code, ErrorCode::ResourceExhausted);
+                    store.session_ended(id, SessionState::Closed);
+                }
+            }
+            if reserved.is_ok() {
+                store.session_begun(session(id));
+            }
+        }
+        database.server().start();
+        // Sessions that began during the outage count after it.
+        let open = if expected.is_some() { 2 } else { 0 };
+        eventually("the open sessions", async || {
+            (store.count_open_sessions().await.ok()? == open).then_some(())
+        })
+        .await;
+        let begun = store.reserve_session(session("after"), 1).await.unwrap();
+        let full = expected.map_or(Reservation::Reserved, |_| Reservation::LimitReached);
+        assert_eq!(begun, full);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_starts_during_an_outage_connects_after_it() {
     let database = TestDatabase::postgres();
     database.server().stop(Signal::SIGINT);
@@ -165,10 +204,10 @@ async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
     frozen.save_state("s", saved("old", &[]));
     record(&frozen, "first", Some("s"), page("a")).await;
     frozen.flush().await;
-    assert!(!next.claim_session("s").await.unwrap());
+    assert!(!claims(&next, "s").await);
     // A frozen server writes no heartbeat.
     database.kill(&frozen).await;
-    assert!(next.claim_session("s").await.unwrap());
+    assert!(claims(&next, "s").await);
     next.session_begun(session("s"));
     next.save_state("s", saved("new", &[]));
     next.flush().await;
@@ -180,7 +219,7 @@ async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
     assert_eq!(next.saved_state("s").await.unwrap().unwrap().state, "new");
     assert_eq!(state(&next, "s").await, Some(SessionState::Active));
     assert!(next.record("late").await.unwrap().is_none());
-    assert!(!frozen.claim_session("s").await.unwrap());
+    assert!(!claims(&frozen, "s").await);
     record(&next, "second", Some("s"), page("a")).await;
 }
 
@@ -218,9 +257,9 @@ async fn of_several_servers_that_claim_a_session_at_the_same_time_one_gets_it() 
     dead.flush().await;
     let servers: Vec<Store> = (0..5).map(|_| database.open()).collect();
     database.kill(&dead).await;
-    let claims = servers.iter().map(|server| server.claim_session("s"));
-    let claims = futures_util::future::join_all(claims).await;
-    assert_eq!(claims.into_iter().filter(|claim| *claim.as_ref().unwrap()).count(), 1);
+    let claimed = servers.iter().map(|server| claims(server, "s"));
+    let claimed = futures_util::future::join_all(claimed).await;
+    assert_eq!(claimed.into_iter().filter(|claimed| *claimed).count(), 1);
 }
 
 #[tokio::test]
@@ -268,7 +307,7 @@ async fn servers_that_start_at_the_same_time_create_the_tables_once() {
     for (number, store) in opened.iter().enumerate() {
         record(store, &number.to_string(), None, page("a")).await;
     }
-    assert_eq!(database.sql("SELECT version FROM troupe_schema").await, [["2"]]);
+    assert_eq!(database.sql("SELECT version FROM troupe_schema").await, [["3"]]);
 }
 
 #[test]

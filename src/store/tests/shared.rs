@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::{
     super::*,
-    database::{TestDatabase, page, record, request, session, state},
+    database::{TestDatabase, claims, page, record, request, session, state},
 };
 
 /// Returns a state with the storage of these origins: its hash and its text.
@@ -54,7 +54,7 @@ pub async fn after_the_end_of_its_server_a_session_is_recoverable_or_closed_if_n
     let update = "UPDATE session_snapshots SET saved_at =";
     database.sql(&format!("{update} {long_ago} WHERE session_id = 'old'")).await;
     assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
-    assert!(!other.claim_session("saved").await.unwrap());
+    assert!(!claims(&other, "saved").await);
     database.kill(&store).await;
     for (id, expected) in [
         ("saved", SessionState::Recoverable),
@@ -67,8 +67,8 @@ pub async fn after_the_end_of_its_server_a_session_is_recoverable_or_closed_if_n
     }
     assert_eq!(other.saved_state("closed").await.unwrap(), None);
     assert_eq!(other.saved_state("saved").await.unwrap().unwrap().state, "state of saved");
-    assert!(other.claim_session("saved").await.unwrap());
-    assert!(!other.claim_session("closed").await.unwrap());
+    assert!(claims(&other, "saved").await);
+    assert!(!claims(&other, "closed").await);
     assert_eq!(state(&other, "saved").await, Some(SessionState::Active));
     let mine = SessionFilter { user: Some("me".into()), ..SessionFilter::default() };
     assert_eq!(other.sessions(mine).await.unwrap().len(), 5);
@@ -277,6 +277,64 @@ pub async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_
     store.change(|tables| tables.store_states_of_ended_servers()).await.unwrap();
     let stored = database.sql("SELECT session_id, state FROM sessions ORDER BY session_id").await;
     assert_eq!(stored, [["open", "active"], ["released", "recoverable"]]);
+}
+
+pub async fn of_servers_that_need_the_last_free_session_at_the_same_time_one_gets_it(
+    database: TestDatabase,
+) {
+    let servers: Vec<Store> = (0..4).map(|_| database.open()).collect();
+    servers[0].session_begun(session("saved"));
+    servers[0].save_state("saved", saved("state", &[]));
+    servers[0].session_ended("saved", SessionState::Recoverable);
+    servers[0].flush().await;
+    for round in 1..=5 {
+        let new = servers.iter().enumerate().map(|(number, server)| {
+            server.reserve_session(session(&format!("{round} of {number}")), round)
+        });
+        let (new, claimed) = tokio::join!(
+            futures_util::future::join_all(new),
+            servers[3].claim_session("saved", Some(round))
+        );
+        let reservations = new.into_iter().chain([claimed]).map(Result::unwrap);
+        let reserved = reservations.filter(|it| *it == Reservation::Reserved).count();
+        assert_eq!(reserved, 1, "round {round}");
+        assert_eq!(servers[0].count_open_sessions().await.unwrap(), round);
+    }
+}
+
+pub async fn only_open_sessions_of_running_servers_count_for_the_limit_of_all(
+    database: TestDatabase,
+) {
+    let (dead, living, own) = (database.open(), database.open(), database.open());
+    for (server, ids) in
+        [(&dead, ["dead 1", "dead 2"]), (&living, ["open", "closed"]), (&own, ["own", "released"])]
+    {
+        for id in ids {
+            server.session_begun(session(id));
+            server.save_state(id, saved("state", &[]));
+        }
+    }
+    living.session_ended("closed", SessionState::Closed);
+    own.session_ended("released", SessionState::Recoverable);
+    for server in [&dead, &living, &own] {
+        server.flush().await;
+    }
+    let reserve = async |id: &str, limit| own.reserve_session(session(id), limit).await.unwrap();
+    assert_eq!(own.count_open_sessions().await.unwrap(), 4);
+    assert_eq!(reserve("new", 4).await, Reservation::LimitReached);
+    assert_eq!(own.claim_session("released", Some(4)).await.unwrap(), Reservation::LimitReached);
+    // A session that the server has already does not count twice.
+    assert_eq!(own.claim_session("own", Some(4)).await.unwrap(), Reservation::Reserved);
+    database.kill(&dead).await;
+    assert_eq!(own.count_open_sessions().await.unwrap(), 2);
+    assert_eq!(own.claim_session("dead 1", Some(3)).await.unwrap(), Reservation::Reserved);
+    assert_eq!(own.claim_session("dead 2", Some(3)).await.unwrap(), Reservation::LimitReached);
+    assert_eq!(state(&own, "dead 2").await, Some(SessionState::Recoverable));
+    assert_eq!(reserve("new", 4).await, Reservation::Reserved);
+    assert_eq!(living.count_open_sessions().await.unwrap(), 4);
+    own.session_ended("new", SessionState::Closed);
+    own.flush().await;
+    assert_eq!(living.count_open_sessions().await.unwrap(), 3);
 }
 
 fn record_later(store: &Store, number: u32) -> impl Future<Output = ()> + use<> {

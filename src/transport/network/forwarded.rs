@@ -12,7 +12,7 @@ use crate::config::network;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address that rate limits and logs use.
+/// The address that rate limits, logs and the queue for sessions use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientAddress(pub IpAddr);
 

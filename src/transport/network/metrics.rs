@@ -4,6 +4,7 @@
 use std::{
     fmt,
     sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
 
 use axum::{
@@ -27,8 +28,11 @@ use prometheus_client::{
 use super::{ServerState, clients::Clients, problem};
 use crate::{
     server::Server,
-    session::{BrowserCounts, ResidentMemory, available_memory},
+    session::{BrowserCounts, ResidentMemory, SessionManager, available_memory},
 };
+
+/// How long the metrics wait for the number of open sessions in the record.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -49,6 +53,8 @@ struct Measurements {
     browsers: BrowserCounts,
     resident: Option<ResidentMemory>,
     available: Option<u64>,
+    /// The open sessions of all servers, if they have a limit.
+    all_sessions: Option<usize>,
 }
 
 impl Metrics {
@@ -86,12 +92,22 @@ impl fmt::Debug for CurrentValues {
 impl Collector for CurrentValues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let manager = self.server.registry().manager();
-        let Measurements { browsers, resident, available } = *self.measured.lock();
+        let Measurements { browsers, resident, available, all_sessions } = *self.measured.lock();
         let count = |count: usize| u64::try_from(count).ok();
         let record = manager.store().status();
         for (name, help, value) in [
             ("sessions", "Open browser sessions", count(manager.list().len())),
             ("session_limit", "Maximum number of browser sessions", count(manager.limit().count)),
+            (
+                "all_sessions",
+                "Open browser sessions of all servers that share the record",
+                all_sessions.and_then(count),
+            ),
+            (
+                "all_session_limit",
+                "Maximum number of browser sessions of all servers that share the record",
+                manager.config().max_sessions_total.and_then(count),
+            ),
             ("session_queue", "Calls that wait for a free session", count(manager.waiting())),
             (
                 "clients",
@@ -159,12 +175,23 @@ pub(super) async fn count(
     response
 }
 
+/// Returns the number of open sessions of all servers. `None` if they have no limit, or if the
+/// record does not respond in time.
+async fn count_all_sessions(manager: &SessionManager) -> Option<usize> {
+    manager.config().max_sessions_total?;
+    let count = manager.store().count_open_sessions();
+    tokio::time::timeout(COUNT_TIMEOUT, count).await.ok()?.ok()
+}
+
 /// Returns the metrics in the OpenMetrics text format.
 pub(super) async fn text(state: &ServerState) -> Result<String, fmt::Error> {
-    let browsers = state.server.registry().manager().browser_counts();
+    let manager = state.server.registry().manager();
+    let browsers = manager.browser_counts();
     let memory = tokio::task::spawn_blocking(|| (ResidentMemory::read(), available_memory()));
-    let (resident, available) = memory.await.unwrap_or_default();
-    *state.metrics.measured.lock() = Measurements { browsers, resident, available };
+    let (memory, all_sessions) = tokio::join!(memory, count_all_sessions(manager));
+    let (resident, available) = memory.unwrap_or_default();
+    let measured = Measurements { browsers, resident, available, all_sessions };
+    *state.metrics.measured.lock() = measured;
     let mut text = String::new();
     encode(&mut text, &state.metrics.exposition)?;
     Ok(text)

@@ -40,6 +40,7 @@ use super::{
     clients::{AttachError, AttachedClient, Clients},
     dashboard::UserLinks,
     events::{ClientEvents, EventBuffers},
+    forwarded::ClientAddress,
     other_servers::{self, ClientLocation, locate},
     problem, request,
 };
@@ -115,7 +116,10 @@ async fn serve_client(state: ServerState, request: Request, is_passed_on: bool) 
         let connection = match state.is_private {
             true if parts.headers.contains_key(COMMAND_HEADER) => Connection::command(),
             true => Connection::monitor(),
-            false => Connection::stateless(),
+            false => {
+                let address = parts.extensions.get::<ClientAddress>().map(|client| client.0);
+                Connection::stateless().with_address(address)
+            }
         };
         AttachedClient::new(connection, &state.stop, &state.end)
     });

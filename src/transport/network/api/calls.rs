@@ -1,9 +1,9 @@
 //! The endpoints that make a call and that read a recorded call.
 
-use std::time::SystemTime;
+use std::{net::IpAddr, time::SystemTime};
 
 use axum::{
-    Json,
+    Extension, Json,
     body::Body,
     extract::{Path, State},
     http::HeaderMap,
@@ -22,6 +22,7 @@ use crate::{
     config::Responses,
     offload,
     tools::{Recorded, Registry, Summary},
+    transport::network::forwarded::ClientAddress,
 };
 
 /// The paths for making a call and for reading one.
@@ -31,6 +32,7 @@ pub(super) const REQUEST_PATH: &str = "/api/requests/{ref_id}";
 /// `POST /api/requests`.
 pub(super) async fn make(
     State(state): State<ServerState>,
+    client: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -38,7 +40,8 @@ pub(super) async fn make(
         Ok(body) => body,
         Err(error_response) => return error_response,
     };
-    match exchange(&state, Value::Object(body)).await {
+    let address = client.map(|client| client.0.0);
+    match exchange(&state, address, Value::Object(body)).await {
         Ok((exchange, bytes)) => offload::in_place(bytes, || Json(exchange).into_response()),
         Err(refusal) => refusal.into_response(),
     }
@@ -54,7 +57,11 @@ pub(super) async fn show(State(state): State<ServerState>, Path(ref_id): Path<St
 }
 
 /// Makes a call. Also returns the approximate size of the result in bytes.
-async fn exchange(state: &ServerState, body: Value) -> Result<(Exchange, usize), ApiError> {
+async fn exchange(
+    state: &ServerState,
+    address: Option<IpAddr>,
+    body: Value,
+) -> Result<(Exchange, usize), ApiError> {
     let invalid = |why: String| ApiError::InvalidBody(format!("not a call: {why}"));
     let CallRequest { session_id, tool, params, request_id } =
         serde_json::from_value(body).map_err(|error| invalid(error.to_string()))?;
@@ -74,7 +81,8 @@ async fn exchange(state: &ServerState, body: Value) -> Result<(Exchange, usize),
     let arguments = arguments(registry, &tool, session_id.clone(), params.unwrap_or_default())
         .map_err(invalid)?;
     let started_at: DateTime<Utc> = SystemTime::now().into();
-    let outcome = super::call(state, &tool, Value::Object(arguments), request_id).await?;
+    let arguments = Value::Object(arguments);
+    let outcome = super::call(state, address, &tool, arguments, request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
     let outcome = forms::unless_not_made(outcome, no_browser)?;
     let bytes = outcome.bytes();

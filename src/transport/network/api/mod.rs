@@ -10,7 +10,7 @@ mod forms;
 mod operations;
 mod times;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -55,11 +55,12 @@ async fn describe(State(state): State<ServerState>) -> Json<Value> {
 /// other.
 async fn call(
     state: &ServerState,
+    address: Option<IpAddr>,
     tool: &str,
     arguments: Value,
     ref_id: Option<String>,
 ) -> Result<CallOutcome, ApiError> {
-    let connection = Arc::new(Connection::monitor());
+    let connection = Arc::new(Connection::monitor().with_address(address));
     let invocation =
         Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {

@@ -1,7 +1,9 @@
 //! The table of paths that call a single tool.
 
+use std::net::IpAddr;
+
 use axum::{
-    Json,
+    Extension, Json,
     body::Body,
     extract::{RawPathParams, RawQuery, State},
     http::{HeaderMap, Method, StatusCode},
@@ -18,6 +20,7 @@ use super::{
 use crate::{
     offload,
     tools::{Answer, CallOutcome, Registry, Tool},
+    transport::network::forwarded::ClientAddress,
 };
 
 /// The part of the request that contains the parameters, except for the parameter in the path.
@@ -151,6 +154,7 @@ impl Operation {
             move |State(state): State<ServerState>,
                   path: RawPathParams,
                   RawQuery(query): RawQuery,
+                  client: Option<Extension<ClientAddress>>,
                   headers: HeaderMap,
                   body: Body| async move {
                 let mut arguments = match self.source {
@@ -168,7 +172,8 @@ impl Operation {
                 };
                 let path_parameter = path.iter().next().map(|(_, value)| json!(value));
                 arguments.extend(self.path_parameter.map(str::to_owned).zip(path_parameter));
-                self.run(&state, Value::Object(arguments)).await
+                let address = client.map(|client| client.0.0);
+                self.run(&state, address, Value::Object(arguments)).await
             },
         )
     }
@@ -199,8 +204,13 @@ impl Operation {
         arguments
     }
 
-    async fn run(&self, state: &ServerState, arguments: Value) -> Response {
-        let outcome = match super::call(state, self.tool, arguments.clone(), None).await {
+    async fn run(
+        &self,
+        state: &ServerState,
+        address: Option<IpAddr>,
+        arguments: Value,
+    ) -> Response {
+        let outcome = match super::call(state, address, self.tool, arguments.clone(), None).await {
             Ok(outcome) => outcome,
             Err(refusal) => return refusal.into_response(),
         };
