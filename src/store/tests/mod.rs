@@ -3,6 +3,8 @@
 mod database;
 mod files;
 #[cfg(target_os = "linux")]
+mod leases;
+#[cfg(target_os = "linux")]
 mod migration;
 #[cfg(target_os = "linux")]
 mod outages;
@@ -45,5 +47,7 @@ with_each_database!(
     the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_before,
     a_record_is_read_once_and_then_has_nothing_new_until_its_cursor_is_reset,
     the_cursor_of_a_session_advances_from_record_to_record,
+    of_servers_that_need_the_last_free_session_at_the_same_time_one_gets_it,
+    only_open_sessions_of_running_servers_count_for_the_limit_of_all,
     the_console_of_a_record_is_filtered_by_level_and_does_not_use_the_cursor,
 );
