@@ -502,7 +502,8 @@ export const FULL_ONLY = [
 export const NOT_IN_CI = [
   'apps/grid.test.mjs',
   'page/large.test.mjs',
-  'playwright/generated-code.test.mjs'
+  'playwright/generated-code.test.mjs',
+  'store/outages.test.mjs'
 ]
 
 /** Files that measure durations or start many browsers. No other file runs at the same time. */

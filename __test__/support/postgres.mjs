@@ -4,12 +4,15 @@ import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
+  closeSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   rmSync,
-  writeFileSync
+  writeFileSync,
+  writeSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -51,17 +54,23 @@ export const AUTHORITY = tlsFile('authority')
 /** Another authority. */
 export const OTHER_AUTHORITY = tlsFile('certificate')
 
+/** The reason why tests cannot give a server a disk of its own; false if they can. */
+export const NO_DISK = isRoot && process.platform === 'linux' ? false : 'only root can mount a disk'
+
 /**
  * Starts a server, and ends it with the test. With `tls`, it also listens on 127.0.0.1. With
- * `durable`, a commit waits for the disk, which tests do not need.
+ * `durable`, a commit waits for the disk, which tests do not need. With `disk`, its files are on a
+ * file system of this size (MiB).
  * @param {{ after: (end: () => unknown) => void }} t
- * @param {{ tls?: boolean, durable?: boolean }} [options]
+ * @param {{ tls?: boolean, durable?: boolean, disk?: number }} [options]
  */
-export async function startPostgres(t, { tls = false, durable = false } = {}) {
+export async function startPostgres(t, { tls = false, durable = false, disk } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-postgres-'))
+  if (disk) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${disk}m`, 'tmpfs', folder])
   const database = new Postgres(folder, durable)
   t.after(async () => {
     await database.stop('SIGQUIT')
+    if (disk) execFileSync('umount', [folder])
     rmSync(folder, { recursive: true, force: true })
   })
   if (tls) await database.listen()
@@ -92,8 +101,32 @@ class Postgres {
     return join(this.folder, 'data')
   }
 
+  /** The socket of the server. */
+  get socket() {
+    return join(this.folder, '.s.PGSQL.5432')
+  }
+
   get pid() {
     return /** @type {number} */ (this.#child?.pid)
+  }
+
+  get isRunning() {
+    return this.#child?.exitCode === null && this.#child.signalCode === null
+  }
+
+  /** Fills the file system of the server. */
+  fillDisk() {
+    const file = openSync(join(this.folder, 'filler'), 'a')
+    try {
+      for (let size = 1 << 20; size >= 1; size >>= 1) fill(file, size)
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  /** Frees the space that `fillDisk` has taken. */
+  freeDisk() {
+    rmSync(join(this.folder, 'filler'))
   }
 
   /** The value of --store. */
@@ -163,9 +196,19 @@ class Postgres {
    */
   async stop(signal = 'SIGINT') {
     const child = this.#child
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    if (!child || !this.isRunning) return
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)
     await within(ended, 'the end of PostgreSQL')
+  }
+}
+
+/** Appends to a file in blocks until there is no space for one. @param {number} file */
+function fill(file, /** @type {number} */ size) {
+  const block = Buffer.alloc(size)
+  try {
+    while (writeSync(file, block) === size);
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'ENOSPC') throw error
   }
 }

@@ -1,12 +1,13 @@
 //! The clients of the HTTP servers that share a record, and the addresses of these servers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::{ServerPresence, Store};
 use crate::error::Result;
@@ -30,15 +31,32 @@ pub enum ClientHolder {
     Ended,
 }
 
+/// How long the lease of a server lasts.
+const LEASE: Duration = Duration::from_secs(3);
+/// The minimum time that a query waits for a database that does not respond.
+const MIN_WAIT: Duration = Duration::from_secs(1);
+
 /// How a server is registered with its heartbeat.
-#[derive(Default)]
 pub(super) struct Registration {
     /// The server can be reached there. `None` if it accepts no requests of others.
     pub own: Mutex<Option<OtherServer>>,
     /// Notified when `own` changes, for a heartbeat at once.
     pub changed: Notify,
     /// How often another server has regarded this one as ended.
-    pub losses: AtomicU64,
+    pub losses: watch::Sender<u64>,
+    /// When the last heartbeat was written.
+    pub last_beat: watch::Sender<Instant>,
+}
+
+impl Default for Registration {
+    fn default() -> Self {
+        Self {
+            own: Mutex::default(),
+            changed: Notify::new(),
+            losses: watch::Sender::new(0),
+            last_beat: watch::Sender::new(Instant::now()),
+        }
+    }
 }
 
 impl Store {
@@ -71,19 +89,53 @@ impl Store {
     /// Returns how often another server has regarded this one as ended. Since then it may have
     /// taken over clients and sessions.
     pub fn losses(&self) -> u64 {
-        self.registration().map_or(0, |registration| registration.losses.load(Ordering::Acquire))
+        self.registration().map_or(0, |registration| *registration.losses.borrow())
+    }
+
+    /// Waits until another server has regarded this one as ended, and uses the session `id`.
+    pub async fn wait_taken_over(&self, id: &str) {
+        let Some(registration) = self.registration() else { return pending().await };
+        let mut losses = registration.losses.subscribe();
+        while losses.changed().await.is_ok() {
+            let (id, own) = (id.to_owned(), self.0.server.clone());
+            // After a failure, the next write to the session finds it.
+            if let Ok(true) = self.read(move |tables| tables.is_taken_over(&id, &own)).await {
+                return;
+            }
+        }
+        pending().await
+    }
+
+    /// Waits until no heartbeat could be written for `limit`, and the lease has expired. Waits at
+    /// least a second: this server may have been frozen. Never ends for a record on this machine.
+    pub(super) fn cut_off(&self, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let registration = self.registration().cloned();
+        let started = Instant::now();
+        async move {
+            let Some(registration) = registration else { return pending().await };
+            let mut beats = registration.last_beat.subscribe();
+            loop {
+                let silence = beats.borrow_and_update().elapsed();
+                let left = limit.max(LEASE).saturating_sub(silence);
+                let left = left.max(MIN_WAIT.saturating_sub(started.elapsed()));
+                if left.is_zero() {
+                    return;
+                }
+                let _ = tokio::time::timeout(left, beats.changed()).await;
+            }
+        }
     }
 
     /// Returns the running server that uses the session `id`, if it is another one with a URL.
     pub async fn holder_of_session(&self, id: &str) -> Result<Option<OtherServer>> {
         let (id, own) = (id.to_owned(), self.0.server.clone());
-        self.read(move |tables| tables.holder_of_session(&id, &own)).await
+        self.read_within(LEASE, move |tables| tables.holder_of_session(&id, &own)).await
     }
 
     /// Returns the server that serves the client `id`; `None` if there is no such client.
     pub async fn holder_of_client(&self, id: &str) -> Result<Option<ClientHolder>> {
         let (id, own) = (id.to_owned(), self.0.server.clone());
-        self.read(move |tables| tables.holder_of_client(&id, &own)).await
+        self.read_within(LEASE, move |tables| tables.holder_of_client(&id, &own)).await
     }
 
     /// Claims the client `id` for this server, unless another running server serves it. Returns

@@ -83,6 +83,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_MEMORY: u64 = 64 * 1024 * 1024;
 /// Timeout of `flush`.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Why the database is unavailable when it is not known.
+const NO_RESPONSE: &str = "the database does not respond";
 
 /// The record of a server. Clones share it.
 #[derive(Clone)]
@@ -268,8 +270,32 @@ impl Store {
         }
     }
 
-    /// Runs a query.
+    /// Runs a query. Fails when the database has not responded for `--store-timeout`.
     async fn read<T: Send + 'static>(
+        &self,
+        query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
+    ) -> Result<T> {
+        self.read_within(self.0.writer.timeout(), query).await
+    }
+
+    /// Runs a query. Fails when the database has not responded for `limit`, and for the time of a
+    /// lease.
+    async fn read_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
+    ) -> Result<T> {
+        tokio::select! {
+            biased;
+            read = self.run_query(query) => read,
+            () = self.cut_off(limit) => {
+                let message = NO_RESPONSE.to_owned();
+                Err(unreadable(&DatabaseError { kind: FailureKind::Unavailable, message }))
+            }
+        }
+    }
+
+    async fn run_query<T: Send + 'static>(
         &self,
         query: impl Fn(&dyn RecordTables) -> DatabaseResult<T> + Send + 'static,
     ) -> Result<T> {
@@ -287,6 +313,27 @@ impl Store {
         });
         let answer = read.await.map_err(|error| unreadable(&not_committed(&error.to_string())))?;
         answer.map_err(|error| unreadable(&error))
+    }
+
+    /// Queues a write that a call waits for, unless the database has not responded for so long.
+    fn write_of_call<W>(
+        &self,
+        bytes: usize,
+        work: W,
+    ) -> impl Future<Output = WriteResult> + Send + use<W>
+    where
+        W: Fn(&dyn RecordTables) -> DatabaseResult<()> + Send + 'static,
+    {
+        let writer = &self.0.writer;
+        let (written, refuses) = (writer.write(bytes, work), writer.refuses());
+        let cut_off = self.cut_off(writer.timeout());
+        async move {
+            tokio::select! {
+                biased;
+                written = written => written,
+                () = cut_off, if refuses => Err(NotRecorded::Unavailable(NO_RESPONSE.to_owned())),
+            }
+        }
     }
 
     /// Runs `work`, which changes the record, in a transaction. Returns its result after the

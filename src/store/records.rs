@@ -208,7 +208,7 @@ impl Store {
         self.retry_sessions();
         self.0.calls.begun(&request);
         let (server, session) = (self.0.server.clone(), self.row_of(&request));
-        self.0.writer.write(request.params.len(), move |tables| {
+        self.write_of_call(request.params.len(), move |tables| {
             tables.write_request(&request, session.as_deref(), &server)
         })
     }
@@ -229,7 +229,7 @@ impl Store {
         let bytes = answer.bytes();
         let at = now();
         self.0.calls.ended(&request, &answer, at);
-        self.0.writer.write(bytes, move |tables| {
+        self.write_of_call(bytes, move |tables| {
             tables.write_request(&request, session.as_deref(), &server)?;
             tables.write_answer(&request, &answer, at)
         })

@@ -51,6 +51,10 @@ pub(super) trait RecordTables {
     fn holder_of_session(&self, _session: &str, _own: &str) -> DatabaseResult<Option<OtherServer>> {
         Ok(None)
     }
+    /// Returns whether a server other than `own` has claimed a session since `own` did.
+    fn is_taken_over(&self, _session: &str, _own: &str) -> DatabaseResult<bool> {
+        Ok(false)
+    }
     /// Returns the server that serves a client.
     fn holder_of_client(&self, _client: &str, _own: &str) -> DatabaseResult<Option<ClientHolder>> {
         Ok(None)

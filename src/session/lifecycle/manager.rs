@@ -420,6 +420,16 @@ impl SessionManager {
                 () = monitored.ended.cancelled() => {}
             }
         });
+        if self.store.is_shared() {
+            let (manager, shared) = (self.clone(), session.clone());
+            self.tasks.spawn(async move {
+                tokio::select! {
+                    () = manager.store.wait_taken_over(&shared.id) => manager.give_up(&shared.id),
+                    () = shared.ended.cancelled() => {}
+                    () = shared.wait_failed() => {}
+                }
+            });
+        }
         let supervised = session.clone();
         self.tasks.spawn(async move {
             tokio::select! {

@@ -28,6 +28,12 @@ impl PostgresTables<'_> {
         Ok(Some(OtherServer { url: self.column(&row, 0)?, secret: self.column(&row, 1)? }))
     }
 
+    pub(super) fn has_other_holder(&self, session: &str, own: &str) -> DatabaseResult<bool> {
+        let sql = "SELECT server_id <> $2 FROM sessions WHERE session_id = $1";
+        let row = self.query_first(sql, &[&session, &own])?;
+        row.map_or(Ok(false), |row| self.column(&row, 0))
+    }
+
     pub(super) fn find_client_holder(
         &self,
         client: &str,

@@ -15,8 +15,8 @@ mod sessions;
 mod statements;
 
 use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use deadpool_postgres::Object;
@@ -169,8 +169,9 @@ async fn beat(
         let row =
             client.query_one(&statement, &[&server, &pid, &signed(now()), &url, &secret]).await?;
         if row.try_get(0)? {
-            registration.losses.fetch_add(1, Ordering::AcqRel);
+            registration.losses.send_modify(|losses| *losses += 1);
         }
+        registration.last_beat.send_replace(Instant::now());
         Ok(())
     };
     beaten.await.map_err(|error| database_error(&error))
@@ -288,6 +289,10 @@ impl RecordTables for PostgresTables<'_> {
 
     fn holder_of_session(&self, session: &str, own: &str) -> DatabaseResult<Option<OtherServer>> {
         self.find_session_holder(session, own)
+    }
+
+    fn is_taken_over(&self, session: &str, own: &str) -> DatabaseResult<bool> {
+        self.has_other_holder(session, own)
     }
 
     fn holder_of_client(&self, client: &str, own: &str) -> DatabaseResult<Option<ClientHolder>> {
