@@ -27,8 +27,9 @@ use tokio_util::sync::CancellationToken;
 use self::arguments::{Parsed, Subcommand};
 use self::screen::Screen;
 use self::usage::Usage;
-use crate::config::{Config, SESSION, Setting, working_directory};
-use crate::error::TroupeError;
+use crate::config::{Config, LogConfig, LogLevel, SESSION, Setting, working_directory};
+use crate::error::{Result, TroupeError};
+use crate::policy::vault::Vault;
 use crate::tools::{CommandRow, Tool};
 
 const OK: i32 = 0;
@@ -52,7 +53,7 @@ pub async fn run(args: Vec<String>, launcher: Launcher, stop: CancellationToken)
         let work = page_command(named, &args, &environment, launcher, &screen, stop);
         return Box::pin(work).await;
     }
-    run_with(args, environment, launcher, &screen, stop).await
+    Box::pin(run_with(args, environment, launcher, &screen, stop)).await
 }
 
 /// Runs a command that calls a tool.
@@ -150,10 +151,12 @@ async fn run_with(
         }
         Ok((Subcommand::Skill(action), _, _)) => skill::run(&action, &working_directory(), screen),
         Ok((Subcommand::Sessions(action), _, config)) => {
-            until_stopped(sessions::run(&config, action, screen), stop).await
+            let run = sessions::run(&config, action, screen);
+            until_stopped(print_result(&config, run, screen), stop).await
         }
         Ok((Subcommand::Store(action), _, config)) => {
-            until_stopped(store::run(&config, action, screen), stop).await
+            let run = Box::pin(store::run(&config, action));
+            until_stopped(print_result(&config, run, screen), stop).await
         }
     }
 }
@@ -162,6 +165,29 @@ async fn run_with(
 fn report(screen: &Screen, error: &TroupeError) {
     let suggestion = error.suggestion.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
     screen.err(&format!("troupe: {}{suggestion}", error.message));
+}
+
+/// Runs a command on the record, prints its result or its error, and returns the exit code.
+async fn print_result(
+    config: &Config,
+    run: impl Future<Output = Result<String>>,
+    screen: &Screen,
+) -> i32 {
+    // The command itself reports errors, so the log needs only warnings.
+    let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
+    if let Err(usage) = logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
+        return misused(screen, &usage);
+    }
+    match run.await {
+        Ok(text) => {
+            screen.out(&text);
+            OK
+        }
+        Err(error) => {
+            report(screen, &error);
+            FAILED
+        }
+    }
 }
 
 fn misused(screen: &Screen, usage: &Usage) -> i32 {

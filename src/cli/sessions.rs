@@ -8,11 +8,9 @@ use std::{
 };
 
 use super::screen::Screen;
-use super::{FAILED, OK, report};
-use crate::config::{Config, LogConfig, LogLevel};
+use crate::config::Config;
 use crate::error::{ErrorCode, Result, TroupeError};
 use crate::export::{SessionScript, parameters, report_chapter, report_heading, time};
-use crate::policy::vault::Vault;
 use crate::private;
 use crate::store::{Picture, RecordLocation, SessionFilter, SessionRow, Store};
 
@@ -37,25 +35,7 @@ pub(super) enum RecordAction {
     },
 }
 
-pub(super) async fn run(config: &Config, action: RecordAction, screen: &Screen) -> i32 {
-    // The command itself reports errors, so the log needs only warnings.
-    let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
-    if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
-        return super::misused(screen, &usage);
-    }
-    match answer(config, action, screen).await {
-        Ok(text) => {
-            screen.out(&text);
-            OK
-        }
-        Err(error) => {
-            report(screen, &error);
-            FAILED
-        }
-    }
-}
-
-async fn answer(config: &Config, action: RecordAction, screen: &Screen) -> Result<String> {
+pub(super) async fn run(config: &Config, action: RecordAction, screen: &Screen) -> Result<String> {
     let location = RecordLocation::of(config)?;
     match &location {
         RecordLocation::File(path) if !path.exists() => {

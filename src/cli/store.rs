@@ -1,11 +1,8 @@
 //! `troupe store migrate`: copies a record into another one.
 
-use super::screen::Screen;
 use super::sessions::counted;
-use super::{FAILED, OK, report};
-use crate::config::{Config, LogConfig, LogLevel, Retention};
+use crate::config::{Config, Retention};
 use crate::error::{ErrorCode, Result, TroupeError};
-use crate::policy::vault::Vault;
 use crate::store::{RecordLocation, Store, examine_database};
 
 /// What `troupe store` does.
@@ -15,23 +12,9 @@ pub(super) enum StoreAction {
     Migrate { source: String, target: String },
 }
 
-pub(super) async fn run(config: &Config, action: StoreAction, screen: &Screen) -> i32 {
-    // The command itself reports errors, so the log needs only warnings.
-    let log = LogConfig { level: LogLevel::Warn, ..config.log.clone() };
-    if let Err(usage) = super::logging::start(&log, Vault::open(config).unwrap_or_default(), &[]) {
-        return super::misused(screen, &usage);
-    }
+pub(super) async fn run(config: &Config, action: StoreAction) -> Result<String> {
     let StoreAction::Migrate { source, target } = action;
-    match migrate(config, source, target).await {
-        Ok(text) => {
-            screen.out(&text);
-            OK
-        }
-        Err(error) => {
-            report(screen, &error);
-            FAILED
-        }
-    }
+    migrate(config, source, target).await
 }
 
 async fn migrate(config: &Config, source: String, target: String) -> Result<String> {

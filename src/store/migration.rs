@@ -1,6 +1,9 @@
 //! Copies a record into another one, such as an SQLite file into a PostgreSQL database.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     Store,
@@ -102,19 +105,20 @@ fn insert_batch(
         let Some(key) = row.first() else { continue };
         *sizes.entry(key.text()).or_default() += row.iter().map(Cell::bytes).sum::<usize>();
     }
-    let mut inserted = HashMap::new();
-    for (table, rows) in tables.iter().zip(rows) {
+    let mut inserted: HashSet<&str> = HashSet::new();
+    for (number, (table, rows)) in tables.iter().zip(rows).enumerate() {
         for row in rows {
             let key = row.first().map_or("", Cell::text);
-            let is_owner = !inserted.contains_key(key);
-            if is_owner || inserted[key] {
-                let size = sizes.get(key).copied().unwrap_or_default();
-                let is_new = target.insert_row(table, row, size)?;
-                if is_owner {
-                    inserted.insert(key, is_new);
+            let size = sizes.get(key).copied().unwrap_or_default();
+            // The first table has the sessions or calls themselves.
+            if number == 0 {
+                if target.insert_row(table, row, size)? {
+                    inserted.insert(key);
                 }
+            } else if inserted.contains(key) {
+                target.insert_row(table, row, size)?;
             }
         }
     }
-    Ok(inserted.values().filter(|is_new| **is_new).count())
+    Ok(inserted.len())
 }
