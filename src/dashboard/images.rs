@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{
         Arc, Weak,
         atomic::{AtomicU64, Ordering},
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
-    time::Instant,
+    time::{Instant, timeout},
 };
 use tokio_util::{bytes::Bytes, task::AbortOnDropHandle};
 
@@ -243,8 +244,16 @@ impl ImageChannels {
         let mut last = Vec::new();
         loop {
             // The semaphore is never closed.
-            let capture = if is_overview { self.captures.acquire().await.ok() } else { None };
-            match page.screencast(size, quality).await {
+            let mut capture = if is_overview { self.captures.acquire().await.ok() } else { None };
+            let mut starting = pin!(page.screencast(size, quality));
+            let started = match timeout(CAPTURE_TIMEOUT, &mut starting).await {
+                Ok(started) => started,
+                Err(_) => {
+                    capture = None;
+                    starting.await
+                }
+            };
+            match started {
                 Ok(Some(screencast)) => {
                     let must_restart = if is_overview {
                         self.send_overview(session, page, screencast, capture, &mut last).await
@@ -319,13 +328,11 @@ impl ImageChannels {
             let is_late = arrived.is_some();
             let mut frame = match arrived {
                 Some(frame) => frame,
-                None if may_have_skipped => {
-                    match tokio::time::timeout(QUIET, screencast.next()).await {
-                        Ok(Some(frame)) => frame,
-                        Ok(None) => return false,
-                        Err(_) => return true,
-                    }
-                }
+                None if may_have_skipped => match timeout(QUIET, screencast.next()).await {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => return false,
+                    Err(_) => return true,
+                },
                 None => match screencast.next().await {
                     Some(frame) => frame,
                     None => return false,
@@ -379,7 +386,7 @@ impl ImageChannels {
     async fn wait_shown(&self) {
         let newest = self.images.borrow().as_ref().map_or(0, |image| image.number);
         let mut shown = self.shown.subscribe();
-        let _ = tokio::time::timeout(SHOWN_TIMEOUT, shown.wait_for(|shown| *shown >= newest)).await;
+        let _ = timeout(SHOWN_TIMEOUT, shown.wait_for(|shown| *shown >= newest)).await;
     }
 }
 
