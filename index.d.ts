@@ -435,6 +435,8 @@ export interface ErrorDetails {
   /** Length of the result in characters, if `offset` is past its end. */
   total?: number
   maxSessions?: number
+  /** The limit of all servers that share the record. */
+  maxSessionsTotal?: number
   /** The open sessions of the connection. */
   sessions?: string[]
   /** Working directory of the server that uses the session. */

@@ -215,6 +215,8 @@ pub struct ErrorDetails {
     /// Length of the result in characters, if `offset` is past its end.
     total: Option<u64>,
     max_sessions: Option<u64>,
+    /// The limit of all servers that share the record.
+    max_sessions_total: Option<u64>,
     /// The open sessions of the connection.
     sessions: Option<Vec<String>>,
     /// Working directory of the server that uses the session.

@@ -1,4 +1,4 @@
-// The calls that wait for a free session: the clients take turns.
+// The calls that wait for a free session alternate between the clients.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'

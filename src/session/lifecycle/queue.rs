@@ -65,9 +65,9 @@ impl Drop for CallTurn {
     }
 }
 
-/// The calls that wait for a free session. One of them at a time has its turn to take a session. The
-/// clients take turns, so that a client with many calls does not delay the calls of others. The
-/// calls of one client have their turns in the order of arrival.
+/// The calls that wait for a free session. One of them at a time has its turn to take a session.
+/// Turns alternate between the clients, so that a client with many calls does not delay the calls
+/// of others. The calls of one client have their turns in the order of arrival.
 #[derive(Default)]
 pub(super) struct WaitingCalls(Mutex<CallQueue>);
 
@@ -78,20 +78,26 @@ struct CallQueue {
     /// The call that has its turn.
     current: Option<u64>,
     /// The calls without a turn. The first client is next.
-    clients: VecDeque<(ConnectionId, VecDeque<(u64, Arc<Notify>)>)>,
+    clients: VecDeque<ClientCalls>,
+}
+
+/// The waiting calls of a client: their numbers, and how each is notified of its turn.
+struct ClientCalls {
+    client: ConnectionId,
+    calls: VecDeque<(u64, Arc<Notify>)>,
 }
 
 impl CallQueue {
     /// Gives the turn to the next call.
     fn advance(&mut self) {
         self.current = None;
-        let Some((client, mut calls)) = self.clients.pop_front() else { return };
-        if let Some((number, turn)) = calls.pop_front() {
+        let Some(mut next) = self.clients.pop_front() else { return };
+        if let Some((number, turn)) = next.calls.pop_front() {
             self.current = Some(number);
             turn.notify_one();
         }
-        if !calls.is_empty() {
-            self.clients.push_back((client, calls));
+        if !next.calls.is_empty() {
+            self.clients.push_back(next);
         }
     }
 
@@ -102,7 +108,7 @@ impl CallQueue {
             self.advance();
             return;
         }
-        self.clients.retain_mut(|(_, calls)| {
+        self.clients.retain_mut(|ClientCalls { calls, .. }| {
             calls.retain(|(waiting, _)| *waiting != number);
             !calls.is_empty()
         });
@@ -117,9 +123,12 @@ impl WaitingCalls {
         queue.since.insert(number, Instant::now());
         let turn = Arc::<Notify>::default();
         let call = (number, turn.clone());
-        match queue.clients.iter_mut().find(|(waiting, _)| waiting == client) {
-            Some((_, calls)) => calls.push_back(call),
-            None => queue.clients.push_back((client.clone(), VecDeque::from([call]))),
+        match queue.clients.iter_mut().find(|waiting| waiting.client == *client) {
+            Some(waiting) => waiting.calls.push_back(call),
+            None => {
+                let calls = VecDeque::from([call]);
+                queue.clients.push_back(ClientCalls { client: client.clone(), calls });
+            }
         }
         if queue.current.is_none() {
             queue.advance();

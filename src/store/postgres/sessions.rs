@@ -1,9 +1,10 @@
 //! The queries for sessions and their saved state.
 //!
-//! A session belongs to the server in its column `server_id`, which only a claim changes. Each write
-//! to it checks that in the same transaction, so a server that was frozen until another one took its
-//! session over changes nothing. The id of a server is used once, so it serves as the fencing token.
-//! A session that its server has released keeps the id: another server may have had it meanwhile.
+//! A session belongs to the server in its column `server_id`, which only a claim changes. Each
+//! write to it checks that in the same transaction, so a server that was frozen until another one
+//! took its session over changes nothing. The id of a server is used once, so it serves as the
+//! fencing token. A session that its server has released keeps the id: another server may have had
+//! it meanwhile.
 
 use std::collections::HashMap;
 
@@ -215,8 +216,8 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn claim(&self, id: &str, server: &str) -> DatabaseResult<bool> {
-        // Locked by a statement of its own: one that waits for the claim of another server would not
-        // see the lease that this claim has extended.
+        // Locked by a statement of its own: one that waits for the claim of another server would
+        // not see the lease that this claim has extended.
         self.query("SELECT 1 FROM sessions WHERE session_id = $1 FOR UPDATE", &[&id])?;
         let select = format!(
             "SELECT state, server_id, EXISTS (
