@@ -233,7 +233,7 @@ export interface Config {
   resultBudget?: number
   /** Whether results contain their content, or only a refId to read it. Default: full */
   responses?: 'full' | 'ref'
-  /** Folder for files that tools write */
+  /** Folder for files that tools write, or s3://BUCKET/PREFIX */
   outputDir?: string
   /** Where to record calls: none, memory, an SQLite file, or postgres://HOST/DATABASE */
   store?: string

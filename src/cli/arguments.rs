@@ -430,7 +430,7 @@ fn argument(option: &'static ConfigOption, name: String, hidden: bool) -> Arg {
         _ => argument
             .value_name(value_name(option.kind))
             .value_hint(match option.kind {
-                Kind::Path | Kind::File => ValueHint::AnyPath,
+                Kind::Path | Kind::File | Kind::Output => ValueHint::AnyPath,
                 _ => ValueHint::Other,
             })
             .num_args(values)
@@ -444,7 +444,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Attach => "BROWSER",
         Kind::Text | Kind::Locale | Kind::Retention | Kind::Store => "TEXT",
         Kind::UrlPath => "PATH",
-        Kind::Path | Kind::File => "PATH",
+        Kind::Path | Kind::File | Kind::Output => "PATH",
         Kind::Choice(_) => "NAME",
         Kind::Number { .. } | Kind::Factor => "N",
         Kind::Millis { .. } => "MS",

@@ -153,7 +153,7 @@ async fn serve(
     config.auth = false;
     (config.auth_token, config.auth_token_file) = (None, None);
     config.socket = Some(folder.socket());
-    config.output_dir.get_or_insert(folder.output());
+    config.output_dir.get_or_insert(folder.output().into());
     let log =
         LogConfig { file: config.log.file.clone().or(Some(folder.log())), ..config.log.clone() };
     let vault = Vault::open(&config);

@@ -2,6 +2,7 @@
 //! it. Starts only `BROWSER --version`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -11,6 +12,7 @@ use crate::config::{BrowserKind, Config, display_present, redacted_endpoint};
 use crate::engine::chromium::find_user_browser;
 use crate::engine::connection::AttachFailure;
 use crate::engine::install::{self, InstalledBrowser, browsers_folder, find};
+use crate::files::FileStore;
 use crate::store::{self, Fault, RecordLocation};
 
 #[derive(Serialize)]
@@ -100,6 +102,7 @@ async fn examine(config: &Config) -> Report {
         command.push_str(" --headless");
     }
     checks.extend(record(config));
+    checks.extend(bucket(config).await);
     checks.extend(
         config.warnings.iter().map(|line| check("configuration", CheckState::Limited, line, None)),
     );
@@ -266,6 +269,19 @@ fn record(config: &Config) -> Option<Check> {
             check(NAME, CheckState::Missing, &fault.to_string(), Some(fault.suggestion()))
         }
     })
+}
+
+/// Checks the bucket of `--output-dir`.
+async fn bucket(config: &Config) -> Option<Check> {
+    const NAME: &str = "bucket";
+    match FileStore::open(&Arc::new(config.clone())).check_bucket().await {
+        Ok(None) => None,
+        Ok(Some(url)) => Some(check(NAME, CheckState::Fine, &format!("{url} is writable"), None)),
+        Err(error) => {
+            let advice = error.suggestion.as_deref();
+            Some(check(NAME, CheckState::Missing, &error.message, advice))
+        }
+    }
 }
 
 fn writable(name: &'static str, folder: &Path, otherwise: CheckState) -> Check {

@@ -12,8 +12,8 @@ use super::layer::{Setting, joined};
 use super::options::{ConfigOption, OPTIONS, Scope};
 use super::origin::Origin;
 use super::{
-    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, RemoteClose,
-    RemoteContext, Transport, device, redacted_proxy,
+    AfterAction, BrowserKind, Config, ContextConfig, LogDestination, NO_LIMIT, OutputDir,
+    RemoteClose, RemoteContext, Transport, device, redacted_proxy,
 };
 
 /// The origin of each option's value.
@@ -130,7 +130,12 @@ fn use_playwright_defaults(config: &mut Config, origins: &Origins) -> Result<(),
     if !config.offers_playwright_tools() || config.offers_native_tools() {
         return Ok(());
     }
-    if let Some(folder) = config.output_dir.as_ref().filter(|folder| folder.parent().is_none()) {
+    if let Some(folder) = config
+        .output_dir
+        .as_ref()
+        .and_then(OutputDir::folder)
+        .filter(|folder| folder.parent().is_none())
+    {
         return Err(ConfigError::InvalidValue {
             origin: origins.get("output-dir").cloned().unwrap_or(Origin::Default("output-dir")),
             value: folder.display().to_string(),
@@ -290,6 +295,18 @@ fn refuse_contradictions(config: &Config, origins: &Origins) -> Result<(), Confi
             "connect",
             "the server at the URL may have its own upstream server",
         );
+    }
+    if config.output_dir.as_ref().is_some_and(|output| output.bucket().is_some()) {
+        const WRITES: &str = "an upstream server writes its files into a folder";
+        const LIFECYCLE: &str = "a lifecycle rule of the bucket deletes old files";
+        for (option, is_set, why) in [
+            ("upstream", config.upstream.command.is_some(), WRITES),
+            ("output-max-size", config.output_max_size.is_some(), LIFECYCLE),
+        ] {
+            if is_set {
+                return refuse("output-dir", option, why);
+            }
+        }
     }
     if !config.auth {
         if config.auth_token.is_some() {

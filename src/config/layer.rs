@@ -81,6 +81,8 @@ fn shown(option: &ConfigOption, value: String) -> String {
     match option.kind {
         _ if option.is_secret && !value.trim().is_empty() => "…".to_owned(),
         Kind::Url(_) => redacted_endpoint(&value),
+        // Credentials before the host may contain slashes.
+        Kind::Output if value.contains("://") && value.contains(['@', '?']) => "…".to_owned(),
         _ => value,
     }
 }

@@ -16,6 +16,7 @@ mod folders;
 mod layer;
 mod options;
 mod origin;
+mod output_dir;
 mod playwright_keys;
 mod schema;
 mod spelling;
@@ -37,6 +38,7 @@ pub use self::folders::working_directory;
 pub use self::layer::Setting;
 pub use self::options::{ConfigOption, OPTIONS, by_flag as option_of_flag};
 pub use self::origin::Origin;
+pub use self::output_dir::{BucketUrl, OutputDir, S3};
 pub use self::playwright_keys::with_playwright_keys;
 pub use self::schema::{option_rows, schema};
 pub use self::spelling::{near, nearest};
@@ -206,7 +208,7 @@ pub struct Config {
     pub record_pictures: bool,
     pub upstream: UpstreamConfig,
     pub security: SecurityConfig,
-    pub output_dir: Option<PathBuf>,
+    pub output_dir: Option<OutputDir>,
     pub log: LogConfig,
 
     /// The working directory of the process when the configuration was loaded. Relative paths start
@@ -584,9 +586,7 @@ impl Config {
 
     /// Whether the user has not chosen the output directory.
     pub fn has_default_output(&self) -> bool {
-        self.output_dir
-            .as_ref()
-            .is_none_or(|folder| folder.as_os_str() == finish::PLAYWRIGHT_OUTPUT)
+        self.output_dir.as_ref().is_none_or(|output| *output == finish::PLAYWRIGHT_OUTPUT.into())
     }
 
     /// Whether `--store` allows other servers to use the same record.

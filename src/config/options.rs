@@ -910,7 +910,13 @@ pub static OPTIONS: &[ConfigOption] = &[
         Kind::Choice(Responses::NAMES),
         "Whether results contain their content, or only a refId to read it",
     ),
-    row(TOOLS, "output-dir", "outputDir", Kind::Path, "Folder for files that tools write"),
+    row(
+        TOOLS,
+        "output-dir",
+        "outputDir",
+        Kind::Output,
+        "Folder for files that tools write, or s3://BUCKET/PREFIX",
+    ),
     row(
         RECORD,
         "store",

@@ -128,6 +128,7 @@ fn kind(kind: &Kind) -> Value {
         | Kind::Path
         | Kind::File
         | Kind::Store
+        | Kind::Output
         | Kind::Url(_)
         | Kind::Proxy
         | Kind::Locale

@@ -463,7 +463,7 @@ fn fitting(kind: Kind) -> BoxedStrategy<String> {
     let files = ["Cargo.toml", "Cargo.lock", "src/lib.rs"].map(|name| format!("{folder}/{name}"));
     match kind {
         Kind::Switch => prop_oneof!["true", "false"].boxed(),
-        Kind::Text | Kind::Path | Kind::Store => "[a-z][a-z0-9 ,/]{0,20}".boxed(),
+        Kind::Text | Kind::Path | Kind::Store | Kind::Output => "[a-z][a-z0-9 ,/]{0,20}".boxed(),
         Kind::File => prop::sample::select(files.to_vec()).boxed(),
         Kind::Choice(names) => prop::sample::select(names).prop_map(str::to_owned).boxed(),
         Kind::Number { min, max } => (min..=max).prop_map(|number| number.to_string()).boxed(),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::attach::{AttachTarget, RUNNING};
+use super::output_dir::OutputDir;
 use super::types::{Retention, bytes};
 
 /// A hundred years in milliseconds: the largest accepted duration.
@@ -25,6 +26,8 @@ pub enum Kind {
     File,
     /// `none`, `memory`, a URL, or the path of a file.
     Store,
+    /// A folder or `s3://BUCKET/PREFIX`.
+    Output,
     Choice(&'static [&'static str]),
     Number {
         min: u64,
@@ -115,6 +118,7 @@ impl Kind {
             Self::Switch => value.as_bool().map(|_| value.clone()),
             Self::Text | Self::Path | Self::Store => not_empty(value),
             Self::File => not_empty(value).filter(is_file),
+            Self::Output => OutputDir::parse(value.as_str()?).map(|_| value.clone()),
             Self::Choice(names) => {
                 value.as_str().filter(|name| names.contains(name)).map(|_| value.clone())
             }
@@ -174,6 +178,7 @@ impl Kind {
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Text | Self::Path | Self::Store => "a text that is not empty".to_owned(),
             Self::File => "the path of an existing file".to_owned(),
+            Self::Output => OutputDir::ALLOWED.to_owned(),
             Self::Choice(names) => choice(names),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
             Self::Millis { min } => format!("a whole number of milliseconds from {min} to {MAX_DURATION_MS}"),
@@ -241,6 +246,10 @@ impl Kind {
                 vec![format!("{}x{}", size["width"], size["height"])]
             }
             (Self::Path | Self::File, Value::String(path)) => vec![absolute(path)],
+            (Self::Output, Value::String(text)) => vec![match OutputDir::parse(text) {
+                Some(OutputDir::Bucket(_)) => text.clone(),
+                _ => absolute(text),
+            }],
             (Self::Attach, Value::String(text)) => vec![match AttachTarget::parse(text) {
                 Some(AttachTarget::Folder(_)) => absolute(text),
                 _ => text.clone(),
@@ -258,7 +267,7 @@ impl Kind {
     /// Whether its values are or contain paths, which are relative to the working directory.
     pub fn holds_paths(&self) -> bool {
         let is_list = matches!(self, Self::List { item: ItemKind::File, .. });
-        is_list || matches!(self, Self::Path | Self::File | Self::Store)
+        is_list || matches!(self, Self::Path | Self::File | Self::Store | Self::Output)
     }
 
     /// Whether a flag without a value is complete.

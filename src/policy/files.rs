@@ -21,19 +21,33 @@ const DEFAULT_FOLDER: &str = "troupe-output";
 const MAX_SAME_NAMES: u32 = 10_000;
 
 /// Returns the folder for files that tools write, and for downloads without `--download-path`.
-pub fn output_folder(config: &Config) -> PathBuf {
-    let given = config.output_dir.as_deref();
+/// Returns `None` if a bucket takes its place.
+pub fn output_folder(config: &Config) -> Option<PathBuf> {
+    let given = match &config.output_dir {
+        Some(output) => Some(output.folder()?),
+        None => None,
+    };
     // Some clients start servers in the root directory, which is not a useful working directory.
-    match usable_working_directory(config) {
+    Some(match usable_working_directory(config) {
         Some(base) => base.join(given.unwrap_or(Path::new(DEFAULT_FOLDER))),
         None => std::env::temp_dir().join(given.map_or_else(users_folder, Path::to_path_buf)),
+    })
+}
+
+/// Returns the folder for downloads. Returns `None` if a bucket takes its place.
+pub fn download_folder(config: &Config) -> Option<PathBuf> {
+    match &config.download_path {
+        Some(path) => Some(config.working_directory.join(path)),
+        None => output_folder(config),
     }
 }
 
-/// Returns the folder for downloads.
-pub fn download_folder(config: &Config) -> PathBuf {
-    let given = config.download_path.as_ref();
-    given.map_or_else(|| output_folder(config), |path| config.working_directory.join(path))
+/// Returns the location of files that tools write, for messages.
+fn output_location(config: &Config) -> String {
+    match (&config.output_dir, output_folder(config)) {
+        (_, Some(folder)) => folder.display().to_string(),
+        (output, None) => output.as_ref().map(ToString::to_string).unwrap_or_default(),
+    }
 }
 
 /// Returns a folder name with the user name, for the shared temporary folder.
@@ -69,7 +83,9 @@ pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let path = resolve_output(config, name)?;
     match OpenOptions::new().write(true).create_new(true).open(&path) {
         Ok(file) => Ok((path, file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(exists(&path.display().to_string()))
+        }
         Err(error) => Err(unwritable(&path, &error)),
     }
 }
@@ -101,10 +117,11 @@ pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     .retryable(false))
 }
 
-/// Returns the path for a file of this name, and creates its folder.
+/// Returns the path for a file of this name, and creates its folder. If a bucket takes the place of
+/// the output directory, the name must be an absolute path.
 pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     let folder = output_folder(config);
-    let path = plain(&folder.join(name));
+    let path = plain(&folder.as_deref().unwrap_or(Path::new("")).join(name));
     let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
         return Err(refused(name, config));
     };
@@ -113,7 +130,9 @@ pub fn resolve_output(config: &Config, name: &str) -> Result<PathBuf> {
     if !below(&path, &roots) {
         return Err(refused(name, config));
     }
-    make_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
+    if let Some(folder) = folder {
+        make_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
+    }
     let roots = self::roots(config);
     if !leads_inside(parent, &roots) {
         return Err(refused(name, config));
@@ -151,7 +170,7 @@ pub fn resolve_in_workspace(config: &Config, name: &str) -> Result<PathBuf> {
 pub fn in_workspace(config: &Config, name: &str) -> PathBuf {
     match config.shares_working_directory() {
         true => plain(&config.working_directory.join(name)),
-        false => plain(&output_folder(config).join(name)),
+        false => plain(&output_folder(config).unwrap_or_default().join(name)),
     }
 }
 
@@ -178,9 +197,9 @@ pub fn resolve_workspace_input(config: &Config, name: &str) -> Result<PathBuf> {
 fn denied(path: &Path, config: &Config) -> TroupeError {
     let roots = match config.shares_working_directory() {
         true => {
-            format!("{}, {}", output_folder(config).display(), config.working_directory.display())
+            format!("{}, {}", output_location(config), config.working_directory.display())
         }
-        false => output_folder(config).display().to_string(),
+        false => output_location(config),
     };
     TroupeError::new(
         ErrorCode::BlockedByPolicy,
@@ -197,11 +216,13 @@ fn denied(path: &Path, config: &Config) -> TroupeError {
 /// A relative name is looked up in the working directory (stdio only), then in the output
 /// directory.
 pub fn resolve_input(config: &Config, name: &str) -> Result<PathBuf> {
-    let folder = output_folder(config);
     let roots = roots(config);
     let bases = config.shares_working_directory().then(|| config.working_directory.clone());
-    let candidates: Vec<PathBuf> =
-        bases.into_iter().chain([folder.clone()]).map(|base| plain(&base.join(name))).collect();
+    let candidates: Vec<PathBuf> = bases
+        .into_iter()
+        .chain(output_folder(config))
+        .map(|base| plain(&base.join(name)))
+        .collect();
     for path in &candidates {
         // A path outside is not accessed: even its absence would reveal something.
         if !below(path, &roots) {
@@ -243,9 +264,9 @@ fn roots(config: &Config) -> Vec<PathBuf> {
     if config.socket.is_some() {
         return vec![PathBuf::from(std::path::MAIN_SEPARATOR_STR)];
     }
-    let mut folders = vec![output_folder(config)];
+    let mut folders = Vec::from_iter(output_folder(config));
     if config.shares_working_directory() {
-        folders.push(download_folder(config));
+        folders.extend(download_folder(config));
         folders.extend(usable_working_directory(config).map(Path::to_path_buf));
     }
     let mut roots = Vec::new();
@@ -283,7 +304,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn refused(name: &str, config: &Config) -> TroupeError {
+/// Returns the error for a name that leads outside of the accessible locations.
+pub fn refused(name: &str, config: &Config) -> TroupeError {
     let reach = if config.shares_working_directory() {
         "outside of the output directory and the working directory"
     } else {
@@ -294,12 +316,17 @@ fn refused(name: &str, config: &Config) -> TroupeError {
         .detail("path", name)
         .suggestion(format!(
             "pass a path below `{}`, or start the server with --output-dir",
-            output_folder(config).display()
+            output_location(config)
         ))
 }
 
 fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
-    let places: Vec<String> = places.iter().map(|place| format!("`{}`", place.display())).collect();
+    not_found(name, places.iter().map(|place| place.display().to_string()))
+}
+
+/// Returns the error for a file that is in none of `places`.
+pub fn not_found(name: &str, places: impl IntoIterator<Item = String>) -> TroupeError {
+    let places: Vec<String> = places.into_iter().map(|place| format!("`{place}`")).collect();
     TroupeError::new(
         ErrorCode::InvalidParameters,
         format!("there is no file `{name}`: looked for {}", places.join(" and ")),
@@ -308,8 +335,8 @@ fn missing(name: &str, places: &[PathBuf]) -> TroupeError {
     .suggestion("pass the `path` of an existing file")
 }
 
-fn exists(path: &Path) -> TroupeError {
-    let path = path.display().to_string();
+/// Returns the error for a new file whose name is taken.
+pub fn exists(path: &str) -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,
         format!("the file `{path}` exists, and existing files are not overwritten"),
@@ -318,7 +345,8 @@ fn exists(path: &Path) -> TroupeError {
     .suggestion("pass another `path`, or delete the file")
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
+/// Returns the error for a file that cannot be written.
+pub fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
     TroupeError::new(
         ErrorCode::BrowserError,
         format!("`{}` cannot be written: {error}", path.display()),
@@ -347,7 +375,7 @@ mod tests {
         }
 
         fn config(&self) -> Config {
-            Config { output_dir: Some(self.0.join("output")), ..Config::default() }
+            Config { output_dir: Some(self.0.join("output").into()), ..Config::default() }
         }
     }
 
@@ -364,13 +392,13 @@ mod tests {
     #[test]
     fn downloads_and_files_of_tools_go_to_one_folder_by_default() {
         let here = Config::default();
-        assert_eq!(output_folder(&here), working_directory().join(DEFAULT_FOLDER));
+        assert_eq!(output_folder(&here), Some(working_directory().join(DEFAULT_FOLDER)));
         assert_eq!(download_folder(&here), output_folder(&here));
         let named = Config { output_dir: Some("out".into()), ..Config::default() };
-        assert_eq!(download_folder(&named), working_directory().join("out"));
+        assert_eq!(download_folder(&named), Some(working_directory().join("out")));
         let apart = Config { download_path: Some("loads".into()), ..named };
-        assert_eq!(download_folder(&apart), working_directory().join("loads"));
-        assert_eq!(output_folder(&apart), working_directory().join("out"));
+        assert_eq!(download_folder(&apart), Some(working_directory().join("loads")));
+        assert_eq!(output_folder(&apart), Some(working_directory().join("out")));
     }
 
     #[test]
@@ -587,7 +615,7 @@ mod tests {
     fn the_working_directory_is_the_one_at_startup() {
         let folder = TemporaryFolder::new();
         let config = Config { working_directory: folder.0.clone(), ..Config::default() };
-        assert_eq!(output_folder(&config), folder.0.join(DEFAULT_FOLDER));
+        assert_eq!(output_folder(&config), Some(folder.0.join(DEFAULT_FOLDER)));
         fs::write(folder.0.join("here.txt"), "x").unwrap();
         assert_eq!(resolve_input(&config, "here.txt").unwrap(), folder.0.join("here.txt"));
     }

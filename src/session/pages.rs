@@ -10,11 +10,11 @@ use crate::{
     config::Config,
     engine::{self, Context, ContextObserver, PageObserver},
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     page::{
         ChangeCounter, ConsoleLog, Dialogs, Downloads, Events, Page, SessionContext, SessionEvent,
         SessionNetworkPolicy,
     },
-    policy::files,
 };
 
 /// The pages of a browser context. The engine reports new pages to it.
@@ -57,19 +57,20 @@ impl Pages {
     /// a new one.
     pub fn new(
         config: Arc<Config>,
+        files: FileStore,
         clock: Arc<dyn Clock>,
         change_counter: ChangeCounter,
         network_policy: Option<Arc<SessionNetworkPolicy>>,
     ) -> Self {
         let events = Events::default();
-        let folder = files::download_folder(&config);
         let copies = config.shares_profile() && config.user_data_dir.is_none();
-        let downloads = Arc::new(Downloads::new(folder, events.clone(), copies));
+        let downloads = Arc::new(Downloads::new(files.clone(), events.clone(), copies));
         let (dialogs, visited, console) = (Dialogs::default(), Arc::default(), Arc::default());
         let network_policy =
             network_policy.or_else(|| SessionNetworkPolicy::new(&config).map(Arc::new));
         let shared = SessionContext {
             config,
+            files,
             refs: Arc::default(),
             downloads,
             dialogs,
@@ -337,6 +338,7 @@ mod tests {
     async fn pages() -> (Arc<Pages>, SlowAtFirst) {
         let pages = Arc::new(Pages::new(
             Arc::default(),
+            FileStore::default(),
             Arc::new(SystemClock),
             ChangeCounter::default(),
             None,

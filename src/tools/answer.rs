@@ -366,7 +366,7 @@ impl From<Download> for DownloadAnswer {
     fn from(Download { url, suggested_filename, state }: Download) -> Self {
         let (state, path, failure) = match state {
             DownloadState::InProgress => ("inProgress", None, None),
-            DownloadState::Completed(path) => ("completed", Some(path.display().to_string()), None),
+            DownloadState::Completed(location) => ("completed", Some(location.to_string()), None),
             DownloadState::Failed(why) => ("failed", None, Some(why)),
         };
         Self { url, suggested_filename, state, path, failure }
@@ -560,6 +560,7 @@ async fn opened_since(session: &Session, before: usize, requested: &[String]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::FileLocation;
 
     fn download(state: DownloadState) -> DownloadAnswer {
         Download { url: "http://a/file".into(), suggested_filename: "file".into(), state }.into()
@@ -616,7 +617,9 @@ mod tests {
                 url: "http://c/".into(),
                 crashed: None,
             }],
-            download: Some(download(DownloadState::Completed("/out/file".into()))),
+            download: Some(download(DownloadState::Completed(FileLocation::Local(
+                "/out/file".into(),
+            )))),
             downloads: vec![
                 download(DownloadState::InProgress),
                 download(DownloadState::Failed("net::ERR_FAILED".into())),

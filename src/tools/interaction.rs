@@ -1,6 +1,6 @@
 //! Tools that act on a page as a user would.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{
     answer::ActionAnswer,
-    extraction::run_blocking,
     tool::{Group, PageCall, Switch, Tool, tool},
     typed::{TypedKey, TypedText},
 };
@@ -16,11 +15,12 @@ use crate::{
     config::AfterAction,
     engine::{Modifiers, MouseButton},
     error::{ErrorCode, Result, TroupeError},
+    files::NameBase,
     page::{
         ActionOutcome, ChangedFields, ClickOptions, Page, Point, PointerTarget, ScrollOptions,
         TypeOptions,
     },
-    policy::{files, vault::TypedSecret},
+    policy::vault::TypedSecret,
 };
 
 pub(super) const UPLOADS: Switch = Switch {
@@ -420,11 +420,7 @@ struct UploadParameters {
 }
 
 async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
-    let (config, names) = (call.config.clone(), given.files);
-    let files: Vec<PathBuf> = run_blocking(move || {
-        names.iter().map(|name| files::resolve_input(&config, name)).collect()
-    })
-    .await?;
+    let files = call.session.local_paths(NameBase::Output, &given.files).await?;
     let timeout = call.action_timeout(None);
     act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await)
         .await

@@ -37,6 +37,7 @@ use crate::{
     config::{AfterNavigation, Config, Responses, one_line, option_of_flag},
     engine,
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     offload::{self, json_size},
     page::{ChangedFields, Page},
     policy::vault::Vault,
@@ -118,6 +119,7 @@ impl Registry {
         if Upstreams::open(config)?.is_none() {
             engine::for_config(config.clone())?;
         }
+        FileStore::open(config).validate()?;
         select(config).map(drop)
     }
 
@@ -132,6 +134,7 @@ impl Registry {
     /// Creates a registry of the tools that the configuration lists.
     pub fn new(manager: Arc<SessionManager>) -> Result<Self> {
         let listed = select(manager.config())?;
+        manager.files().validate()?;
         let vault = manager.vault()?;
         let (passed, calls) = Default::default();
         Ok(Self {

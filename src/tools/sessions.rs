@@ -1,7 +1,5 @@
 //! Tools that create, end and list sessions.
 
-use std::{io::Write, path::PathBuf};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,13 +10,12 @@ use super::{
     tool::{Group, LifecycleEffect, ServerCall, SessionCall, Tool, tool},
 };
 use crate::{
-    config::{Config, Transport, Viewport},
+    config::{Transport, Viewport},
     engine::network::Cookie,
     error::{ErrorCode, Result, TroupeError},
+    files::{FileStore, IfExists, NameBase},
     offload,
     page::normalize_url,
-    policy::files,
-    private,
     session::{
         CookieParameter, CreateOptions, PageInfo, SessionInfo, StorageState, StorageStateParameter,
     },
@@ -164,7 +161,7 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
     context.locale = given.locale.or(context.locale);
     context.timezone = given.timezone.or(context.timezone);
     let storage_state = match given.storage_state {
-        Some(given) => Some(storage_state(config, given).await?),
+        Some(given) => Some(storage_state(call.manager.files(), given).await?),
         None => None,
     };
     let options = CreateOptions { context: Some(context), storage_state };
@@ -346,8 +343,8 @@ async fn save_state(
         call.session.secrets.vault().mask_json(&mut state);
         serde_json::to_string_pretty(&state).unwrap_or_default()
     });
-    let path = offload::in_place(text.len(), || write_secret(&call.config, &name, &text))?;
-    let path = path.display().to_string();
+    let files = call.session.files();
+    let path = files.create(&name, IfExists::Fail, true, text.into_bytes()).await?.to_string();
     let message = format!(
         "Saved {summary} to {path}. Anyone who can read the file can use the logins of this session."
     );
@@ -355,22 +352,6 @@ async fn save_state(
         bytes: 0,
         answer: SaveStateResult { success: true, message, state: None, path: Some(path) },
     })
-}
-
-/// Writes a new file in the output folder, readable only by its owner.
-fn write_secret(config: &Config, name: &str, text: &str) -> Result<PathBuf> {
-    let (path, mut file) = files::create_new(config, name)?;
-    let mut write = || {
-        private::restrict(&path)?;
-        file.write_all(text.as_bytes())
-    };
-    write().map_err(|error: std::io::Error| {
-        TroupeError::new(
-            ErrorCode::BrowserError,
-            format!("`{}` cannot be written: {error}", path.display()),
-        )
-    })?;
-    Ok(path)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -381,11 +362,11 @@ struct RestoreParameters {
 
 /// Reads the storage state that a client gives: the state, the path of its file, or the result of
 /// `save_state`.
-async fn storage_state(config: &Config, given: Value) -> Result<StorageState> {
+async fn storage_state(files: &FileStore, given: Value) -> Result<StorageState> {
     match offload::in_place(offload::json_size(&given), || StorageStateParameter::of(given))? {
         StorageStateParameter::State(state) => Ok(state),
         StorageStateParameter::Path(path) => {
-            StorageState::read(&files::resolve_input(config, &path)?).await
+            StorageState::of_file(&files.find(NameBase::Output, &path).await?).await
         }
     }
 }
@@ -399,7 +380,7 @@ struct Restored {
 }
 
 async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
-    let state = storage_state(&call.config, given.state).await?;
+    let state = storage_state(call.session.files(), given.state).await?;
     let state = state.unmasked(call.session.secrets.vault());
     let summary = summary(&state);
     let page = call.session.restore_state(state).await?;

@@ -127,7 +127,8 @@ impl Upstreams {
         Ok(Some(Arc::new(Self {
             command: Command::read(&config.upstream)?,
             config: config.upstream.clone(),
-            root: files::output_folder(config).join(FOLDER),
+            // With an upstream server, `--output-dir` is a folder.
+            root: files::output_folder(config).unwrap_or_default().join(FOLDER),
             working_folder: config.working_directory.clone(),
             ports: Ports::default(),
             watchdog: GroupWatchdog::default(),
@@ -558,7 +559,8 @@ mod tests {
         let script = format!("cd {}; {script}", folder.display());
         let command = shlex::try_join(["/bin/sh", "-c", &script]).unwrap();
         let upstream = UpstreamConfig { command: Some(command), ..UpstreamConfig::default() };
-        let config = Config { upstream, output_dir: Some(folder.to_owned()), ..Config::default() };
+        let config =
+            Config { upstream, output_dir: Some(folder.to_owned().into()), ..Config::default() };
         Upstreams::open(&config).unwrap().unwrap()
     }
 

@@ -201,6 +201,7 @@ mod tests {
         ) -> Arc<dyn PageObserver> {
             let shared = SessionContext {
                 config: Arc::default(),
+                files: Default::default(),
                 refs: Arc::default(),
                 downloads: Arc::default(),
                 dialogs: Default::default(),

@@ -20,8 +20,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     engine::DownloadStart,
+    files::{FileLocation, FileStore},
     page::state::{Events, SessionEvent},
-    policy::files,
+    policy::files::make_folder,
 };
 
 /// Maximum bytes of a file name.
@@ -34,7 +35,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DownloadState {
     InProgress,
-    Completed(PathBuf),
+    Completed(FileLocation),
     /// The reason why the download was canceled or interrupted, or could not be stored.
     Failed(String),
 }
@@ -58,7 +59,7 @@ struct DownloadEntry {
 /// The downloads of one session.
 #[derive(Debug, Default)]
 pub struct Downloads {
-    folder: PathBuf,
+    files: FileStore,
     list: Mutex<Vec<DownloadEntry>>,
     changed: Notify,
     events: Events,
@@ -69,8 +70,8 @@ pub struct Downloads {
 }
 
 impl Downloads {
-    pub fn new(folder: PathBuf, events: Events, copies: bool) -> Self {
-        Self { folder, events, copies, ..Self::default() }
+    pub fn new(files: FileStore, events: Events, copies: bool) -> Self {
+        Self { files, events, copies, ..Self::default() }
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<DownloadEntry>> {
@@ -104,17 +105,35 @@ impl Downloads {
             Err(why) => return self.finish_download(id, DownloadState::Failed(why)),
         };
         let (downloads, id) = (self.clone(), id.clone());
-        self.moving.spawn_blocking(move || {
-            let state = match store(&path, &downloads.folder, &name, downloads.copies) {
-                Ok(path) => DownloadState::Completed(path),
-                Err(error) => {
-                    let folder = downloads.folder.display();
-                    tracing::warn!(%folder, name, %error, "a download could not be stored");
-                    DownloadState::Failed(format!("it could not be stored in `{folder}`: {error}"))
+        self.moving.spawn(async move {
+            let state = match downloads.store(path, &name).await {
+                Ok(location) => DownloadState::Completed(location),
+                Err(reason) => {
+                    tracing::warn!(name, reason, "a download could not be stored");
+                    DownloadState::Failed(format!("it could not be stored: {reason}"))
                 }
             };
             downloads.finish_download(&id, state);
         });
+    }
+
+    /// Moves or copies `from` to its final location. Returns why it cannot be stored there.
+    async fn store(&self, from: PathBuf, name: &str) -> Result<FileLocation, String> {
+        let copies = self.copies;
+        let Some(folder) = self.files.download_folder() else {
+            let uploaded = self.files.upload(&from, name).await.map_err(|error| error.message);
+            if !copies {
+                // The browser's folder is removed with the browser in any case.
+                let _ = tokio::fs::remove_file(&from).await;
+            }
+            return uploaded;
+        };
+        let name = name.to_owned();
+        let stored = tokio::task::spawn_blocking(move || {
+            let error = |error| format!("`{}`: {error}", folder.display());
+            store(&from, &folder, &name, copies).map(FileLocation::Local).map_err(error)
+        });
+        stored.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     fn finish_download(&self, id: &Arc<str>, state: DownloadState) {
@@ -169,8 +188,8 @@ impl Events {
         self.publish(|| {
             let (state, path, failure) = match &download.state {
                 DownloadState::InProgress => ("inProgress", None, None),
-                DownloadState::Completed(path) => {
-                    ("completed", Some(path.display().to_string()), None)
+                DownloadState::Completed(location) => {
+                    ("completed", Some(location.to_string()), None)
                 }
                 DownloadState::Failed(reason) => ("failed", None, Some(reason.clone())),
             };
@@ -189,7 +208,7 @@ impl Events {
 /// Moves or copies `from` into `folder` as `name`, or as `name (1)`, `name (2)`… if that file
 /// exists.
 fn store(from: &Path, folder: &Path, name: &str, copies: bool) -> io::Result<PathBuf> {
-    files::make_folder(folder)?;
+    make_folder(folder)?;
     let (stem, extension) = split(name);
     for number in 0..MAX_SAME_NAMES {
         let name =
@@ -264,9 +283,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::Config;
 
     fn start(id: &str, name: &str) -> DownloadStart {
         DownloadStart { id: id.into(), url: "http://a/".into(), suggested_filename: name.into() }
+    }
+
+    fn files_in(folder: &Path) -> FileStore {
+        let output_dir = Some(folder.to_owned().into());
+        FileStore::open(&Arc::new(Config { output_dir, ..Config::default() }))
     }
 
     fn folder() -> PathBuf {
@@ -331,7 +356,7 @@ mod tests {
     #[tokio::test]
     async fn a_download_is_reported_when_it_starts_and_when_it_ends() {
         let folder = folder();
-        let downloads = Arc::new(Downloads::new(folder.clone(), Events::default(), false));
+        let downloads = Arc::new(Downloads::new(files_in(&folder), Events::default(), false));
         downloads.started(&start("1", "a.txt"));
         let changes = downloads.take_changes(Duration::ZERO).await;
         assert_eq!(changes[0].state, DownloadState::InProgress);
@@ -341,14 +366,18 @@ mod tests {
         downloads.ended(&"1".into(), Ok(folder.join("guid")));
         downloads.finish().await;
         let changes = downloads.take_changes(Duration::ZERO).await;
-        assert_eq!(changes[0].state, DownloadState::Completed(folder.join("a.txt")));
+        assert_eq!(
+            changes[0].state,
+            DownloadState::Completed(FileLocation::Local(folder.join("a.txt")))
+        );
         assert_eq!(downloads.take_changes(Duration::ZERO).await, []);
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[tokio::test]
     async fn interrupted_downloads_and_those_that_cannot_be_stored_have_failed() {
-        let downloads = Arc::new(Downloads::new("/dev/null/none".into(), Events::default(), false));
+        let files = files_in(Path::new("/dev/null/none"));
+        let downloads = Arc::new(Downloads::new(files, Events::default(), false));
         for id in ["1", "2"] {
             downloads.started(&start(id, "a.txt"));
         }

@@ -10,6 +10,7 @@ use crate::{
     engine::{
         ConsoleMessage, FileChooser, FrameId, PageEvent, PageObserver, network::RequestEvent,
     },
+    files::FileStore,
     page::state::{
         ChangeCounter, ConsoleLog, Dialogs, Downloads, EventSequence, Events, NetworkLog,
         OpenChoosers, PageFacts, RefCounter, SessionNetworkPolicy, VisitedOrigins,
@@ -21,6 +22,7 @@ use crate::{
 #[derive(Clone)]
 pub struct SessionContext {
     pub config: Arc<Config>,
+    pub files: FileStore,
     pub refs: Arc<RefCounter>,
     pub downloads: Arc<Downloads>,
     pub dialogs: Dialogs,

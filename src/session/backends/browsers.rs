@@ -17,6 +17,7 @@ use crate::{
     config::{BrowserKind, Config, ContextConfig, PoolConfig},
     engine::{Browser, Context, ContextOptions, Engine, EngineError},
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     page::{ChangeCounter, prelude},
     session::{
         clock::{Clock, Millis},
@@ -70,6 +71,7 @@ impl<B: ?Sized> CrashHistory<B> {
 /// The browsers of a server, and the contexts that were created in advance.
 pub struct Browsers {
     config: Arc<Config>,
+    files: FileStore,
     clock: Arc<dyn Clock>,
     pool: Arc<BrowserPool>,
     crashes: CrashHistory<dyn Browser>,
@@ -104,6 +106,7 @@ struct BrowserWorker {
 impl Browsers {
     pub fn new(config: Arc<Config>, engine: Arc<dyn Engine>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
+            files: FileStore::open(&config),
             pool: BrowserPool::new(engine, pool_of(&config)),
             config,
             clock,
@@ -149,8 +152,8 @@ impl Browsers {
     }
 
     async fn create_warm(&self) -> Result<WarmContext> {
-        let (config, clock) = (self.config.clone(), self.clock.clone());
-        let pages = Arc::new(Pages::new(config, clock, ChangeCounter::default(), None));
+        let (config, files, clock) = (self.config.clone(), self.files.clone(), self.clock.clone());
+        let pages = Arc::new(Pages::new(config, files, clock, ChangeCounter::default(), None));
         let options = context_options(&self.config.context, &pages).await?;
         let lease = self.pool.lease().await?;
         let context =

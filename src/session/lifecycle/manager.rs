@@ -24,6 +24,7 @@ use super::{
 use crate::{
     config::{BrowserKind, Config, ContextConfig, Transport},
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     page::SessionNetworkPolicy,
     policy::{redaction::Secrets, vault::Vault},
     session::{
@@ -112,6 +113,7 @@ pub struct SessionManager {
     pub(super) store: Store,
     /// The policy that all sessions share if they are in one profile.
     network_policy: Option<Arc<SessionNetworkPolicy>>,
+    files: FileStore,
     /// The secrets that clients type by name, or why they cannot be read.
     vault: Result<Arc<Vault>>,
     state: Mutex<SessionTable>,
@@ -165,6 +167,7 @@ impl SessionManager {
             freed: Arc::default(),
             waiting: WaitingCalls::default(),
             draining: CancellationToken::new(),
+            files: FileStore::open(&config),
             vault: Vault::open(&config).map(Arc::new),
             network_policy: config
                 .user_data_dir
@@ -189,6 +192,11 @@ impl SessionManager {
 
     pub fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+
+    /// Returns the files that tools write and read.
+    pub fn files(&self) -> &FileStore {
+        &self.files
     }
 
     /// Returns the secrets that clients type by name.
@@ -404,6 +412,7 @@ impl SessionManager {
         let attached = backend.attach(&identity.id, &identity.options, &origin);
         let services = SessionServices {
             config: self.config.clone(),
+            files: self.files.clone(),
             clock: self.clock.clone(),
             store: self.store.clone(),
             secrets: self.secrets(),

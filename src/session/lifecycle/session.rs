@@ -33,6 +33,7 @@ use crate::{
         network::{NetworkRules, OriginRules},
     },
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     page::{ChangeCounter, ConsoleLog, Page, SessionEvent, SessionNetworkPolicy},
     policy::{check_navigation, redaction::Secrets},
     session::{
@@ -68,6 +69,7 @@ pub(in crate::session) enum Readiness {
 /// The parts of the server that a session uses.
 pub(super) struct SessionServices {
     pub config: Arc<Config>,
+    pub files: FileStore,
     pub clock: Arc<dyn Clock>,
     pub store: Store,
     pub secrets: Secrets,
@@ -302,13 +304,13 @@ impl Session {
         slot: SessionSlot,
     ) -> Self {
         let SessionIdentity { id, created_at, lives_from, options } = identity;
-        let SessionServices { config, clock, store, secrets, network_policy } = services;
+        let SessionServices { config, files, clock, store, secrets, network_policy } = services;
         let AttachedWorker { worker, pages } = attached;
         let lifetime = u64::try_from(config.session_timeout.as_millis()).unwrap_or(u64::MAX);
         let expires_at = lives_from.map_or(0, |from| from.saturating_add(lifetime));
         let pages = pages.unwrap_or_else(|| {
             let (config, clock) = (config.clone(), clock.clone());
-            Arc::new(Pages::new(config, clock, ChangeCounter::default(), network_policy))
+            Arc::new(Pages::new(config, files, clock, ChangeCounter::default(), network_policy))
         });
         Self {
             id,
@@ -368,6 +370,11 @@ impl Session {
             page.set_viewport(size).await?;
         }
         Ok(())
+    }
+
+    /// Returns the files that tools write and read.
+    pub fn files(&self) -> &FileStore {
+        &self.pages.shared.files
     }
 
     /// Returns when it expires, in milliseconds since 1970.

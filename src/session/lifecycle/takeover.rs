@@ -5,7 +5,10 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use super::{hold::Holder, session::Session};
-use crate::error::{ErrorCode, Result, TroupeError};
+use crate::{
+    error::{ErrorCode, Result, TroupeError},
+    files::NameBase,
+};
 
 /// The time between two reports of a call that waits.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
@@ -50,13 +53,24 @@ impl Session {
         self.held.abandon(connection);
     }
 
-    /// Creates an empty folder for files that a person uploads. Blocks. The session removes it at
+    /// Creates an empty folder for files that a page can read. Blocks. The session removes it at
     /// its end.
     pub fn new_upload_folder(&self) -> io::Result<PathBuf> {
         if self.ended.is_cancelled() {
             return Err(io::Error::other("the session has ended"));
         }
         self.uploads.new_folder()
+    }
+
+    /// Returns paths of files that a client names for reading. Objects of a bucket are copied into
+    /// folders that the session removes at its end, because a page reads a chosen file later.
+    pub async fn local_paths(
+        self: &Arc<Self>,
+        base: NameBase,
+        names: &[String],
+    ) -> Result<Vec<PathBuf>> {
+        let owner = self.clone();
+        self.files().local_paths(base, names, move || owner.new_upload_folder()).await
     }
 
     /// Waits until no person controls the session, at most `--takeover-timeout` after `arrived`.

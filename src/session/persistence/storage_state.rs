@@ -14,10 +14,14 @@ use crate::{
         url_pattern::UrlPattern,
     },
     error::{ErrorCode, Result, TroupeError},
+    files::InputFile,
     offload,
     page::{Databases, Item, OriginStorage},
     policy::vault::Vault,
 };
+
+/// Maximum size of a file that a client names, in bytes.
+const MAX_FILE_SIZE: u64 = 100 << 20;
 
 /// A storage state. `sessionStorage` of origins is an extension, which Playwright ignores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,11 +101,20 @@ impl StorageState {
     /// Reads the file at `path`.
     pub async fn read(path: &Path) -> Result<Self> {
         let what = format!("`{}`", path.display());
-        let text =
-            tokio::fs::read_to_string(path).await.map_err(|error| not_a_state(&what, error))?;
-        offload::in_place(text.len(), || {
-            let value = serde_json::from_str(&text).map_err(|error| not_a_state(&what, error))?;
-            Self::of(value, &what)
+        let bytes = tokio::fs::read(path).await.map_err(|error| not_a_state(&what, error))?;
+        Self::parse(&bytes, &what)
+    }
+
+    /// Reads a file that a client names.
+    pub async fn of_file(file: &InputFile) -> Result<Self> {
+        Self::parse(&file.read(MAX_FILE_SIZE).await?, &format!("`{file}`"))
+    }
+
+    /// Parses JSON. Error messages call it `what`.
+    fn parse(bytes: &[u8], what: &str) -> Result<Self> {
+        offload::in_place(bytes.len(), || {
+            let value = serde_json::from_slice(bytes).map_err(|error| not_a_state(what, error))?;
+            Self::of(value, what)
         })
     }
 

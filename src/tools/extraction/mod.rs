@@ -6,13 +6,14 @@ mod pdf;
 mod pictures;
 mod text;
 
-use std::{fs::File, io::Write, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(super) use crate::files::run_blocking;
 pub(super) use pictures::check_picture_size;
 
 use super::{
@@ -136,17 +137,6 @@ pub(super) async fn page_with_secret(session: &Session, page: &Arc<Page>) -> Opt
     join_all(holding).await.into_iter().flatten().next()
 }
 
-/// Writes `bytes` to a new file, and returns its path.
-fn write_file((path, mut file): (PathBuf, File), bytes: &[u8]) -> Result<String> {
-    file.write_all(bytes).map_err(|error| {
-        TroupeError::new(
-            ErrorCode::BrowserError,
-            format!("`{}` cannot be written: {error}", path.display()),
-        )
-    })?;
-    Ok(path.display().to_string())
-}
-
 /// Returns the error of a script in a session whose page `page_id` holds a secret: it could return
 /// the secret in a form that is not masked.
 pub(super) fn secret_error(page_id: &str) -> TroupeError {
@@ -158,16 +148,4 @@ pub(super) fn secret_error(page_id: &str) -> TroupeError {
         "read the page with `snapshot`, or close page `{page_id}`, or navigate it to another document, or start the server with \
          --enable-script-evaluation true"
     ))
-}
-
-/// Runs blocking work on a thread of the blocking pool.
-pub(super) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        TroupeError::new(
-            ErrorCode::InternalError,
-            format!("the call's background task failed: {error}"),
-        )
-    })?
 }

@@ -6,10 +6,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{run_blocking, write_file};
+use super::run_blocking;
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    policy::files,
+    files::IfExists,
     tools::tool::PageCall,
 };
 
@@ -38,23 +38,22 @@ pub(super) async fn save_pdf(call: PageCall, given: PdfParameters) -> Result<Sav
         name.push_str(".pdf");
     }
     // A path outside of the allowed folders is reported before the page is printed.
-    let config = call.config.clone();
-    let requested = name.clone();
-    run_blocking(move || files::resolve_output(&config, &requested)).await?;
+    let files = call.session.files();
+    files.check_output(&name).await?;
     let printed = call.page.pdf().await?;
-    let config = call.config.clone();
-    run_blocking(move || {
-        let bytes = STANDARD.decode(printed).map_err(|error| {
+    let bytes = run_blocking(move || {
+        STANDARD.decode(printed).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the browser's PDF is not base64: {error}"),
             )
-        })?;
-        let create = if is_named { files::create_new } else { files::create_output };
-        let path = write_file(create(&config, &name)?, &bytes)?;
-        Ok(SavedPdf { success: true, path, bytes: bytes.len() as u64 })
+        })
     })
-    .await
+    .await?;
+    let if_exists = if is_named { IfExists::Fail } else { IfExists::Rename };
+    let size = bytes.len() as u64;
+    let path = files.create(&name, if_exists, false, bytes).await?;
+    Ok(SavedPdf { success: true, path: path.to_string(), bytes: size })
 }
 
 /// Returns a file name with the letters and digits of a title.

@@ -7,13 +7,13 @@ use image::RgbaImage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{run_blocking, write_file};
+use super::run_blocking;
 use crate::{
     config::Config,
     engine::{ImageFormat, ScreenshotOptions},
     error::{ErrorCode, Result, TroupeError},
+    files::{IfExists, NameBase},
     page::pictures::{Region, annotate, compare, decode, dimensions, encode, mark},
-    policy::files,
     session::Screenshot,
     tools::{
         answer::{AnswerWithPicture, EncodedPicture},
@@ -115,10 +115,9 @@ pub(super) async fn screenshot(
         )
         .suggestion("pass {type: \"jpeg\"}, or omit `quality`"));
     }
-    if let Some(path) = path.clone() {
+    if let Some(path) = &path {
         // Rejects a path outside of the allowed folders before the screenshot is taken.
-        let config = call.config.clone();
-        run_blocking(move || files::resolve_output(&config, &path)).await?;
+        call.session.files().check_output(path).await?;
     }
     let full_page = given.full_page.unwrap_or(false);
     let shot = ScreenshotOptions { format, quality: given.quality, full_page, clip: None };
@@ -235,17 +234,23 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         Some(earlier) => Some(earlier.find(&call.server).await?.data),
         None => None,
     };
-    let config = call.config.clone();
+    let file = match earlier.as_deref().or_else(|| inline_data(&given)) {
+        Some(_) => None,
+        None => {
+            let file = call.session.files().find(NameBase::Output, &given).await?;
+            Some(file.read(MAX_BASELINE_SIZE).await?)
+        }
+    };
     run_blocking(move || {
-        let base64 = earlier.as_deref().or_else(|| inline_data(&given));
-        let bytes = match base64 {
-            Some(data) => STANDARD.decode(data.trim()).map_err(|error| {
+        let base64 = earlier.as_deref().or_else(|| inline_data(&given)).unwrap_or_default();
+        let bytes = match file {
+            Some(bytes) => bytes,
+            None => STANDARD.decode(base64.trim()).map_err(|error| {
                 TroupeError::new(
                     ErrorCode::InvalidParameters,
                     format!("the baseline is not base64: {error}"),
                 )
             })?,
-            None => baseline_file(&config, &given)?,
         };
         decode(&bytes).map_err(|error| {
             TroupeError::new(
@@ -256,23 +261,6 @@ async fn baseline(call: &PageCall, given: String) -> Result<RgbaImage> {
         })
     })
     .await
-}
-
-fn baseline_file(config: &Config, given: &str) -> Result<Vec<u8>> {
-    let path = files::resolve_input(config, given)?;
-    let unreadable = |error: std::io::Error| {
-        TroupeError::new(
-            ErrorCode::InvalidParameters,
-            format!("`{}` cannot be read: {error}", path.display()),
-        )
-    };
-    if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_BASELINE_SIZE {
-        return Err(TroupeError::new(
-            ErrorCode::InvalidParameters,
-            format!("`{}` is larger than 100 MiB", path.display()),
-        ));
-    }
-    std::fs::read(&path).map_err(unreadable)
 }
 
 /// Returns the base64 data of a baseline that is a data URL, or base64 that begins like a PNG or
@@ -313,21 +301,22 @@ async fn keep(
     path: Option<String>,
 ) -> Result<EncodedPicture> {
     let picture = checked(&call.config, data, format)?;
-    let config = call.config.clone();
-    let (picture, size) = run_blocking(move || {
+    let (picture, bytes, size) = run_blocking(move || {
         let bytes = STANDARD.decode(&picture.data).map_err(|error| {
             TroupeError::new(
                 ErrorCode::InternalError,
                 format!("the browser's screenshot is not base64: {error}"),
             )
         })?;
-        let path = match path {
-            Some(path) => Some(write_file(files::create_new(&config, &path)?, &bytes)?),
-            None => None,
-        };
-        Ok((EncodedPicture { path, ..picture }, dimensions(&bytes).ok()))
+        let size = dimensions(&bytes).ok();
+        Ok((picture, bytes, size))
     })
     .await?;
+    let path = match path {
+        Some(path) => Some(call.session.files().create(&path, IfExists::Fail, false, bytes).await?),
+        None => None,
+    };
+    let picture = EncodedPicture { path: path.as_ref().map(ToString::to_string), ..picture };
     if let Some((width, height)) = size {
         call.session.keep_screenshot(Screenshot {
             page_id: call.page.id.clone(),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{
     call::PlaywrightCall,
-    output::{self, LogFile},
+    output::{self, FileName, LogFile},
     response::Response,
 };
 use crate::{
@@ -90,7 +90,7 @@ pub(super) async fn events(call: &PlaywrightCall, page: &Page) -> Result<Vec<Str
         match state {
             DownloadState::InProgress => drop(page_state.announced_downloads.insert(url)),
             DownloadState::Completed(path) => {
-                let path = output::name_in_results(&call.config, &path);
+                let path = output::location_in_results(&call.config, &path);
                 lines.push(format!("- Downloaded file {name} to \"{path}\""));
             }
             DownloadState::Failed(_) => {}
@@ -122,6 +122,15 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
         state.lock().pages.entry(page.id.clone()).or_default().next_message = next;
         return Ok(None);
     };
+    if call.session.files().has_bucket() {
+        // Nothing can be added to an object.
+        let name = FileName::new(None, "console", "log");
+        let text = output::log_text(first, &entries);
+        let lines = text.matches('\n').count();
+        let file = output::write(call, name, text.into_bytes()).await?;
+        state.lock().pages.entry(page.id.clone()).or_default().next_message = next;
+        return Ok(Some(output::link_to_lines(&file.name, 1, lines)));
+    }
     let config = call.config.clone();
     let (log, link) = run_blocking(move || {
         let mut log = match log {

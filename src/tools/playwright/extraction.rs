@@ -151,7 +151,8 @@ pub(super) async fn screenshot(
     };
     let prefix = if target.is_some() { "element" } else { "page" };
     let is_named = filename.is_some();
-    let file = output::path_for(&call.config, FileName::new(filename, prefix, kind.name())).await?;
+    let name = FileName::new(filename, prefix, kind.name());
+    let file = output::write(&call, name, bytes.clone()).await?;
     let mut options = Map::new();
     options.insert("type".into(), kind.name().into());
     options.extend(quality.map(|quality| ("quality".to_owned(), Value::from(quality))));
@@ -164,7 +165,6 @@ pub(super) async fn screenshot(
     let subject = target.map(|target| format!(".{}", target.locator)).unwrap_or_default();
     let options = code::object(&Value::Object(options));
     response.add_code(format!("await page{subject}.screenshot({options});"));
-    output::write(&file, bytes.clone()).await?;
     response.add_text(file.link(&format!("Screenshot of {label}")));
     if !is_named {
         let data = crate::offload::in_place(bytes.len(), || STANDARD.encode(&bytes));
@@ -210,8 +210,7 @@ pub(super) struct Pdf {
 pub(super) async fn save_pdf(call: PlaywrightCall, given: Pdf) -> Result<Response> {
     let page = call.page().await?;
     let bytes = decoded(page.pdf().await?).await?;
-    let file = output::path_for(&call.config, FileName::new(given.filename, "page", "pdf")).await?;
-    output::write(&file, bytes).await?;
+    let file = output::write(&call, FileName::new(given.filename, "page", "pdf"), bytes).await?;
     let options = code::object(&serde_json::json!({"path": file.name}));
     Ok(Response::text(file.link("Page as pdf")).with_code(format!("await page.pdf({options});")))
 }

@@ -15,11 +15,11 @@ use crate::{
     config::SnapshotMode,
     engine::MouseButton,
     error::{ErrorCode, Result, TroupeError},
+    files::NameBase,
     page::{
         ActionOutcome, ChangedFields, ClickOptions, Page, PlaywrightTarget, Point, PointerTarget,
         TypeOptions,
     },
-    policy::files,
     tools::{
         extraction::run_blocking,
         interaction::{Modifier, modifier_bits, with_secret},
@@ -350,15 +350,6 @@ pub(super) struct Upload {
     paths: Option<Vec<String>>,
 }
 
-/// Returns the real paths of files that the client names.
-async fn readable_paths(call: &PlaywrightCall, names: Vec<String>) -> Result<Vec<PathBuf>> {
-    let config = call.config.clone();
-    run_blocking(move || {
-        names.iter().map(|name| files::resolve_workspace_input(&config, name)).collect()
-    })
-    .await
-}
-
 pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<Response> {
     let page = call.page().await?;
     let mut response = Response::default().showing_page();
@@ -367,10 +358,10 @@ pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<
         response.add_code("await fileChooser.setFiles(undefined)");
         return Ok(response);
     };
-    let written: Vec<PathBuf> =
-        names.iter().map(|name| files::in_workspace(&call.config, name)).collect();
+    let files = call.session.files();
+    let written: Vec<String> = names.iter().map(|name| files.name_in_workspace(name)).collect();
     response.add_code(format!("await fileChooser.setFiles({})", json!(written)));
-    let answered = match readable_paths(&call, names).await {
+    let answered = match call.session.local_paths(NameBase::Workspace, &names).await {
         Ok(paths) => page.answer_file_chooser(&paths).await.map_err(|error| {
             let is_single = error.message.contains("only one file");
             let message =
@@ -423,7 +414,7 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: DropArguments) -> Res
     let mut written = Map::new();
     let mut files = Vec::new();
     if let Some(names) = names {
-        let paths = readable_paths(&call, names).await?;
+        let paths = call.session.local_paths(NameBase::Workspace, &names).await?;
         written.insert(
             "files".into(),
             if let [only] = paths.as_slice() { json!(only) } else { json!(paths) },

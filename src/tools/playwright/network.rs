@@ -148,8 +148,7 @@ pub(super) async fn request(call: PlaywrightCall, given: Request) -> Result<Resp
             } else {
                 let extension = extension_of(content_type.unwrap_or_default());
                 let name = FileName::new(filename, "response", extension);
-                let file = output::path_for(&call.config, name).await?;
-                output::write(&file, body).await?;
+                let file = output::write(&call, name, body).await?;
                 response.add_text(file.name);
                 return Ok(response);
             }

@@ -7,10 +7,11 @@ use std::{
     time::SystemTime,
 };
 
-use super::call::{PlaywrightCall, error};
+use super::call::PlaywrightCall;
 use crate::{
     config::{Config, FilePaths},
-    error::{ErrorCode, Result, TroupeError},
+    error::Result,
+    files::{FileLocation, IfExists},
     policy::files,
     store::{iso8601, now},
     tools::extraction::run_blocking,
@@ -18,8 +19,7 @@ use crate::{
 
 /// A file that a tool has written.
 pub(super) struct WrittenFile {
-    pub path: PathBuf,
-    /// The path in results.
+    /// The path or URL in results.
     pub name: String,
 }
 
@@ -50,8 +50,16 @@ fn timestamped(prefix: &str, at: u64) -> String {
     format!("{prefix}-{}", iso8601(at).replace([':', '.'], "-"))
 }
 
+/// Returns the path or URL of a file as results name it.
+pub(super) fn location_in_results(config: &Config, location: &FileLocation) -> String {
+    match location {
+        FileLocation::Local(path) => name_in_results(config, path),
+        FileLocation::Object(url) => url.clone(),
+    }
+}
+
 /// Returns a path as results name it: relative to the workspace, or absolute (`--file-paths`).
-pub(super) fn name_in_results(config: &Config, path: &Path) -> String {
+fn name_in_results(config: &Config, path: &Path) -> String {
     if config.file_paths == FilePaths::Absolute {
         return path.display().to_string();
     }
@@ -77,56 +85,56 @@ fn relative_to(path: &Path, base: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Returns the path of a new file, and creates its folder.
-pub(super) async fn path_for(config: &Config, name: FileName) -> Result<WrittenFile> {
-    let config = config.clone();
-    run_blocking(move || {
-        let path = match name {
-            FileName::Given(name) => {
-                let path = files::resolve_in_workspace(&config, &name)?;
-                if config.read_only && path.exists() {
-                    return Err(error(format!("`{name}` exists, and this server is read-only")));
-                }
-                path
-            }
-            // Calls of other sessions may create a file in the same millisecond.
-            FileName::Timestamped { prefix, extension } => {
-                let name = format!("{}.{extension}", timestamped(prefix, now()));
-                files::create_output(&config, &name)?.0
-            }
-        };
-        Ok(WrittenFile { name: name_in_results(&config, &path), path })
-    })
-    .await
-}
-
 /// Writes a text without the session's secrets.
 pub(super) async fn write_text(
     call: &PlaywrightCall,
-    file: &WrittenFile,
+    name: FileName,
     mut text: String,
-) -> Result<()> {
+) -> Result<WrittenFile> {
     crate::offload::in_place(text.len(), || call.session.secrets.mask_text(&mut text));
-    write(file, text.into_bytes()).await
+    write(call, name, text.into_bytes()).await
 }
 
 /// Writes a file. A file that exists is replaced, as @playwright/mcp does.
-pub(super) async fn write(file: &WrittenFile, bytes: Vec<u8>) -> Result<()> {
-    let path = file.path.clone();
-    run_blocking(move || fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))).await
+pub(super) async fn write(
+    call: &PlaywrightCall,
+    name: FileName,
+    bytes: Vec<u8>,
+) -> Result<WrittenFile> {
+    write_file(call, name, false, bytes).await
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> TroupeError {
-    TroupeError::new(
-        ErrorCode::BrowserError,
-        format!("`{}` cannot be written: {error}", path.display()),
-    )
+/// Writes a file that contains logins.
+pub(super) async fn write_secret(
+    call: &PlaywrightCall,
+    name: FileName,
+    bytes: Vec<u8>,
+) -> Result<WrittenFile> {
+    write_file(call, name, true, bytes).await
+}
+
+async fn write_file(
+    call: &PlaywrightCall,
+    name: FileName,
+    is_secret: bool,
+    bytes: Vec<u8>,
+) -> Result<WrittenFile> {
+    let files = call.session.files();
+    let location = match name {
+        FileName::Given(name) => files.replace(&name, is_secret, bytes).await?,
+        // Calls of other sessions may create a file in the same millisecond.
+        FileName::Timestamped { prefix, extension } => {
+            let name = format!("{}.{extension}", timestamped(prefix, now()));
+            files.create(&name, IfExists::Rename, is_secret, bytes).await?
+        }
+    };
+    Ok(WrittenFile { name: location_in_results(&call.config, &location) })
 }
 
 /// Deletes the oldest files of the output folder until they have at most `limit` bytes. Keeps files
 /// that were changed since `begun`: a result may name them.
 pub(super) async fn evict(config: &Config, limit: u64, begun: SystemTime) {
-    let folder = files::output_folder(config);
+    let Some(folder) = files::output_folder(config) else { return };
     let evicted = run_blocking(move || {
         let mut found = files_below(&folder);
         found.sort_by_key(|file| file.changed);
@@ -189,23 +197,28 @@ impl LogFile {
 
     /// Adds entries with their times. Returns a link to the new lines.
     pub fn add(&mut self, entries: &[(u64, String)]) -> Result<String> {
-        let mut text = String::new();
-        for (at, entry) in entries {
-            let since = i128::from(*at) - i128::from(self.started);
-            text.push_str(&format!("[{since:>8}ms] {entry}\n"));
-        }
+        let text = log_text(self.started, entries);
         let open = OpenOptions::new().append(true).create(true).open(&self.path);
         open.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| unwritable(&self.path, &error))?;
+            .map_err(|error| files::unwritable(&self.path, &error))?;
         let first = self.lines + 1;
         self.lines += text.matches('\n').count();
-        let name = &self.name;
-        Ok(if first == self.lines {
-            format!("{name}#L{first}")
-        } else {
-            format!("{name}#L{first}-L{}", self.lines)
-        })
+        Ok(link_to_lines(&self.name, first, self.lines))
     }
+}
+
+/// Returns the lines of entries with the time since `started`.
+pub(super) fn log_text(started: u64, entries: &[(u64, String)]) -> String {
+    let line = |(at, entry): &(u64, String)| {
+        let since = i128::from(*at) - i128::from(started);
+        format!("[{since:>8}ms] {entry}\n")
+    };
+    entries.iter().map(line).collect()
+}
+
+/// Returns a link to lines of a log.
+pub(super) fn link_to_lines(name: &str, first: usize, last: usize) -> String {
+    if first == last { format!("{name}#L{first}") } else { format!("{name}#L{first}-L{last}") }
 }
 
 #[cfg(test)]

@@ -147,8 +147,7 @@ impl Response {
         match file.filter(|name| !name.is_empty()) {
             None => self.add_text(text),
             Some(name) => {
-                let file = output::path_for(&call.config, FileName::Given(name)).await?;
-                output::write_text(call, &file, text).await?;
+                let file = output::write_text(call, FileName::Given(name), text).await?;
                 self.add_text(file.link(title));
             }
         }
@@ -263,8 +262,7 @@ impl TakenSnapshot {
     async fn write(self, call: &PlaywrightCall) -> Result<RenderedSnapshot> {
         let Self { text, file } = self;
         let Some(name) = file else { return Ok(RenderedSnapshot { text, is_link: false }) };
-        let file = output::path_for(&call.config, name).await?;
-        output::write_text(call, &file, text).await?;
+        let file = output::write_text(call, name, text).await?;
         Ok(RenderedSnapshot { text: file.link("Snapshot"), is_link: true })
     }
 }

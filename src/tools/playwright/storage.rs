@@ -13,8 +13,7 @@ use super::{
 use crate::{
     engine::network::{Cookie, SameSite},
     error::{Result, TroupeError},
-    policy::files,
-    private,
+    files::NameBase,
     session::{CookieParameter, StorageState},
 };
 
@@ -125,11 +124,7 @@ pub(super) async fn save_state(call: PlaywrightCall, given: StateFile) -> Result
         serde_json::to_string_pretty(&state).unwrap_or_default()
     });
     let name = FileName::new(given.filename, "storage-state", "json");
-    let file = output::path_for(&call.config, name).await?;
-    output::write(&file, text.into_bytes()).await?;
-    // The state contains logins.
-    let restricted = private::restrict(&file.path);
-    restricted.map_err(|problem| error(format!("`{}`: {problem}", file.path.display())))?;
+    let file = output::write_secret(&call, name, text.into_bytes()).await?;
     let path = code::quote(&file.name);
     Ok(Response::text(file.link("Storage state"))
         .with_code(format!("await page.context().storageState({{ path: {path} }});")))
@@ -164,17 +159,18 @@ pub(super) struct SavedStateFile {
 }
 
 pub(super) async fn restore_state(call: PlaywrightCall, given: SavedStateFile) -> Result<Response> {
-    let named = files::in_workspace(&call.config, &given.filename);
-    let path = files::resolve_workspace_input(&call.config, &given.filename).map_err(|problem| {
+    let files = call.session.files();
+    let named = files.name_in_workspace(&given.filename);
+    let found = files.find(NameBase::Workspace, &given.filename).await;
+    let file = found.map_err(|problem| {
         let is_missing = problem.message.starts_with("ENOENT");
         // As Playwright words it.
         let message = format!(
-            "Error reading storage state from {0}:\nENOENT: no such file or directory, open '{0}'",
-            named.display()
+            "Error reading storage state from {named}:\nENOENT: no such file or directory, open '{named}'"
         );
         if is_missing { TroupeError { message, ..problem } } else { problem }
     })?;
-    let state = StorageState::read(&path).await?;
+    let state = StorageState::of_file(&file).await?;
     let state = state.unmasked(call.session.secrets.vault());
     call.session.restore_state(state).await?;
     let name = code::quote(&given.filename);

@@ -1,0 +1,625 @@
+//! Files in an S3 bucket.
+
+use std::{error::Error as _, fmt, path::Path as LocalPath, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use object_store::{
+    Attribute, Attributes, ClientConfigKey, Error, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, RetryConfig, WriteMultipart,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    client::HttpError,
+    path::Path,
+};
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncWriteExt},
+};
+
+use super::IfExists;
+use crate::{
+    config::{BucketUrl, S3, redacted_endpoint},
+    error::{ErrorCode, Result, TroupeError, with_causes},
+    policy::files,
+};
+
+/// Maximum time of a request. Larger files are sent in several requests.
+const REQUEST_TIMEOUT: &str = "30 seconds";
+const CONNECT_TIMEOUT: &str = "5 seconds";
+/// A failed request is not repeated after this time.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_RETRIES: usize = 3;
+/// The size of the parts of a file in bytes: the minimum of S3.
+const PART: u64 = 5 << 20;
+/// Maximum number of parts that are sent at a time.
+const CONCURRENT_PARTS: usize = 2;
+/// Maximum number of names to try for a new file.
+const MAX_NAMES: usize = 3;
+
+/// The objects below a prefix of a bucket.
+pub(super) struct Bucket {
+    url: BucketUrl,
+    store: Arc<dyn ObjectStore>,
+    /// The address of the server, for messages.
+    endpoint: String,
+    /// Whether the credentials are those of the machine, and not in environment variables.
+    uses_machine_credentials: bool,
+}
+
+/// The content of a new object.
+pub(super) enum Content<'a> {
+    Bytes(Vec<u8>),
+    File(&'a LocalPath),
+}
+
+/// An operation on an object, for messages.
+#[derive(Debug, Clone, Copy)]
+enum Operation {
+    Write,
+    Read,
+    Delete,
+}
+
+impl Operation {
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Write => "cannot be written",
+            Self::Read => "cannot be read",
+            Self::Delete => "cannot be deleted",
+        }
+    }
+}
+
+/// Why an object was not written.
+enum Unwritten {
+    /// The name is taken.
+    Exists,
+    Failed(TroupeError),
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(f)
+    }
+}
+
+impl Bucket {
+    /// Reads the endpoint, the region and the credentials from the `AWS_*` environment variables.
+    /// Sends no request.
+    pub fn open(url: &BucketUrl) -> Result<Self> {
+        // reqwest uses the provider of the process.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder =
+            AmazonS3Builder::from_env().with_bucket_name(url.bucket()).with_retry(RetryConfig {
+                max_retries: MAX_RETRIES,
+                retry_timeout: RETRY_TIMEOUT,
+                ..RetryConfig::default()
+            });
+        for (key, value) in [
+            (ClientConfigKey::Timeout, REQUEST_TIMEOUT),
+            (ClientConfigKey::ConnectTimeout, CONNECT_TIMEOUT),
+        ] {
+            builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+        }
+        let value = |key| builder.get_config_value(&key).filter(|text| !text.is_empty());
+        let given = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+        let endpoint = given.into_iter().find_map(value);
+        if let Some(endpoint) = &endpoint
+            && !is_endpoint(endpoint)
+        {
+            return Err(invalid(
+                url,
+                format!("AWS_ENDPOINT_URL is `{}`", redacted_endpoint(endpoint)),
+                "set AWS_ENDPOINT_URL to the http:// or https:// URL of the S3 server",
+            ));
+        }
+        let credentials = [
+            AmazonS3ConfigKey::AccessKeyId,
+            AmazonS3ConfigKey::WebIdentityTokenFile,
+            AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
+            AmazonS3ConfigKey::ContainerCredentialsFullUri,
+        ];
+        let uses_machine_credentials = credentials.into_iter().find_map(value).is_none();
+        let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
+        // The user has chosen a connection without TLS.
+        let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
+        if is_plain {
+            builder = builder.with_allow_http(true);
+        }
+        let store = builder.build().map_err(|error| {
+            // Does not contain values of the variables.
+            let reason = innermost(&error);
+            invalid(url, reason, "correct the AWS_* environment variables of the server")
+        })?;
+        Ok(Self {
+            url: url.clone(),
+            store: Arc::new(store),
+            endpoint: endpoint.map_or_else(
+                || format!("https://s3.{region}.amazonaws.com"),
+                |endpoint| redacted_endpoint(&endpoint),
+            ),
+            uses_machine_credentials,
+        })
+    }
+
+    /// Returns the key of the object that `name` means: a URL, or a path relative to the prefix.
+    /// Returns `None` if it is not below the prefix.
+    pub fn key(&self, name: &str) -> Option<Path> {
+        let prefix = || self.url.prefix().split('/').filter(|segment| !segment.is_empty());
+        let (mut segments, path): (Vec<&str>, _) = match self.url.key(name) {
+            Some(key) => (Vec::new(), key),
+            None if name.starts_with(S3) => return None,
+            None => (prefix().collect(), name),
+        };
+        for segment in path.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => drop(segments.pop()?),
+                segment => segments.push(segment),
+            }
+        }
+        let is_below = segments.len() > prefix().count()
+            && prefix().zip(&segments).all(|(expected, segment)| expected == *segment);
+        if is_below { Path::parse(segments.join("/")).ok() } else { None }
+    }
+
+    /// Returns the URL of an object.
+    pub fn url(&self, key: &Path) -> String {
+        self.url.object(key.as_ref())
+    }
+
+    /// Writes a new object. If the name is taken, fails, or adds random digits to the name. Returns
+    /// the key of the object.
+    pub async fn create(
+        &self,
+        key: &Path,
+        content: Content<'_>,
+        if_exists: IfExists,
+    ) -> Result<Path> {
+        let content = Prepared::of(content).await.map_err(|error| {
+            let reason = format!("the file cannot be read: {error}");
+            self.error(Operation::Write, key, &reason)
+        })?;
+        let mut tried = key.clone();
+        for _ in 0..MAX_NAMES {
+            match self.put_new(&tried, &content).await {
+                Ok(()) => return Ok(tried),
+                Err(Unwritten::Failed(error)) => return Err(error),
+                Err(Unwritten::Exists) if if_exists == IfExists::Fail => break,
+                Err(Unwritten::Exists) => tried = with_digits(key),
+            }
+        }
+        Err(files::exists(&self.url(key)))
+    }
+
+    /// Writes an object, and replaces one of the same name.
+    pub async fn replace(&self, key: &Path, bytes: Vec<u8>) -> Result<()> {
+        let options = PutOptions { attributes: attributes(key), ..PutOptions::default() };
+        let put = self.store.put_opts(key, bytes.into(), options).await;
+        put.map(drop).map_err(|error| self.failure(Operation::Write, key, &error))
+    }
+
+    /// Reads an object. Returns `None` if there is none.
+    ///
+    /// # Errors
+    /// If it has more than `limit` bytes.
+    pub async fn read(&self, key: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+        let Some(found) = self.get(key).await? else { return Ok(None) };
+        let size = found.meta.size;
+        if size > limit {
+            let message = format!("`{}` has {size} bytes; the limit is {limit}", self.url(key));
+            return Err(TroupeError::new(ErrorCode::InvalidParameters, message));
+        }
+        let bytes = found.bytes().await;
+        bytes.map(|bytes| Some(bytes.into())).map_err(|e| self.failure(Operation::Read, key, &e))
+    }
+
+    /// Copies an object into the new file `to`. Returns false if there is no such object.
+    pub async fn fetch(&self, key: &Path, to: &LocalPath) -> Result<bool> {
+        let Some(found) = self.get(key).await? else { return Ok(false) };
+        let unwritable = |error| files::unwritable(to, &error);
+        let mut file = File::create_new(to).await.map_err(unwritable)?;
+        let mut chunks = found.into_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| self.failure(Operation::Read, key, &error))?;
+            file.write_all(&chunk).await.map_err(unwritable)?;
+        }
+        file.flush().await.map_err(unwritable)?;
+        Ok(true)
+    }
+
+    /// Writes and deletes an object.
+    pub async fn check(&self) -> Result<()> {
+        let name = format!(".troupe-doctor-{}", uuid::Uuid::new_v4());
+        let Some(key) = self.key(&name) else { return Ok(()) };
+        self.replace(&key, Vec::new()).await?;
+        let deleted = self.store.delete(&key).await;
+        deleted.map_err(|error| self.failure(Operation::Delete, &key, &error))
+    }
+
+    async fn get(&self, key: &Path) -> Result<Option<object_store::GetResult>> {
+        match self.store.get(key).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(self.failure(Operation::Read, key, &error)),
+        }
+    }
+
+    /// Writes an object if its name is free.
+    async fn put_new(&self, key: &Path, content: &Prepared<'_>) -> Result<(), Unwritten> {
+        let payload = match content {
+            Prepared::Payload(payload) => payload.clone(),
+            // Reserves the name: an upload in parts replaces an object of the same name.
+            Prepared::Large(_) => PutPayload::default(),
+        };
+        let mode = object_store::PutMode::Create;
+        let options = PutOptions { mode, attributes: attributes(key), ..PutOptions::default() };
+        match self.store.put_opts(key, payload, options).await {
+            Ok(_) => {}
+            Err(Error::AlreadyExists { .. }) => return Err(Unwritten::Exists),
+            Err(error) => {
+                return Err(Unwritten::Failed(self.failure(Operation::Write, key, &error)));
+            }
+        }
+        let Prepared::Large(file) = content else { return Ok(()) };
+        let sent = self.put_parts(key, file).await;
+        if sent.is_err() {
+            // The error of the upload is the one to report.
+            let _ = self.store.delete(key).await;
+        }
+        sent.map_err(|error| Unwritten::Failed(self.failure(Operation::Write, key, &error)))
+    }
+
+    /// Writes a file in parts.
+    async fn put_parts(&self, key: &Path, file: &LocalPath) -> object_store::Result<()> {
+        let read_error =
+            |error| Error::Generic { store: "file", source: Box::<std::io::Error>::new(error) };
+        let mut file = File::open(file).await.map_err(read_error)?;
+        let options = PutMultipartOptions { attributes: attributes(key), ..Default::default() };
+        let upload = self.store.put_multipart_opts(key, options).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART as usize);
+        loop {
+            let mut part = Vec::new();
+            let read = (&mut file).take(PART).read_to_end(&mut part).await.map_err(read_error);
+            let capacity = match read {
+                Ok(0) => break,
+                Ok(_) => upload.wait_for_capacity(CONCURRENT_PARTS).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = capacity {
+                let _ = upload.abort().await;
+                return Err(error);
+            }
+            upload.put(part.into());
+        }
+        upload.finish().await.map(drop)
+    }
+
+    /// Returns the error of a failed request. Contains no text of the server except the code of the
+    /// error, because its message can contain credentials.
+    fn failure(&self, operation: Operation, key: &Path, error: &Error) -> TroupeError {
+        let (endpoint, bucket) = (&self.endpoint, self.url.bucket());
+        let (reason, suggestion, is_retryable) = match Failure::of(error) {
+            Failure::Unreachable(cause) if self.uses_machine_credentials => (
+                format!(
+                    "AWS_ACCESS_KEY_ID is not set, and either the credentials of this machine or `{endpoint}` cannot be reached ({cause})"
+                ),
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the server",
+                true,
+            ),
+            Failure::Unreachable(cause) => (
+                format!("the S3 server `{endpoint}` cannot be reached ({cause})"),
+                "check that the S3 server runs and that AWS_ENDPOINT_URL is its URL, then call again",
+                true,
+            ),
+            Failure::NoBucket => (
+                format!("the bucket `{bucket}` does not exist at `{endpoint}`"),
+                "create the bucket, or start the server with another --output-dir",
+                false,
+            ),
+            Failure::Denied(code) => (
+                format!("`{endpoint}` denied the request{code}"),
+                "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION of the server, and that the key may read, write and delete objects of the bucket",
+                false,
+            ),
+            Failure::Busy(code) => (
+                format!("`{endpoint}` is not available{code}"),
+                "call again later: the S3 server is overloaded or has failed",
+                true,
+            ),
+            Failure::Other(code) => (
+                format!("`{endpoint}` did not accept the request{code}"),
+                "check AWS_ENDPOINT_URL and AWS_REGION of the server; the S3 server must support conditional writes (If-None-Match)",
+                false,
+            ),
+            Failure::File(cause) => {
+                (format!("the file cannot be read ({cause})"), "call again", false)
+            }
+        };
+        self.error(operation, key, &reason).suggestion(suggestion).retryable(is_retryable)
+    }
+
+    fn error(&self, operation: Operation, key: &Path, reason: &str) -> TroupeError {
+        let url = self.url(key);
+        let message = format!("`{url}` {}: {reason}", operation.failure());
+        TroupeError::new(ErrorCode::NetworkError, message).detail("path", url).retryable(false)
+    }
+}
+
+/// The content of a new object, which can be sent several times.
+enum Prepared<'a> {
+    Payload(PutPayload),
+    /// A file that is sent in parts.
+    Large(&'a LocalPath),
+}
+
+impl<'a> Prepared<'a> {
+    async fn of(content: Content<'a>) -> std::io::Result<Self> {
+        Ok(match content {
+            Content::Bytes(bytes) => Self::Payload(bytes.into()),
+            Content::File(path) if tokio::fs::metadata(path).await?.len() > PART => {
+                Self::Large(path)
+            }
+            Content::File(path) => Self::Payload(tokio::fs::read(path).await?.into()),
+        })
+    }
+}
+
+/// Why a request failed. The texts are empty or ` (CODE)`.
+#[derive(Debug, PartialEq)]
+enum Failure {
+    Unreachable(String),
+    NoBucket,
+    Denied(String),
+    Busy(String),
+    Other(String),
+    File(String),
+}
+
+impl Failure {
+    fn of(error: &Error) -> Self {
+        let causes = || std::iter::successors(error.source(), |&cause| cause.source());
+        if causes().any(|cause| cause.is::<HttpError>()) {
+            return Self::Unreachable(innermost(error));
+        }
+        if causes().any(|cause| cause.is::<std::io::Error>()) {
+            return Self::File(innermost(error));
+        }
+        let text = with_causes(error);
+        let code = code(&text);
+        let status = text.split_once("status code: ").and_then(|(_, rest)| rest.get(..3));
+        let shown = code.or(status).map(|code| format!(" ({code})")).unwrap_or_default();
+        match (error, code, status) {
+            (_, Some("NoSuchBucket"), _) => Self::NoBucket,
+            (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, ..) => {
+                Self::Denied(shown)
+            }
+            (
+                _,
+                Some("SlowDown" | "InternalError" | "ServiceUnavailable" | "RequestTimeout"),
+                _,
+            ) => Self::Busy(shown),
+            (_, _, Some(status))
+                if status.starts_with('5') && status != "501" || status == "429" =>
+            {
+                Self::Busy(shown)
+            }
+            _ => Self::Other(shown),
+        }
+    }
+}
+
+/// Whether there is no such object in an existing bucket.
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::NotFound { .. }) && Failure::of(error) != Failure::NoBucket
+}
+
+/// Returns the code in an XML error of S3.
+fn code(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    let is_code = code.len() <= 60 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_code.then_some(code)
+}
+
+/// Returns the message of the first cause of an error.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&cause| cause.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Returns the metadata of an object: web browsers show a picture with its type.
+fn attributes(key: &Path) -> Attributes {
+    let kind = mime_guess::from_path(key.as_ref()).first_raw();
+    kind.map(|kind| (Attribute::ContentType, kind)).into_iter().collect()
+}
+
+/// Adds random digits to a name: `page-3f2a9c1d.png`. Numbers would need a request for each earlier
+/// file of the name.
+fn with_digits(key: &Path) -> Path {
+    let name = key.filename().unwrap_or_default();
+    let (stem, extension) = match name.rfind('.') {
+        Some(at) if at > 0 => name.split_at(at),
+        _ => (name, ""),
+    };
+    let digits = uuid::Uuid::new_v4().simple().to_string();
+    let name = format!("{stem}-{}{extension}", &digits[..8]);
+    let folder = key.as_ref().rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
+    let path = format!("{}{name}", folder.unwrap_or_default());
+    Path::parse(path).unwrap_or_else(|_| key.clone())
+}
+
+fn is_endpoint(text: &str) -> bool {
+    url::Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Returns the error for a bucket that cannot be opened.
+fn invalid(url: &BucketUrl, reason: impl fmt::Display, suggestion: &str) -> TroupeError {
+    TroupeError::new(ErrorCode::InvalidParameters, format!("`{url}` cannot be used: {reason}"))
+        .suggestion(suggestion)
+}
+
+#[cfg(test)]
+impl Bucket {
+    /// Creates a bucket in memory with the URL `url`.
+    pub fn in_memory(url: &BucketUrl) -> Self {
+        Self {
+            url: url.clone(),
+            store: Arc::new(object_store::memory::InMemory::new()),
+            endpoint: "memory".to_owned(),
+            uses_machine_credentials: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::OutputDir;
+
+    fn bucket(url: &str) -> Bucket {
+        let output: OutputDir = url.to_owned().try_into().unwrap();
+        Bucket::in_memory(output.bucket().unwrap())
+    }
+
+    fn key(name: &str) -> Path {
+        bucket("s3://files/agents").key(name).unwrap()
+    }
+
+    #[test]
+    fn a_name_means_an_object_below_the_prefix() {
+        for (name, expected) in [
+            ("page.png", "agents/page.png"),
+            ("a/./b//c.png", "agents/a/b/c.png"),
+            ("a/../b.png", "agents/b.png"),
+            ("../agents/b.png", "agents/b.png"),
+            ("s3://files/agents/a b.png", "agents/a b.png"),
+            ("Übersicht%20.png", "agents/Übersicht%20.png"),
+        ] {
+            assert_eq!(key(name).as_ref(), expected, "{name}");
+        }
+        let whole = bucket("s3://files").key("a.png").unwrap();
+        assert_eq!(whole.as_ref(), "a.png");
+    }
+
+    #[test]
+    fn no_name_means_an_object_elsewhere() {
+        let bucket = bucket("s3://files/agents");
+        for name in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/../../x",
+            "../agents",
+            "../agents2/x",
+            "../../../agents/../x",
+            "s3://files/x",
+            "s3://files/agents",
+            "s3://files/agents/",
+            "s3://files/agents2/x",
+            "s3://files/agents/../x",
+            "s3://other/agents/x",
+            "s3://",
+            "a\0b",
+            "a\nb",
+        ] {
+            assert_eq!(bucket.key(name), None, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_is_below_the_prefix(parts in prop::collection::vec(
+            prop::sample::select(vec!["..", ".", "", "a", "agents", "%2e%2e", "s3:", "files", "\\", "x.txt"]),
+            1..7,
+        )) {
+            if let Some(key) = bucket("s3://files/agents").key(&parts.join("/")) {
+                prop_assert!(key.as_ref().starts_with("agents/"), "{key}");
+                prop_assert!(!key.as_ref().split('/').any(|part| matches!(part, "" | "." | "..")));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_file_replaces_no_other() {
+        let bucket = bucket("s3://files/agents");
+        let key = key("a/report.pdf");
+        let create =
+            |text: &str, if_exists| bucket.create(&key, Content::Bytes(text.into()), if_exists);
+        assert_eq!(create("one", IfExists::Rename).await.unwrap(), key);
+        let second = create("two", IfExists::Rename).await.unwrap();
+        let name = second.as_ref();
+        assert!(name.starts_with("agents/a/report-") && name.ends_with(".pdf"), "{name}");
+        let error = create("three", IfExists::Fail).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParameters);
+        assert!(error.message.contains("`s3://files/agents/a/report.pdf` exists"), "{error}");
+        assert_eq!(bucket.read(&key, 3).await.unwrap().unwrap(), b"one");
+        assert_eq!(bucket.read(&second, 3).await.unwrap().unwrap(), b"two");
+        bucket.replace(&key, "four".into()).await.unwrap();
+        assert_eq!(bucket.read(&key, 4).await.unwrap().unwrap(), b"four");
+        assert!(bucket.read(&key, 3).await.unwrap_err().message.contains("has 4 bytes"));
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_sent_in_parts_and_replaces_no_other() {
+        let bucket = bucket("s3://files");
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let content: Vec<u8> = (0..2 * PART + 1).map(|at| at as u8).collect();
+        std::fs::write(&from, &content).unwrap();
+        let key = bucket.key("film.mp4").unwrap();
+        let create = |path| bucket.create(&key, Content::File(path), IfExists::Rename);
+        assert_eq!(create(&from).await.unwrap(), key);
+        assert!(bucket.fetch(&key, &to).await.unwrap());
+        assert!(std::fs::read(&to).unwrap() == content);
+        std::fs::write(&from, &content[1..]).unwrap();
+        assert_ne!(create(&from).await.unwrap(), key);
+        assert!(bucket.read(&key, u64::MAX).await.unwrap().unwrap() == content);
+    }
+
+    #[tokio::test]
+    async fn a_missing_object_is_no_error_of_the_server() {
+        let bucket = bucket("s3://files");
+        let key = bucket.key("none.txt").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(bucket.read(&key, 1).await.unwrap(), None);
+        assert!(!bucket.fetch(&key, &folder.path().join("to")).await.unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    fn denied(body: &str) -> Error {
+        Error::PermissionDenied { path: "page.png".into(), source: body.into() }
+    }
+
+    #[test]
+    fn messages_do_not_contain_what_the_server_says_about_credentials() {
+        let body = "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>HIDDEN-KEY</AWSAccessKeyId></Error>";
+        let bucket = bucket("s3://files");
+        let error = bucket.failure(Operation::Write, &Path::from("page.png"), &denied(body));
+        let text = serde_json::to_string(&error).unwrap();
+        assert!(text.contains("denied the request (SignatureDoesNotMatch)"), "{text}");
+        assert!(!text.contains("HIDDEN"), "{text}");
+        let forged = denied("<Code>HIDDEN KEY</Code>");
+        let error = bucket.failure(Operation::Write, &Path::from("page.png"), &forged);
+        assert!(error.message.ends_with("denied the request"), "{error}");
+    }
+
+    #[test]
+    fn an_overloaded_server_is_retryable_and_another_answer_is_not() {
+        let generic = |text: &str| Error::Generic { store: "S3", source: text.into() };
+        for (text, failure) in [
+            ("status code: 503 …: <Code>SlowDown</Code>", Failure::Busy(" (SlowDown)".into())),
+            ("status code: 502 Bad Gateway: ", Failure::Busy(" (502)".into())),
+            (
+                "status code: 501 …: <Code>NotImplemented</Code>",
+                Failure::Other(" (NotImplemented)".into()),
+            ),
+            ("status code: 404 …: <Code>NoSuchBucket</Code>", Failure::NoBucket),
+        ] {
+            assert_eq!(Failure::of(&generic(text)), failure);
+        }
+    }
+}
