@@ -159,10 +159,16 @@ pub fn own_variables() -> impl Iterator<Item = OsString> {
     variables_with(&[PREFIX])
 }
 
-/// Returns the same, and the variables of @playwright/mcp. Browsers and installers must not inherit
-/// these variables.
+/// Returns the same, and the variables of @playwright/mcp. Installers and commands that start remote
+/// browsers must not inherit these variables.
 pub fn server_variables() -> impl Iterator<Item = OsString> {
     variables_with(&[PREFIX, PLAYWRIGHT_PREFIX])
+}
+
+/// Returns the same, and the variables of the S3 store for files. Browsers run untrusted code and
+/// must not inherit its credentials.
+pub fn variables_hidden_from_browsers() -> impl Iterator<Item = OsString> {
+    variables_with(&[PREFIX, PLAYWRIGHT_PREFIX, "AWS_"])
 }
 
 fn variables_with(prefixes: &'static [&str]) -> impl Iterator<Item = OsString> {

@@ -32,7 +32,9 @@ use serde::{Deserialize, Serialize};
 pub use troupe_client::{SESSION, state_folder, version};
 
 pub use self::attach::{AttachTarget, BrowserChannel, CHANNELS};
-pub use self::environment::{absolute_variables, own_variables, server_variables};
+pub use self::environment::{
+    absolute_variables, own_variables, server_variables, variables_hidden_from_browsers,
+};
 pub use self::error::{ConfigError, one_line};
 pub use self::folders::working_directory;
 pub use self::layer::Setting;

@@ -22,7 +22,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{connection::BrowserConnection, locked_folder::LockedFolder};
-use crate::config::server_variables;
+use crate::config::variables_hidden_from_browsers;
 
 /// Maximum time for a browser to exit by itself. The shutdown of the server must take less than 2
 /// s.
@@ -170,7 +170,7 @@ pub fn start(
     folder: BrowserFolder,
     gone: impl FnOnce() + Send + 'static,
 ) -> io::Result<RunningBrowser> {
-    for name in server_variables() {
+    for name in variables_hidden_from_browsers() {
         command.env_remove(name);
     }
     command

@@ -1,18 +1,21 @@
 //! Files in an S3 bucket.
 
-use std::{error::Error as _, fmt, path::Path as LocalPath, sync::Arc, time::Duration};
+use std::{error::Error as _, fmt, io, path::Path as LocalPath, sync::Arc, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{TryStreamExt, stream::FuturesUnordered};
 use object_store::{
-    Attribute, Attributes, ClientConfigKey, Error, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, RetryConfig, WriteMultipart,
+    Attribute, Attributes, ClientConfigKey, Error, GetOptions, GetRange, GetResult,
+    MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions,
+    RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     client::HttpError,
     path::Path,
 };
 use tokio::{
     fs::File,
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::Semaphore,
+    time::timeout,
 };
 
 use super::IfExists;
@@ -22,16 +25,20 @@ use crate::{
     policy::files,
 };
 
-/// Maximum time of a request. Larger files are sent in several requests.
+/// Maximum time of a request. Larger files are transferred in several requests.
 const REQUEST_TIMEOUT: &str = "30 seconds";
 const CONNECT_TIMEOUT: &str = "5 seconds";
+/// Maximum time to remove what a failed upload leaves behind.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A failed request is not repeated after this time.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RETRIES: usize = 3;
 /// The size of the parts of a file in bytes: the minimum of S3.
 const PART: u64 = 5 << 20;
-/// Maximum number of parts that are sent at a time.
+/// Maximum number of parts of a file that are sent at a time.
 const CONCURRENT_PARTS: usize = 2;
+/// Maximum number of local files that are sent at a time. Limits the memory for their parts.
+const CONCURRENT_FILES: usize = 4;
 /// Maximum number of names to try for a new file.
 const MAX_NAMES: usize = 3;
 
@@ -43,12 +50,30 @@ pub(super) struct Bucket {
     endpoint: String,
     /// Whether the credentials are those of the machine, and not in environment variables.
     uses_machine_credentials: bool,
+    /// A permit for each local file that is sent.
+    sending: Semaphore,
 }
 
 /// The content of a new object.
 pub(super) enum Content<'a> {
     Bytes(Vec<u8>),
     File(&'a LocalPath),
+}
+
+impl Content<'_> {
+    async fn size(&self) -> io::Result<u64> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes.len() as u64),
+            Self::File(path) => Ok(tokio::fs::metadata(path).await?.len()),
+        }
+    }
+
+    async fn reader(&self) -> io::Result<Box<dyn AsyncRead + Send + Unpin + '_>> {
+        Ok(match self {
+            Self::Bytes(bytes) => Box::new(bytes.as_slice()),
+            Self::File(path) => Box::new(File::open(path).await?),
+        })
+    }
 }
 
 /// An operation on an object, for messages.
@@ -69,11 +94,23 @@ impl Operation {
     }
 }
 
-/// Why an object was not written.
-enum Unwritten {
-    /// The name is taken.
-    Exists,
-    Failed(TroupeError),
+/// Why an object was not copied.
+enum CopyError {
+    Store(Error),
+    /// The file on this machine cannot be read or written.
+    File(io::Error),
+}
+
+impl From<Error> for CopyError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
 }
 
 impl fmt::Debug for Bucket {
@@ -109,7 +146,7 @@ impl Bucket {
             return Err(invalid(
                 url,
                 format!("AWS_ENDPOINT_URL is `{}`", redacted_endpoint(endpoint)),
-                "set AWS_ENDPOINT_URL to the http:// or https:// URL of the S3 server",
+                "set AWS_ENDPOINT_URL to the http:// or https:// URL of the S3 server, without credentials",
             ));
         }
         let credentials = [
@@ -122,9 +159,12 @@ impl Bucket {
         let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
         // The user has chosen a connection without TLS.
         let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
-        if is_plain {
-            builder = builder.with_allow_http(true);
-        }
+        builder = builder
+            .with_allow_http(is_plain)
+            // TLS protects the content. Its digest would need time of a thread for async work.
+            .with_unsigned_payload(!is_plain)
+            // Not every store deletes several objects at a time.
+            .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
         let store = builder.build().map_err(|error| {
             // Does not contain values of the variables.
             let reason = innermost(&error);
@@ -138,6 +178,7 @@ impl Bucket {
                 |endpoint| redacted_endpoint(&endpoint),
             ),
             uses_machine_credentials,
+            sending: Semaphore::new(CONCURRENT_FILES),
         })
     }
 
@@ -175,17 +216,25 @@ impl Bucket {
         content: Content<'_>,
         if_exists: IfExists,
     ) -> Result<Path> {
-        let content = Prepared::of(content).await.map_err(|error| {
-            let reason = format!("the file cannot be read: {error}");
-            self.error(Operation::Write, key, &reason)
-        })?;
+        let _permit = match content {
+            Content::File(_) => self.sending.acquire().await.ok(),
+            Content::Bytes(_) => None,
+        };
         let mut tried = key.clone();
         for _ in 0..MAX_NAMES {
             match self.put_new(&tried, &content).await {
                 Ok(()) => return Ok(tried),
-                Err(Unwritten::Failed(error)) => return Err(error),
-                Err(Unwritten::Exists) if if_exists == IfExists::Fail => break,
-                Err(Unwritten::Exists) => tried = with_digits(key),
+                Err(CopyError::Store(Error::AlreadyExists { .. })) => match if_exists {
+                    IfExists::Fail => break,
+                    IfExists::Rename => tried = with_digits(key),
+                },
+                Err(CopyError::Store(error)) => {
+                    return Err(self.failure(Operation::Write, &tried, &error));
+                }
+                Err(CopyError::File(error)) => {
+                    let reason = format!("its content cannot be read: {error}");
+                    return Err(self.error(Operation::Write, &tried, &reason));
+                }
             }
         }
         Err(files::exists(&self.url(key)))
@@ -209,22 +258,28 @@ impl Bucket {
             let message = format!("`{}` has {size} bytes; the limit is {limit}", self.url(key));
             return Err(TroupeError::new(ErrorCode::InvalidParameters, message));
         }
-        let bytes = found.bytes().await;
-        bytes.map(|bytes| Some(bytes.into())).map_err(|e| self.failure(Operation::Read, key, &e))
+        let mut bytes = Vec::new();
+        match self.copy(key, found, &mut bytes).await {
+            Ok(()) => Ok(Some(bytes)),
+            Err(CopyError::Store(error)) => Err(self.failure(Operation::Read, key, &error)),
+            Err(CopyError::File(error)) => {
+                Err(self.error(Operation::Read, key, &error.to_string()))
+            }
+        }
     }
 
     /// Copies an object into the new file `to`. Returns false if there is no such object.
     pub async fn fetch(&self, key: &Path, to: &LocalPath) -> Result<bool> {
         let Some(found) = self.get(key).await? else { return Ok(false) };
-        let unwritable = |error| files::unwritable(to, &error);
-        let mut file = File::create_new(to).await.map_err(unwritable)?;
-        let mut chunks = found.into_stream();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| self.failure(Operation::Read, key, &error))?;
-            file.write_all(&chunk).await.map_err(unwritable)?;
-        }
-        file.flush().await.map_err(unwritable)?;
-        Ok(true)
+        let copied = async {
+            let mut file = File::create_new(to).await?;
+            self.copy(key, found, &mut file).await?;
+            Ok(file.flush().await?)
+        };
+        copied.await.map(|()| true).map_err(|error| match error {
+            CopyError::Store(error) => self.failure(Operation::Read, key, &error),
+            CopyError::File(error) => files::unwritable(to, &error),
+        })
     }
 
     /// Writes and deletes an object.
@@ -236,7 +291,7 @@ impl Bucket {
         deleted.map_err(|error| self.failure(Operation::Delete, &key, &error))
     }
 
-    async fn get(&self, key: &Path) -> Result<Option<object_store::GetResult>> {
+    async fn get(&self, key: &Path) -> Result<Option<GetResult>> {
         match self.store.get(key).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
@@ -244,54 +299,60 @@ impl Bucket {
         }
     }
 
-    /// Writes an object if its name is free.
-    async fn put_new(&self, key: &Path, content: &Prepared<'_>) -> Result<(), Unwritten> {
-        let payload = match content {
-            Prepared::Payload(payload) => payload.clone(),
-            // Reserves the name: an upload in parts replaces an object of the same name.
-            Prepared::Large(_) => PutPayload::default(),
-        };
-        let mode = object_store::PutMode::Create;
-        let options = PutOptions { mode, attributes: attributes(key), ..PutOptions::default() };
-        match self.store.put_opts(key, payload, options).await {
-            Ok(_) => {}
-            Err(Error::AlreadyExists { .. }) => return Err(Unwritten::Exists),
-            Err(error) => {
-                return Err(Unwritten::Failed(self.failure(Operation::Write, key, &error)));
-            }
+    /// Copies the content of an object. Requests the parts of a large one separately.
+    async fn copy(
+        &self,
+        key: &Path,
+        found: GetResult,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), CopyError> {
+        let size = found.meta.size;
+        if size <= PART {
+            return Ok(to.write_all(&found.bytes().await?).await?);
         }
-        let Prepared::Large(file) = content else { return Ok(()) };
-        let sent = self.put_parts(key, file).await;
-        if sent.is_err() {
-            // The error of the upload is the one to report.
-            let _ = self.store.delete(key).await;
+        let if_match = found.meta.e_tag.clone();
+        drop(found);
+        for start in (0..size).step_by(PART as usize) {
+            let range = Some(GetRange::Bounded(start..size.min(start + PART)));
+            let options = GetOptions { range, if_match: if_match.clone(), ..Default::default() };
+            let part = self.store.get_opts(key, options).await?.bytes().await?;
+            to.write_all(&part).await?;
         }
-        sent.map_err(|error| Unwritten::Failed(self.failure(Operation::Write, key, &error)))
+        Ok(())
     }
 
-    /// Writes a file in parts.
-    async fn put_parts(&self, key: &Path, file: &LocalPath) -> object_store::Result<()> {
-        let read_error =
-            |error| Error::Generic { store: "file", source: Box::<std::io::Error>::new(error) };
-        let mut file = File::open(file).await.map_err(read_error)?;
-        let options = PutMultipartOptions { attributes: attributes(key), ..Default::default() };
-        let upload = self.store.put_multipart_opts(key, options).await?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART as usize);
-        loop {
-            let mut part = Vec::new();
-            let read = (&mut file).take(PART).read_to_end(&mut part).await.map_err(read_error);
-            let capacity = match read {
-                Ok(0) => break,
-                Ok(_) => upload.wait_for_capacity(CONCURRENT_PARTS).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = capacity {
-                let _ = upload.abort().await;
-                return Err(error);
-            }
-            upload.put(part.into());
+    /// Writes an object if its name is free.
+    async fn put_new(&self, key: &Path, content: &Content<'_>) -> Result<(), CopyError> {
+        let is_large = content.size().await? > PART;
+        let mut bytes = Vec::new();
+        if !is_large {
+            content.reader().await?.take(PART).read_to_end(&mut bytes).await?;
         }
-        upload.finish().await.map(drop)
+        // An upload in parts replaces an object of the same name. An empty object reserves the name.
+        let options =
+            PutOptions { mode: PutMode::Create, attributes: attributes(key), ..Default::default() };
+        self.store.put_opts(key, bytes.into(), options).await?;
+        if !is_large {
+            return Ok(());
+        }
+        let sent = self.put_parts(key, content).await;
+        if sent.is_err() {
+            // The error of the upload is the one to report.
+            let _ = timeout(CLEANUP_TIMEOUT, self.store.delete(key)).await;
+        }
+        sent
+    }
+
+    /// Writes an object in parts.
+    async fn put_parts(&self, key: &Path, content: &Content<'_>) -> Result<(), CopyError> {
+        let reader = content.reader().await?;
+        let options = PutMultipartOptions { attributes: attributes(key), ..Default::default() };
+        let mut upload = self.store.put_multipart_opts(key, options).await?;
+        let sent = send_parts(upload.as_mut(), reader).await;
+        if sent.is_err() {
+            let _ = timeout(CLEANUP_TIMEOUT, upload.abort()).await;
+        }
+        sent
     }
 
     /// Returns the error of a failed request. Contains no text of the server except the code of the
@@ -331,9 +392,6 @@ impl Bucket {
                 "check AWS_ENDPOINT_URL and AWS_REGION of the server; the S3 server must support conditional writes (If-None-Match)",
                 false,
             ),
-            Failure::File(cause) => {
-                (format!("the file cannot be read ({cause})"), "call again", false)
-            }
         };
         self.error(operation, key, &reason).suggestion(suggestion).retryable(is_retryable)
     }
@@ -345,23 +403,26 @@ impl Bucket {
     }
 }
 
-/// The content of a new object, which can be sent several times.
-enum Prepared<'a> {
-    Payload(PutPayload),
-    /// A file that is sent in parts.
-    Large(&'a LocalPath),
-}
-
-impl<'a> Prepared<'a> {
-    async fn of(content: Content<'a>) -> std::io::Result<Self> {
-        Ok(match content {
-            Content::Bytes(bytes) => Self::Payload(bytes.into()),
-            Content::File(path) if tokio::fs::metadata(path).await?.len() > PART => {
-                Self::Large(path)
-            }
-            Content::File(path) => Self::Payload(tokio::fs::read(path).await?.into()),
-        })
+/// Sends the parts of a file, and completes the upload.
+async fn send_parts(
+    upload: &mut dyn MultipartUpload,
+    mut reader: Box<dyn AsyncRead + Send + Unpin + '_>,
+) -> Result<(), CopyError> {
+    let mut sending = FuturesUnordered::new();
+    loop {
+        let mut part = Vec::new();
+        (&mut reader).take(PART).read_to_end(&mut part).await?;
+        if part.is_empty() {
+            break;
+        }
+        if sending.len() == CONCURRENT_PARTS {
+            sending.try_next().await?;
+        }
+        sending.push(upload.put_part(part.into()));
     }
+    while sending.try_next().await?.is_some() {}
+    upload.complete().await?;
+    Ok(())
 }
 
 /// Why a request failed. The texts are empty or ` (CODE)`.
@@ -372,7 +433,6 @@ enum Failure {
     Denied(String),
     Busy(String),
     Other(String),
-    File(String),
 }
 
 impl Failure {
@@ -380,9 +440,6 @@ impl Failure {
         let causes = || std::iter::successors(error.source(), |&cause| cause.source());
         if causes().any(|cause| cause.is::<HttpError>()) {
             return Self::Unreachable(innermost(error));
-        }
-        if causes().any(|cause| cause.is::<std::io::Error>()) {
-            return Self::File(innermost(error));
         }
         let text = with_causes(error);
         let code = code(&text);
@@ -449,8 +506,10 @@ fn with_digits(key: &Path) -> Path {
 }
 
 fn is_endpoint(text: &str) -> bool {
-    url::Url::parse(text)
-        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+    url::Url::parse(text).is_ok_and(|url| {
+        let is_anonymous = url.username().is_empty() && url.password().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && is_anonymous
+    })
 }
 
 /// Returns the error for a bucket that cannot be opened.
@@ -468,6 +527,7 @@ impl Bucket {
             store: Arc::new(object_store::memory::InMemory::new()),
             endpoint: "memory".to_owned(),
             uses_machine_credentials: false,
+            sending: Semaphore::new(CONCURRENT_FILES),
         }
     }
 }

@@ -121,7 +121,11 @@ impl Downloads {
     async fn store(&self, from: PathBuf, name: &str) -> Result<FileLocation, String> {
         let copies = self.copies;
         let Some(folder) = self.files.download_folder() else {
-            let uploaded = self.files.upload(&from, name).await.map_err(|error| error.message);
+            let uploaded =
+                self.files.upload(&from, name).await.map_err(|error| match error.suggestion {
+                    Some(suggestion) => format!("{}; {suggestion}", error.message),
+                    None => error.message,
+                });
             if !copies {
                 // The browser's folder is removed with the browser in any case.
                 let _ = tokio::fs::remove_file(&from).await;
