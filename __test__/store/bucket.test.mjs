@@ -8,7 +8,8 @@ import { before, describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
-import { CREDENTIALS, NO_S3, startS3 } from '../support/s3.mjs'
+import { browsers } from '../support/processes.mjs'
+import { CREDENTIALS, NO_S3, startS3, startS3Proxy } from '../support/s3.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -131,6 +132,38 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
     assert.equal(paths[0], `${OUTPUT}/film.mp4`)
     assert.match(paths[1], /^s3:\/\/files\/agents\/film-[0-9a-f]{8}\.mp4$/)
     for (const path of paths) assert.ok((await s3.get(path)).body.equals(FILM))
+    await client.ok('upload_file', { selector: '#upload', files: [paths[1]] })
+    const { value } = await client.ok('evaluate', UPLOADED)
+    assert.deepEqual(value, [[paths[1].split('/').at(-1), FILM.length, 'filmfilmfilmfilmfilm']])
+  })
+
+  test('are sent with TLS, and browsers do not inherit the credentials', async (t) => {
+    const env = await startS3Proxy(t, s3.url, { tls: true })
+    const server = await startHttpServer(t, ARGS, { env })
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/files') })
+    const { path } = await client.ok('screenshot', { path: 'tls.png' })
+    assert.equal((await s3.get(path)).type, 'image/png')
+    const found = browsers(server.child.pid ?? 0)
+    assert.ok(found.length > 0)
+    for (const { pid } of found)
+      assert.doesNotMatch(readFileSync(`/proc/${pid}/environ`, 'utf8'), /AWS_/)
+  })
+
+  test('that were sent only in part are removed', async (t) => {
+    const env = await startS3Proxy(t, s3.url, {
+      fault: (_method, path) => (path.includes('partNumber=2') ? 'reset' : undefined)
+    })
+    const client = await (await startHttpServer(t, ARGS, { env })).connect()
+    await client.ok('navigate', { url: site.url('/files') })
+    const before = await s3.keys()
+    const { download } = await client.ok('click', { selector: '#film' })
+    assert.equal(download.state, 'failed', JSON.stringify(download))
+    assert.match(
+      download.failure,
+      /`s3:\/\/files\/agents\/film.*\.mp4` cannot be written: .*cannot be reached.*call again/
+    )
+    assert.deepEqual(await s3.keys(), before)
   })
 
   test('outside of the prefix are not accessible', async (t) => {
@@ -225,11 +258,11 @@ describe('a bucket that cannot be used', { timeout: 120_000, skip: NO_S3 }, () =
   async function screenshotFailure(t, env, args = ARGS) {
     const server = await startHttpServer(t, args, { env })
     const client = await server.connect()
-    const error = await failure(client, 'screenshot', { path: 'page.png' })
-    const { requests } = await client.ok('list_requests', {})
-    const record = await client.ok('get_request', { refId: requests.at(-1).refId })
-    assertNoCredentials(JSON.stringify(error), JSON.stringify(record), server.stderr())
-    return error
+    const { json, meta, isError } = await client.call('screenshot', { path: 'page.png' })
+    assert.ok(isError, JSON.stringify(json))
+    const record = await client.ok('get_content', { ref_id: meta.refId })
+    assertNoCredentials(JSON.stringify(json), JSON.stringify(record), server.stderr())
+    return json
   }
 
   test('because its server cannot be reached is a retryable error', async (t) => {
@@ -242,6 +275,32 @@ describe('a bucket that cannot be used', { timeout: 120_000, skip: NO_S3 }, () =
     const report = doctor(env, '--output-dir', OUTPUT)
     assert.match(report, /MISSING +bucket: .*cannot be reached/)
     assertNoCredentials(report)
+  })
+
+  test('because its server does not respond is a retryable error', async (t) => {
+    const env = await startS3Proxy(t, '', { fault: () => 'hang' })
+    const error = await screenshotFailure(t, env)
+    assert.deepEqual([error.errorCode, error.retryable], ['NETWORK_ERROR', true])
+    assert.match(error.message, /cannot be reached \(.*timed out/)
+  })
+
+  test('because its server is overloaded is a retryable error', async (t) => {
+    const body = '<Error><Code>SlowDown</Code></Error>'
+    const env = await startS3Proxy(t, '', { fault: () => ({ status: 503, body }) })
+    const error = await screenshotFailure(t, env)
+    assert.deepEqual([error.errorCode, error.retryable], ['NETWORK_ERROR', true])
+    assert.match(error.message, /is not available \(SlowDown\)/)
+  })
+
+  test('because there are no credentials is a retryable error', async (t) => {
+    const env = {
+      AWS_ENDPOINT_URL: `http://127.0.0.1:${await freePort()}`,
+      AWS_METADATA_ENDPOINT: `http://127.0.0.1:${await freePort()}`
+    }
+    const error = await screenshotFailure(t, env)
+    assert.deepEqual([error.errorCode, error.retryable], ['NETWORK_ERROR', true])
+    assert.match(error.message, /AWS_ACCESS_KEY_ID is not set/)
+    assert.match(error.suggestion, /AWS_SECRET_ACCESS_KEY/)
   })
 
   test('because of its credentials is a permanent error', async (t) => {
@@ -280,6 +339,12 @@ describe('the configuration of a bucket', { timeout: 60_000 }, () => {
       refused({ AWS_ENDPOINT_URL: 'localhost:9000' }, '--output-dir', OUTPUT),
       /AWS_ENDPOINT_URL is `localhost:9000`/
     )
+    const withPassword = refused(
+      { AWS_ENDPOINT_URL: 'http://key:hidden@localhost:9000' },
+      ...['--output-dir', OUTPUT]
+    )
+    assert.match(withPassword, /without credentials/)
+    assert.doesNotMatch(withPassword, /hidden/)
     assert.match(
       refused({ AWS_ACCESS_KEY_ID: 'key' }, '--output-dir', OUTPUT),
       /`s3:\/\/files\/agents` cannot be used: .*secret/i

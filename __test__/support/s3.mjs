@@ -1,12 +1,17 @@
 // An S3 server (moto) with an empty bucket in memory.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, request as sendRequest } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { within } from './wait.mjs'
 
 const PYTHON = fileURLToPath(new URL('../../.cache/venv-s3/bin/python', import.meta.url))
 const MOTO = fileURLToPath(new URL('../../.cache/venv-s3/bin/moto_server', import.meta.url))
+
+/** @param {string} name */
+const tlsFile = (name) => fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
 
 /** The reason why tests cannot use an S3 server; false if they can. */
 export const NO_S3 = existsSync(MOTO) ? false : 'moto is not installed: npm run setup'
@@ -83,5 +88,54 @@ class S3 {
   async keys() {
     const { body } = await this.get('s3://files?list-type=2')
     return [...String(body).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key)
+  }
+}
+
+/**
+ * What happens to a request instead of its delivery: a response, no response, or the end of the
+ * connection.
+ * @typedef {{ status: number, body: string } | 'hang' | 'reset'} Fault
+ */
+
+/**
+ * Starts a proxy before an S3 server. It closes with the test.
+ * @param {import('node:test').TestContext} t
+ * @param {string} url of the S3 server
+ * @param {{ tls?: boolean, fault?: (method: string, path: string) => Fault | undefined }} options
+ * @returns {Promise<Record<string, string>>} the environment of a Troupe server that uses the proxy
+ */
+export async function startS3Proxy(t, url, { tls = false, fault }) {
+  /** @type {import('node:http').RequestListener} */
+  const respond = (request, response) => {
+    const { method = '', url: path = '', headers } = request
+    const found = fault?.(method, path)
+    if (found === 'reset') return request.socket.destroy()
+    if (found === 'hang') return request.resume()
+    if (found) {
+      request.resume()
+      return response.writeHead(found.status).end(found.body)
+    }
+    const forwarded = sendRequest(new URL(path, url), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    forwarded.on('error', () => response.destroy())
+    request.pipe(forwarded)
+  }
+  const identity = () => ({
+    cert: readFileSync(tlsFile('certificate')),
+    key: readFileSync(tlsFile('key'))
+  })
+  const server = tls ? createTlsServer(identity(), respond) : createServer(respond)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    AWS_ENDPOINT_URL: `http${tls ? 's' : ''}://127.0.0.1:${port}`,
+    ...(tls ? { SSL_CERT_FILE: tlsFile('certificate') } : {}),
+    ...CREDENTIALS
   }
 }
