@@ -4,9 +4,8 @@ use std::{error::Error as _, fmt, io, path::Path as LocalPath, sync::Arc, time::
 
 use futures_util::{TryStreamExt, stream::FuturesUnordered};
 use object_store::{
-    Attribute, Attributes, ClientConfigKey, Error, GetOptions, GetRange, GetResult,
-    MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions,
-    RetryConfig,
+    Attribute, Attributes, Error, GetOptions, GetRange, GetResult, MultipartUpload, ObjectStore,
+    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     client::HttpError,
     path::Path,
@@ -18,16 +17,13 @@ use tokio::{
     time::timeout,
 };
 
-use super::IfExists;
+use super::{IfExists, http_client::S3Connector};
 use crate::{
     config::{BucketUrl, S3, redacted_endpoint},
     error::{ErrorCode, Result, TroupeError, with_causes},
     policy::files,
 };
 
-/// Maximum time of a request. Larger files are transferred in several requests.
-const REQUEST_TIMEOUT: &str = "30 seconds";
-const CONNECT_TIMEOUT: &str = "5 seconds";
 /// Maximum time to remove what a failed upload leaves behind.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A failed request is not repeated after this time.
@@ -43,7 +39,7 @@ const CONCURRENT_FILES: usize = 4;
 const MAX_NAMES: usize = 3;
 
 /// The objects below a prefix of a bucket.
-pub(super) struct Bucket {
+pub(super) struct S3Bucket {
     url: BucketUrl,
     store: Arc<dyn ObjectStore>,
     /// The address of the server, for messages.
@@ -78,13 +74,13 @@ impl Content<'_> {
 
 /// An operation on an object, for messages.
 #[derive(Debug, Clone, Copy)]
-enum Operation {
+enum ObjectOperation {
     Write,
     Read,
     Delete,
 }
 
-impl Operation {
+impl ObjectOperation {
     fn failure(self) -> &'static str {
         match self {
             Self::Write => "cannot be written",
@@ -113,30 +109,24 @@ impl From<io::Error> for CopyError {
     }
 }
 
-impl fmt::Debug for Bucket {
+impl fmt::Debug for S3Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(f)
     }
 }
 
-impl Bucket {
+impl S3Bucket {
     /// Reads the endpoint, the region and the credentials from the `AWS_*` environment variables.
     /// Sends no request.
     pub fn open(url: &BucketUrl) -> Result<Self> {
-        // reqwest uses the provider of the process.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder =
-            AmazonS3Builder::from_env().with_bucket_name(url.bucket()).with_retry(RetryConfig {
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(url.bucket())
+            .with_http_connector(S3Connector)
+            .with_retry(RetryConfig {
                 max_retries: MAX_RETRIES,
                 retry_timeout: RETRY_TIMEOUT,
                 ..RetryConfig::default()
             });
-        for (key, value) in [
-            (ClientConfigKey::Timeout, REQUEST_TIMEOUT),
-            (ClientConfigKey::ConnectTimeout, CONNECT_TIMEOUT),
-        ] {
-            builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
-        }
         let value = |key| builder.get_config_value(&key).filter(|text| !text.is_empty());
         let given = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
         let endpoint = given.into_iter().find_map(value);
@@ -229,11 +219,11 @@ impl Bucket {
                     IfExists::Rename => tried = with_digits(key),
                 },
                 Err(CopyError::Store(error)) => {
-                    return Err(self.failure(Operation::Write, &tried, &error));
+                    return Err(self.failure(ObjectOperation::Write, &tried, &error));
                 }
                 Err(CopyError::File(error)) => {
                     let reason = format!("its content cannot be read: {error}");
-                    return Err(self.error(Operation::Write, &tried, &reason));
+                    return Err(self.error(ObjectOperation::Write, &tried, &reason));
                 }
             }
         }
@@ -244,7 +234,7 @@ impl Bucket {
     pub async fn replace(&self, key: &Path, bytes: Vec<u8>) -> Result<()> {
         let options = PutOptions { attributes: attributes(key), ..PutOptions::default() };
         let put = self.store.put_opts(key, bytes.into(), options).await;
-        put.map(drop).map_err(|error| self.failure(Operation::Write, key, &error))
+        put.map(drop).map_err(|error| self.failure(ObjectOperation::Write, key, &error))
     }
 
     /// Reads an object. Returns `None` if there is none.
@@ -261,9 +251,9 @@ impl Bucket {
         let mut bytes = Vec::new();
         match self.copy(key, found, &mut bytes).await {
             Ok(()) => Ok(Some(bytes)),
-            Err(CopyError::Store(error)) => Err(self.failure(Operation::Read, key, &error)),
+            Err(CopyError::Store(error)) => Err(self.failure(ObjectOperation::Read, key, &error)),
             Err(CopyError::File(error)) => {
-                Err(self.error(Operation::Read, key, &error.to_string()))
+                Err(self.error(ObjectOperation::Read, key, &error.to_string()))
             }
         }
     }
@@ -277,7 +267,7 @@ impl Bucket {
             Ok(file.flush().await?)
         };
         copied.await.map(|()| true).map_err(|error| match error {
-            CopyError::Store(error) => self.failure(Operation::Read, key, &error),
+            CopyError::Store(error) => self.failure(ObjectOperation::Read, key, &error),
             CopyError::File(error) => files::unwritable(to, &error),
         })
     }
@@ -288,14 +278,14 @@ impl Bucket {
         let Some(key) = self.key(&name) else { return Ok(()) };
         self.replace(&key, Vec::new()).await?;
         let deleted = self.store.delete(&key).await;
-        deleted.map_err(|error| self.failure(Operation::Delete, &key, &error))
+        deleted.map_err(|error| self.failure(ObjectOperation::Delete, &key, &error))
     }
 
     async fn get(&self, key: &Path) -> Result<Option<GetResult>> {
         match self.store.get(key).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(self.failure(Operation::Read, key, &error)),
+            Err(error) => Err(self.failure(ObjectOperation::Read, key, &error)),
         }
     }
 
@@ -357,37 +347,37 @@ impl Bucket {
 
     /// Returns the error of a failed request. Contains no text of the server except the code of the
     /// error, because its message can contain credentials.
-    fn failure(&self, operation: Operation, key: &Path, error: &Error) -> TroupeError {
+    fn failure(&self, operation: ObjectOperation, key: &Path, error: &Error) -> TroupeError {
         let (endpoint, bucket) = (&self.endpoint, self.url.bucket());
-        let (reason, suggestion, is_retryable) = match Failure::of(error) {
-            Failure::Unreachable(cause) if self.uses_machine_credentials => (
+        let (reason, suggestion, is_retryable) = match StoreFailure::of(error) {
+            StoreFailure::Unreachable(cause) if self.uses_machine_credentials => (
                 format!(
                     "AWS_ACCESS_KEY_ID is not set, and either the credentials of this machine or `{endpoint}` cannot be reached ({cause})"
                 ),
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the server",
                 true,
             ),
-            Failure::Unreachable(cause) => (
+            StoreFailure::Unreachable(cause) => (
                 format!("the S3 server `{endpoint}` cannot be reached ({cause})"),
                 "check that the S3 server runs and that AWS_ENDPOINT_URL is its URL, then call again",
                 true,
             ),
-            Failure::NoBucket => (
+            StoreFailure::NoBucket => (
                 format!("the bucket `{bucket}` does not exist at `{endpoint}`"),
                 "create the bucket, or start the server with another --output-dir",
                 false,
             ),
-            Failure::Denied(code) => (
+            StoreFailure::Denied(code) => (
                 format!("`{endpoint}` denied the request{code}"),
                 "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION of the server, and that the key may read, write and delete objects of the bucket",
                 false,
             ),
-            Failure::Busy(code) => (
+            StoreFailure::Busy(code) => (
                 format!("`{endpoint}` is not available{code}"),
                 "call again later: the S3 server is overloaded or has failed",
                 true,
             ),
-            Failure::Other(code) => (
+            StoreFailure::Other(code) => (
                 format!("`{endpoint}` did not accept the request{code}"),
                 "check AWS_ENDPOINT_URL and AWS_REGION of the server; the S3 server must support conditional writes (If-None-Match)",
                 false,
@@ -396,7 +386,7 @@ impl Bucket {
         self.error(operation, key, &reason).suggestion(suggestion).retryable(is_retryable)
     }
 
-    fn error(&self, operation: Operation, key: &Path, reason: &str) -> TroupeError {
+    fn error(&self, operation: ObjectOperation, key: &Path, reason: &str) -> TroupeError {
         let url = self.url(key);
         let message = format!("`{url}` {}: {reason}", operation.failure());
         TroupeError::new(ErrorCode::NetworkError, message).detail("path", url).retryable(false)
@@ -427,7 +417,7 @@ async fn send_parts(
 
 /// Why a request failed. The texts are empty or ` (CODE)`.
 #[derive(Debug, PartialEq)]
-enum Failure {
+enum StoreFailure {
     Unreachable(String),
     NoBucket,
     Denied(String),
@@ -435,7 +425,7 @@ enum Failure {
     Other(String),
 }
 
-impl Failure {
+impl StoreFailure {
     fn of(error: &Error) -> Self {
         let causes = || std::iter::successors(error.source(), |&cause| cause.source());
         if causes().any(|cause| cause.is::<HttpError>()) {
@@ -467,7 +457,7 @@ impl Failure {
 
 /// Whether there is no such object in an existing bucket.
 fn is_missing(error: &Error) -> bool {
-    matches!(error, Error::NotFound { .. }) && Failure::of(error) != Failure::NoBucket
+    matches!(error, Error::NotFound { .. }) && StoreFailure::of(error) != StoreFailure::NoBucket
 }
 
 /// Returns the code in an XML error of S3.
@@ -519,7 +509,7 @@ fn invalid(url: &BucketUrl, reason: impl fmt::Display, suggestion: &str) -> Trou
 }
 
 #[cfg(test)]
-impl Bucket {
+impl S3Bucket {
     /// Creates a bucket in memory with the URL `url`.
     pub fn in_memory(url: &BucketUrl) -> Self {
         Self {
@@ -539,9 +529,9 @@ mod tests {
     use super::*;
     use crate::config::OutputDir;
 
-    fn bucket(url: &str) -> Bucket {
+    fn bucket(url: &str) -> S3Bucket {
         let output: OutputDir = url.to_owned().try_into().unwrap();
-        Bucket::in_memory(output.bucket().unwrap())
+        S3Bucket::in_memory(output.bucket().unwrap())
     }
 
     fn key(name: &str) -> Path {
@@ -658,12 +648,12 @@ mod tests {
     fn messages_do_not_contain_what_the_server_says_about_credentials() {
         let body = "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>HIDDEN-KEY</AWSAccessKeyId></Error>";
         let bucket = bucket("s3://files");
-        let error = bucket.failure(Operation::Write, &Path::from("page.png"), &denied(body));
+        let error = bucket.failure(ObjectOperation::Write, &Path::from("page.png"), &denied(body));
         let text = serde_json::to_string(&error).unwrap();
         assert!(text.contains("denied the request (SignatureDoesNotMatch)"), "{text}");
         assert!(!text.contains("HIDDEN"), "{text}");
         let forged = denied("<Code>HIDDEN KEY</Code>");
-        let error = bucket.failure(Operation::Write, &Path::from("page.png"), &forged);
+        let error = bucket.failure(ObjectOperation::Write, &Path::from("page.png"), &forged);
         assert!(error.message.ends_with("denied the request"), "{error}");
     }
 
@@ -671,15 +661,15 @@ mod tests {
     fn an_overloaded_server_is_retryable_and_another_answer_is_not() {
         let generic = |text: &str| Error::Generic { store: "S3", source: text.into() };
         for (text, failure) in [
-            ("status code: 503 …: <Code>SlowDown</Code>", Failure::Busy(" (SlowDown)".into())),
-            ("status code: 502 Bad Gateway: ", Failure::Busy(" (502)".into())),
+            ("status code: 503 …: <Code>SlowDown</Code>", StoreFailure::Busy(" (SlowDown)".into())),
+            ("status code: 502 Bad Gateway: ", StoreFailure::Busy(" (502)".into())),
             (
                 "status code: 501 …: <Code>NotImplemented</Code>",
-                Failure::Other(" (NotImplemented)".into()),
+                StoreFailure::Other(" (NotImplemented)".into()),
             ),
-            ("status code: 404 …: <Code>NoSuchBucket</Code>", Failure::NoBucket),
+            ("status code: 404 …: <Code>NoSuchBucket</Code>", StoreFailure::NoBucket),
         ] {
-            assert_eq!(Failure::of(&generic(text)), failure);
+            assert_eq!(StoreFailure::of(&generic(text)), failure);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Absolute paths, and files in the working directory of a client over stdio, stay on this machine.
 
 mod bucket;
+mod http_client;
 
 use std::{
     fmt, fs, io,
@@ -13,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use self::bucket::{Bucket, Content};
+use self::bucket::{Content, S3Bucket};
 use crate::{
     config::{Config, OutputDir, S3},
     error::{ErrorCode, Result, TroupeError},
@@ -26,7 +27,7 @@ use crate::{
 pub struct FileStore {
     config: Arc<Config>,
     /// The bucket that takes the place of the output directory, or why it cannot be used.
-    bucket: Option<Result<Arc<Bucket>>>,
+    bucket: Option<Result<Arc<S3Bucket>>>,
 }
 
 /// The location of a file, as results name it.
@@ -83,7 +84,7 @@ enum InputPlace {
 /// An object below the prefix, which may not exist.
 #[derive(Debug)]
 struct StoredObject {
-    bucket: Arc<Bucket>,
+    bucket: Arc<S3Bucket>,
     key: object_store::path::Path,
 }
 
@@ -97,7 +98,7 @@ impl FileStore {
     /// Opens the bucket of `--output-dir`, if there is one. Sends no request.
     pub fn open(config: &Arc<Config>) -> Self {
         let url = config.output_dir.as_ref().and_then(OutputDir::bucket);
-        let bucket = url.map(|url| Bucket::open(url).map(Arc::new));
+        let bucket = url.map(|url| S3Bucket::open(url).map(Arc::new));
         Self { config: config.clone(), bucket }
     }
 
@@ -356,7 +357,7 @@ mod tests {
     fn with_bucket(transport: Transport) -> (FileStore, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let output: OutputDir = "s3://files/agents".to_owned().try_into().unwrap();
-        let bucket = Bucket::in_memory(output.bucket().unwrap());
+        let bucket = S3Bucket::in_memory(output.bucket().unwrap());
         let config = Config {
             transport,
             working_directory: folder.path().canonicalize().unwrap(),
