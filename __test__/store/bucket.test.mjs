@@ -27,7 +27,10 @@ const UPLOADED = {
     '(async () => Promise.all([...document.querySelector("#upload").files].map(async (file) => [file.name, file.size, (await file.text()).slice(0, 20)])))()'
 }
 
-/** @param {string} name @param {string | Buffer} body @returns {import('../support/site.mjs').Route} */
+/**
+ * @param {string} name @param {string | Buffer} body
+ * @returns {import('../support/site.mjs').Route}
+ */
 const attachment = (name, body) => (_request, response) =>
   response
     .writeHead(200, {
@@ -134,7 +137,7 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
     for (const path of paths) assert.ok((await s3.get(path)).body.equals(FILM))
     await client.ok('upload_file', { selector: '#upload', files: [paths[1]] })
     const { value } = await client.ok('evaluate', UPLOADED)
-    assert.deepEqual(value, [[paths[1].split('/').at(-1), FILM.length, 'filmfilmfilmfilmfilm']])
+    assert.deepEqual(value, [[paths[1].split('/').at(-1), FILM.length, 'film'.repeat(5)]])
   })
 
   test('are sent with TLS, and browsers do not inherit the credentials', async (t) => {
@@ -217,6 +220,8 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
       function: '() => [...document.querySelector("#upload").files].map((file) => file.name)'
     })
     assert.match(names, /logins\.json/)
+    const dropped = await text('browser_drop', { target: '#upload', paths: ['logins.json'] })
+    assert.match(dropped, /s3:\/\/files\/agents\/logins\.json/)
   })
 
   test('and files in the working directory are accessible over stdio', async (t) => {

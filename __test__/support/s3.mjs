@@ -109,11 +109,11 @@ export async function startS3Proxy(t, url, { tls = false, fault }) {
   const respond = (request, response) => {
     const { method = '', url: path = '', headers } = request
     const found = fault?.(method, path)
-    if (found === 'reset') return request.socket.destroy()
-    if (found === 'hang') return request.resume()
     if (found) {
-      request.resume()
-      return response.writeHead(found.status).end(found.body)
+      if (found === 'reset') request.socket.destroy()
+      else request.resume()
+      if (typeof found === 'object') response.writeHead(found.status).end(found.body)
+      return
     }
     const forwarded = sendRequest(new URL(path, url), { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)

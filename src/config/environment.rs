@@ -159,8 +159,8 @@ pub fn own_variables() -> impl Iterator<Item = OsString> {
     variables_with(&[PREFIX])
 }
 
-/// Returns the same, and the variables of @playwright/mcp. Installers and commands that start remote
-/// browsers must not inherit these variables.
+/// Returns the same, and the variables of @playwright/mcp. Installers and commands that start
+/// remote browsers must not inherit these variables.
 pub fn server_variables() -> impl Iterator<Item = OsString> {
     variables_with(&[PREFIX, PLAYWRIGHT_PREFIX])
 }

@@ -31,6 +31,9 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RETRIES: usize = 3;
 /// The size of the parts of a file in bytes: the minimum of S3.
 const PART: u64 = 5 << 20;
+/// Maximum size in bytes of a request with content that is already in memory. A single request
+/// leaves nothing behind if the call is canceled.
+const MAX_REQUEST: u64 = 32 << 20;
 /// Maximum number of parts of a file that are sent at a time.
 const CONCURRENT_PARTS: usize = 2;
 /// Maximum number of local files that are sent at a time. Limits the memory for their parts.
@@ -61,6 +64,14 @@ impl Content<'_> {
         match self {
             Self::Bytes(bytes) => Ok(bytes.len() as u64),
             Self::File(path) => Ok(tokio::fs::metadata(path).await?.len()),
+        }
+    }
+
+    /// Returns the size from which the content is sent in parts.
+    fn single_limit(&self) -> u64 {
+        match self {
+            Self::Bytes(_) => MAX_REQUEST,
+            Self::File(_) => PART,
         }
     }
 
@@ -151,8 +162,9 @@ impl S3Bucket {
         let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
         builder = builder
             .with_allow_http(is_plain)
-            // TLS protects the content. Its digest would need time of a thread for async work.
-            .with_unsigned_payload(!is_plain)
+            // A digest of the content would need time of a thread for async work. TLS protects the
+            // content; without TLS, nothing protects what is read either.
+            .with_unsigned_payload(true)
             // Not every store deletes several objects at a time.
             .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
         let store = builder.build().map_err(|error| {
@@ -313,12 +325,12 @@ impl S3Bucket {
 
     /// Writes an object if its name is free.
     async fn put_new(&self, key: &Path, content: &Content<'_>) -> Result<(), CopyError> {
-        let is_large = content.size().await? > PART;
+        let is_large = content.size().await? > content.single_limit();
         let mut bytes = Vec::new();
         if !is_large {
-            content.reader().await?.take(PART).read_to_end(&mut bytes).await?;
+            content.reader().await?.take(content.single_limit()).read_to_end(&mut bytes).await?;
         }
-        // An upload in parts replaces an object of the same name. An empty object reserves the name.
+        // An upload in parts replaces an object of the same name, so an empty one reserves it.
         let options =
             PutOptions { mode: PutMode::Create, attributes: attributes(key), ..Default::default() };
         self.store.put_opts(key, bytes.into(), options).await?;
@@ -627,6 +639,9 @@ mod tests {
         assert!(std::fs::read(&to).unwrap() == content);
         std::fs::write(&from, &content[1..]).unwrap();
         assert_ne!(create(&from).await.unwrap(), key);
+        let large = vec![1; MAX_REQUEST as usize + 1];
+        let other = bucket.create(&key, Content::Bytes(large.clone()), IfExists::Rename).await;
+        assert!(bucket.read(&other.unwrap(), u64::MAX).await.unwrap().unwrap() == large);
         assert!(bucket.read(&key, u64::MAX).await.unwrap().unwrap() == content);
     }
 

@@ -415,9 +415,11 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: DropArguments) -> Res
     let mut files = Vec::new();
     if let Some(names) = names {
         let paths = call.session.local_paths(NameBase::Workspace, &names).await?;
+        let store = call.session.files();
+        let shown: Vec<String> = names.iter().map(|name| store.name_in_workspace(name)).collect();
         written.insert(
             "files".into(),
-            if let [only] = paths.as_slice() { json!(only) } else { json!(paths) },
+            if let [only] = shown.as_slice() { json!(only) } else { json!(shown) },
         );
         files = run_blocking(move || file_contents(&paths)).await?;
     }
