@@ -16,7 +16,7 @@ import { startSite } from '../support/site.mjs'
 
 const OUTPUT = 's3://files/agents'
 const ARGS = ['--output-dir', OUTPUT, '--enable-file-upload', 'true']
-const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,"><h1>Files</h1>
+const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,"><h1 ondragover="event.preventDefault()">Files</h1>
   <a id="file" href="/report">Report</a> <a id="film" href="/film">Film</a>
   <input id="upload" type="file" multiple>`
 /** More than a part of an upload. */
@@ -220,7 +220,7 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
       function: '() => [...document.querySelector("#upload").files].map((file) => file.name)'
     })
     assert.match(names, /logins\.json/)
-    const dropped = await text('browser_drop', { target: '#upload', paths: ['logins.json'] })
+    const dropped = await text('browser_drop', { target: 'h1', paths: ['logins.json'] })
     assert.match(dropped, /s3:\/\/files\/agents\/logins\.json/)
   })
 
