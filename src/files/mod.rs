@@ -102,6 +102,11 @@ impl FileStore {
         Self { config: config.clone(), bucket }
     }
 
+    /// Returns the same files for a client with a working directory of its own, which is in `config`.
+    pub fn with_config(&self, config: &Arc<Config>) -> Self {
+        Self { config: config.clone(), ..self.clone() }
+    }
+
     /// Fails if the bucket cannot be used: its environment variables are not valid.
     pub fn validate(&self) -> Result<()> {
         match &self.bucket {

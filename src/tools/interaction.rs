@@ -420,7 +420,8 @@ struct UploadParameters {
 }
 
 async fn upload_file(call: PageCall, given: UploadParameters) -> Result<ActionAnswer> {
-    let files = call.session.local_paths(NameBase::Output, &given.files).await?;
+    let files = call.session.files();
+    let files = call.session.local_paths(files, NameBase::Output, &given.files).await?;
     let timeout = call.action_timeout(None);
     act(call, "Put files into", async |page| page.upload(&given.selector, &files, timeout).await)
         .await

@@ -7,7 +7,7 @@ use tokio::{sync::watch, time::Instant};
 use super::{hold::Holder, session::Session};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    files::NameBase,
+    files::{FileStore, NameBase},
 };
 
 /// The time between two reports of a call that waits.
@@ -66,11 +66,12 @@ impl Session {
     /// folders that the session removes at its end, because a page reads a chosen file later.
     pub async fn local_paths(
         self: &Arc<Self>,
+        files: &FileStore,
         base: NameBase,
         names: &[String],
     ) -> Result<Vec<PathBuf>> {
         let owner = self.clone();
-        self.files().local_paths(base, names, move || owner.new_upload_folder()).await
+        files.local_paths(base, names, move || owner.new_upload_folder()).await
     }
 
     /// Waits until no person controls the session, at most `--takeover-timeout` after `arrived`.

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
+    files::FileStore,
     page::{ActionOutcome, ChangedFields, Page, PlaywrightMatch, PlaywrightTarget, WaitUntil},
     session::Session,
     tools::{parameters, tool::ServerCall},
@@ -112,6 +113,11 @@ impl PlaywrightHandler {
 }
 
 impl PlaywrightCall {
+    /// Returns the files that tools write and read, with the client's working directory.
+    pub fn files(&self) -> FileStore {
+        self.session.files().with_config(&self.config)
+    }
+
     /// Returns the page of the call. Opens one if there is none, and replaces a crashed one.
     pub async fn page(&self) -> Result<Arc<Page>> {
         let page = self.session.page(self.page_id.as_deref()).await?;

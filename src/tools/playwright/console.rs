@@ -122,7 +122,7 @@ async fn new_messages(call: &PlaywrightCall, page: &Page) -> Result<Option<Strin
         state.lock().pages.entry(page.id.clone()).or_default().next_message = next;
         return Ok(None);
     };
-    if call.session.files().has_bucket() {
+    if call.files().has_bucket() {
         // Nothing can be added to an object.
         let name = FileName::new(None, "console", "log");
         let text = output::log_text(first, &entries);

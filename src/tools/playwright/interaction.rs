@@ -358,10 +358,10 @@ pub(super) async fn upload_files(call: PlaywrightCall, given: Upload) -> Result<
         response.add_code("await fileChooser.setFiles(undefined)");
         return Ok(response);
     };
-    let files = call.session.files();
+    let files = call.files();
     let written: Vec<String> = names.iter().map(|name| files.name_in_workspace(name)).collect();
     response.add_code(format!("await fileChooser.setFiles({})", json!(written)));
-    let answered = match call.session.local_paths(NameBase::Workspace, &names).await {
+    let answered = match call.session.local_paths(&files, NameBase::Workspace, &names).await {
         Ok(paths) => page.answer_file_chooser(&paths).await.map_err(|error| {
             let is_single = error.message.contains("only one file");
             let message =
@@ -414,8 +414,8 @@ pub(super) async fn drop_data(call: PlaywrightCall, given: DropArguments) -> Res
     let mut written = Map::new();
     let mut files = Vec::new();
     if let Some(names) = names {
-        let paths = call.session.local_paths(NameBase::Workspace, &names).await?;
-        let store = call.session.files();
+        let store = call.files();
+        let paths = call.session.local_paths(&store, NameBase::Workspace, &names).await?;
         let shown: Vec<String> = names.iter().map(|name| store.name_in_workspace(name)).collect();
         written.insert(
             "files".into(),

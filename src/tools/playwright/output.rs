@@ -119,7 +119,7 @@ async fn write_file(
     is_secret: bool,
     bytes: Vec<u8>,
 ) -> Result<WrittenFile> {
-    let files = call.session.files();
+    let files = call.files();
     let location = match name {
         FileName::Given(name) => files.replace(&name, is_secret, bytes).await?,
         // Calls of other sessions may create a file in the same millisecond.

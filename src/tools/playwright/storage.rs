@@ -159,7 +159,7 @@ pub(super) struct SavedStateFile {
 }
 
 pub(super) async fn restore_state(call: PlaywrightCall, given: SavedStateFile) -> Result<Response> {
-    let files = call.session.files();
+    let files = call.files();
     let named = files.name_in_workspace(&given.filename);
     let found = files.find(NameBase::Workspace, &given.filename).await;
     let file = found.map_err(|problem| {
