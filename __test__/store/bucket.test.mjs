@@ -254,7 +254,10 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
   })
 })
 
-describe('a bucket that cannot be used', { timeout: 120_000, skip: NO_S3 }, () => {
+describe('a bucket that cannot be used', { timeout: 180_000, skip: NO_S3 }, () => {
+  /** Longer than a request to a bucket (30 s). */
+  const SLOW_FAILURE = 60_000
+
   /**
    * Takes a screenshot with a path, and returns the error of the call.
    * @param {import('node:test').TestContext} t
@@ -263,7 +266,12 @@ describe('a bucket that cannot be used', { timeout: 120_000, skip: NO_S3 }, () =
   async function screenshotFailure(t, env, args = ARGS) {
     const server = await startHttpServer(t, args, { env })
     const client = await server.connect()
-    const { json, meta, isError } = await client.call('screenshot', { path: 'page.png' })
+    await client.ok('evaluate', { script: '1' })
+    const { json, meta, isError } = await client.call(
+      'screenshot',
+      { path: 'page.png' },
+      { timeout: SLOW_FAILURE }
+    )
     assert.ok(isError, JSON.stringify(json))
     const record = await client.ok('get_content', { ref_id: meta.refId })
     assertNoCredentials(JSON.stringify(json), JSON.stringify(record), server.stderr())

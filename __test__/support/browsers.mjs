@@ -454,8 +454,6 @@ export const BROWSERS = {
       },
       'store/bucket.test.mjs': {
         'are not replaced, and have new names if the client has not chosen one': NO_PDF,
-        'that were sent only in part are removed':
-          'Troupe takes a large download before WebKit has completed it',
         'include those of the Playwright tools': NO_CONSOLE
       },
       'tools/suggestions.test.mjs': { '*': SUGGESTIONS },

@@ -1,10 +1,14 @@
 //! Detects downloads, which the driver does not report. A file appears in the download folder when
-//! its download is complete.
+//! its download begins, empty. WebKit writes the content to another file, which replaces it when
+//! the download is complete.
 
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
+
+/// The extension that WebKit adds to the name of the file while it downloads its content.
+const PARTIAL: &str = "wkdownload";
 
 pub(super) struct DownloadFolder {
     folder: PathBuf,
@@ -21,13 +25,15 @@ impl DownloadFolder {
         self.moved.load(Ordering::Acquire)
     }
 
-    /// Returns the files that were downloaded since the last call. Moves each file into its own
-    /// folder, because the next file may have the same name.
+    /// Returns the files whose downloads were completed since the last call. Moves each file into
+    /// its own folder, because the next file may have the same name.
     pub fn take_new(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let files =
             entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-        files.filter_map(|entry| self.take(&entry.path()).ok()).collect()
+        let files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+        let complete = files.iter().filter(|file| is_complete(file));
+        complete.filter_map(|file| self.take(file).ok()).collect()
     }
 
     fn take(&self, file: &Path) -> std::io::Result<PathBuf> {
@@ -38,6 +44,14 @@ impl DownloadFolder {
         std::fs::rename(file, &destination)?;
         Ok(destination)
     }
+}
+
+fn is_complete(file: &Path) -> bool {
+    let is_partial = file.extension().is_some_and(|extension| extension == PARTIAL);
+    let mut partial = file.as_os_str().to_owned();
+    partial.push(".");
+    partial.push(PARTIAL);
+    !is_partial && !Path::new(&partial).exists()
 }
 
 #[cfg(test)]
@@ -60,5 +74,20 @@ mod tests {
         }
         assert!(downloads.take_new().is_empty());
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_reported_when_its_content_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let downloads = DownloadFolder::of(folder.path().to_owned());
+        let (file, partial) =
+            (folder.path().join("film.mp4"), folder.path().join("film.mp4.wkdownload"));
+        std::fs::write(&file, "").unwrap();
+        std::fs::write(&partial, "film").unwrap();
+        assert!(downloads.take_new().is_empty());
+        std::fs::rename(partial, file).unwrap();
+        let taken = downloads.take_new();
+        assert_eq!(std::fs::read_to_string(&taken[0]).unwrap(), "film");
+        assert_eq!(taken.len(), 1);
     }
 }
