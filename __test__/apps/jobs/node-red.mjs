@@ -32,7 +32,8 @@ export const nodeRed = {
 
   async troupe(agent, url) {
     await agent.act('navigate', { url })
-    await agent.see(/link "Deploy"/)
+    // The editor shows the tab when it has loaded. Before, it ignores keys.
+    await agent.see(/link "Flow 1"/)
     const deploy = agent.ref(/link "Deploy"/)
     await agent.act('press', { key: 'Control+i' })
     await agent.batch(
@@ -64,7 +65,8 @@ export const nodeRed = {
       agent.act('browser_click', { element: target, target, ...args })
 
     await agent.act('browser_navigate', { url })
-    await agent.see(/link "Deploy"/)
+    // The editor shows the tab when it has loaded. Before, it ignores keys.
+    await agent.see(/link "Flow 1"/)
     const deploy = agent.ref(/link "Deploy"/)
     await agent.act('browser_press_key', { key: 'Control+i' })
     await agent.see(/dialog "Import nodes"/)
