@@ -102,7 +102,7 @@ impl FileStore {
         Self { config: config.clone(), bucket }
     }
 
-    /// Returns the same files for a client with a working directory of its own, which is in `config`.
+    /// Returns the same files for a client with its own working directory, which is in `config`.
     pub fn with_config(&self, config: &Arc<Config>) -> Self {
         Self { config: config.clone(), ..self.clone() }
     }
