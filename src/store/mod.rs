@@ -315,7 +315,8 @@ impl Store {
         answer.map_err(|error| unreadable(&error))
     }
 
-    /// Queues a write that a call waits for, unless the database has not responded for so long.
+    /// Queues a write of a call. The future fails at the latest when the database has not responded
+    /// for `--store-timeout`.
     fn write_of_call<W>(
         &self,
         bytes: usize,

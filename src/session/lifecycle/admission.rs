@@ -10,8 +10,8 @@ use crate::{
     store::{Reservation, SessionState},
 };
 
-/// How often a call checks whether a session of another server has ended. Per server, one call at a
-/// time does.
+/// How often a call checks whether a session of another server has ended. Only one call of a server
+/// checks it at a time.
 const TOTAL_POLL: Duration = Duration::from_millis(500);
 /// How long a call waits for its turn without `--queue-timeout`. The calls before it only check the
 /// limits.

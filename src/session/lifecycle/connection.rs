@@ -166,7 +166,7 @@ impl Connection {
         Self { address, ..self }
     }
 
-    /// Returns the client as which its calls wait for a free session.
+    /// Returns the key of the client's queue: its calls wait there for a free session.
     pub fn queue_key(&self) -> ConnectionId {
         match self.address.filter(|_| !self.is_attached()) {
             Some(address) => ConnectionId(address.to_string().into()),
@@ -251,7 +251,7 @@ impl Connection {
         }
     }
 
-    /// Reads what the client has told the server.
+    /// Reads the settings that the client has sent.
     pub fn read_settings<T>(&self, read: impl FnOnce(&ClientSettings) -> T) -> T {
         read(&lock(&self.settings))
     }

@@ -20,7 +20,7 @@ pub struct SavedClient {
     pub settings: ClientSettings,
 }
 
-/// What a client has told the server in the MCP protocol.
+/// The settings that a client has sent in the MCP protocol.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientSettings {

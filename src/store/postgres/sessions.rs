@@ -216,8 +216,8 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn claim(&self, id: &str, server: &str) -> DatabaseResult<bool> {
-        // Locked by a statement of its own: one that waits for the claim of another server would
-        // not see the lease that this claim has extended.
+        // A statement that waits for the lock does not see leases that were extended meanwhile.
+        // So one statement locks the row, and the next one reads the lease.
         self.query("SELECT 1 FROM sessions WHERE session_id = $1 FOR UPDATE", &[&id])?;
         let select = format!(
             "SELECT state, server_id, EXISTS (

@@ -86,7 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is known about the lease of a server.
+/// The state of a server's lease in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lease {
     Held,
