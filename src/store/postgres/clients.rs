@@ -59,6 +59,10 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn take_client(&self, client: &str, own: &str) -> DatabaseResult<Option<String>> {
+        // As in the claim of a session: the client belongs to a server with a lease, which the
+        // statement after the lock sees.
+        self.extend_lease(own)?;
+        self.query("SELECT 1 FROM clients WHERE client_id = $1 FOR UPDATE", &[&client])?;
         let sql = format!(
             "UPDATE clients SET server_id = $2, updated_at = $3
              WHERE client_id = $1 AND (server_id = $2 OR NOT EXISTS (

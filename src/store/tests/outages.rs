@@ -263,6 +263,19 @@ async fn of_several_servers_that_claim_a_session_at_the_same_time_one_gets_it() 
 }
 
 #[tokio::test]
+async fn a_client_that_a_server_with_an_expired_lease_has_claimed_belongs_to_it() {
+    let database = TestDatabase::postgres();
+    let (dead, next, other) = (database.open(), database.open(), database.open());
+    dead.save_client("c", "{}".to_owned());
+    dead.flush().await;
+    for server in [&dead, &next] {
+        database.kill(server).await;
+    }
+    assert_eq!(next.claim_client("c").await.unwrap().as_deref(), Some("{}"));
+    assert_eq!(other.claim_client("c").await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_server_whose_lease_expired_while_nobody_took_its_session_keeps_it() {
     let database = TestDatabase::postgres();
     let (store, other) = (database.open(), database.open());
