@@ -42,6 +42,29 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
         response.setHeader('content-type', 'text/javascript')
         response.end("setTimeout(() => document.body.append('Version 1'), 150)")
       },
+      '/busy': `<title>Busy</title><button id="tab" aria-pressed="false" onclick="open_()">Versions</button><script>
+        function open_() {
+          tab.setAttribute("aria-pressed", "true")
+          const part = document.createElement("script")
+          part.src = "/busy.js?" + location.search.slice(1)
+          document.head.append(part)
+        }
+      </script>`,
+      // The page responds to nothing for 100 ms, a few ms after it has received the script.
+      '/busy.js': (request, response) => {
+        response.setHeader('content-type', 'text/javascript')
+        response.end(`
+          const block = () => { const end = performance.now() + 100; while (performance.now() < end); }
+          setTimeout(block, ${Number(request.url?.split('?')[1])})
+          setTimeout(() => document.body.append('Version 1'), 150)`)
+      },
+      '/many': `<title>Many</title><button onclick="show('/next')">Show</button><p id="out"></p><script>
+        const responses = Promise.all(Array.from({ length: 300 }, (_, number) => fetch("/next?" + number).then((response) => response.text())))
+        async function show(path) {
+          await (await fetch(path)).text()
+          setTimeout(() => { out.textContent = "Shown" }, 150)
+        }
+      </script>`,
       '/next': '<title>Next</title><p>Next</p>'
     }
   })
@@ -109,6 +132,22 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
     const { changes } = await server.ok('click', { sessionId, selector: '#tab' })
     assert.match(changes, /button "Versions" .*\[pressed\]/)
     assert.match(changes, /Version 1/)
+  })
+
+  test('contains what a busy page shows after it has loaded a part of the program', async () => {
+    for (const delay of [1, 2, 3, 4, 5]) {
+      const sessionId = await sessionAt(`/busy?${delay}`)
+      const { changes } = await server.ok('click', { sessionId, selector: '#tab' })
+      assert.match(changes, /Version 1/, `blocked after ${delay} ms`)
+    }
+  })
+
+  test('contains what a page with hundreds of resources shows some time after a response', async () => {
+    const sessionId = await sessionAt('/many')
+    const script = 'responses.then((all) => all.length)'
+    assert.equal((await server.ok('evaluate', { sessionId, script })).value, 300)
+    const { changes } = await server.ok('click', { sessionId, selector: 'text=Show' })
+    assert.match(changes, /Shown/)
   })
 
   test('contains nothing of the previous document', async () => {

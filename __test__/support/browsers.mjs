@@ -343,7 +343,10 @@ export const BROWSERS = {
       },
       'interaction/changes.test.mjs': {
         'contains what the page shows some time after a response': NO_REQUESTS,
-        'contains what a part of the program shows after it was loaded': NO_REQUESTS
+        'contains what a part of the program shows after it was loaded': NO_REQUESTS,
+        'contains what a busy page shows after it has loaded a part of the program': NO_REQUESTS,
+        'contains what a page with hundreds of resources shows some time after a response':
+          NO_REQUESTS
       },
       'interaction/forms.test.mjs': {
         'all of them work in closed shadow roots': 'WebDriver does not return closed shadow roots'

@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{
         Page,
-        act::{EventLoopTick, SettledEffects, TickSnapshots},
+        act::{DocumentClock, EventLoopTick, SettledEffects, TickSnapshots},
         read::{Changes, SnapshotBefore, SnapshotOptions},
         script::ANSWER_TIMEOUT,
         state::EventSequence,
@@ -110,8 +110,8 @@ impl Page {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
                 AfterAction::Changes => {
-                    let requested = done.settled.requested;
-                    let changes = self.rendered_changes(before, snapshot, requested);
+                    let clock = done.settled.clock.filter(|_| done.settled.requested);
+                    let changes = self.rendered_changes(before, snapshot, clock);
                     (done.changes, done.earlier_changes) = Box::pin(changes).await;
                 }
                 AfterAction::Snapshot => {
@@ -124,18 +124,18 @@ impl Page {
         Ok(done)
     }
 
-    /// Returns the changes by the action, and those before it. If the page has made requests,
-    /// waits until it has rendered their responses.
+    /// Returns the changes by the action, and those before it. With `clock`, which the caller
+    /// passes if the page has made requests, waits until the page has rendered their responses.
     async fn rendered_changes(
         &self,
         before: Option<SnapshotBefore>,
         snapshot: Option<Value>,
-        requested: bool,
+        clock: Option<DocumentClock>,
     ) -> (Option<String>, Option<String>) {
-        let retry_from = if requested { before.clone() } else { None };
+        let retry_from = before.clone().zip(clock);
         let Changes { earlier, mut made } = self.changes_since(before, snapshot).await;
-        if let Some(before) = retry_from
-            && self.renders_later(before.taken_at, made.is_some()).await
+        if let Some((before, clock)) = retry_from
+            && self.renders_later(clock.at(before.taken_at), made.is_some()).await
         {
             made = self.changes_since(Some(before), None).await.made;
         }

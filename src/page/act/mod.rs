@@ -31,4 +31,4 @@ pub use settle::SettledEffects;
 
 pub(super) use loading::{DOWNLOAD_TIMEOUT, LoadOutcome};
 pub(super) use mouse::PointerState;
-pub(super) use settle::{EventLoopTick, TickSnapshots};
+pub(super) use settle::{DocumentClock, EventLoopTick, TickSnapshots};

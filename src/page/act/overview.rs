@@ -53,10 +53,11 @@ impl Page {
         has_waited
     }
 
-    /// Waits until the page has rendered the responses to requests since `begun`. Returns whether
-    /// it had to wait. `is_changed`: whether the page has changed visibly since then.
-    pub(in crate::page) async fn renders_later(&self, begun: Instant, is_changed: bool) -> bool {
-        let action = json!({"ago": millis(begun.elapsed()), "isChanged": is_changed});
+    /// Waits until the page has rendered the responses to requests since `begun` (milliseconds
+    /// since the start of the document). Returns whether it had to wait. `is_changed`: whether the
+    /// page has changed visibly since then.
+    pub(in crate::page) async fn renders_later(&self, begun: f64, is_changed: bool) -> bool {
+        let action = json!({"begun": begun, "isChanged": is_changed});
         let content = self
             .inject("awaitContent", json!({"timeout": millis(CONTENT_TIMEOUT), "action": action}));
         let content = tokio::time::timeout(CONTENT_TIMEOUT, content).await;

@@ -43,6 +43,8 @@ pub struct SettledEffects {
     pub closed: bool,
     /// The page made requests.
     pub(in crate::page) requested: bool,
+    /// The main document's clock at the last event loop tick.
+    pub(in crate::page) clock: Option<DocumentClock>,
     /// A link with `download` was clicked. The download starts when its server responds.
     download_requested: bool,
     /// The value of the focused password field. Empty if the focus is in a frame that cannot be
@@ -68,6 +70,27 @@ impl TickSnapshots {
         let native = Some(answer["snapshot"].take()).filter(Value::is_object);
         let aria = answer["ariaSnapshot"].as_str().map(str::to_owned);
         Self { native, aria }
+    }
+}
+
+/// The clock of a document.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::page) struct DocumentClock {
+    /// In milliseconds since the start of the document.
+    now: f64,
+    /// When the browser's answer with this time was received.
+    received_at: Instant,
+}
+
+impl DocumentClock {
+    fn of(answer: &Value) -> Option<Self> {
+        Some(Self { now: answer["now"].as_f64()?, received_at: Instant::now() })
+    }
+
+    /// Returns the document's time at the earlier `instant`, in milliseconds. If the answer was
+    /// delayed, the returned time is too early by the delay, never too late.
+    pub fn at(&self, instant: Instant) -> f64 {
+        self.now - self.received_at.saturating_duration_since(instant).as_secs_f64() * 1000.0
     }
 }
 
@@ -183,6 +206,7 @@ impl Page {
             match tokio::time::timeout_at(deadline, tick).await {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some((mut answer, inner)))) => {
+                    settled.clock = DocumentClock::of(&answer).or(settled.clock);
                     for answer in [&answer, &inner] {
                         settled.download_requested |= answer["download"] == true;
                         let covered = answer["covered"].as_str().map(str::to_owned);

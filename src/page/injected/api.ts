@@ -786,6 +786,8 @@ export interface TickArgument extends RefContext {
 }
 
 export interface TickResult extends Done, ChangeCounts {
+  /** ms since the start of the document. */
+  now: number
   /** A link with `download` has been clicked since the last tick. */
   download?: boolean
   /**
@@ -806,8 +808,8 @@ export interface ContentArgument extends RefContext {
   timeout: number
   /** The action whose content is awaited, if it is not that of a new document. */
   action?: {
-    /** ms since the action. */
-    ago: number
+    /** The begin of the action, in ms since the start of the document. */
+    begun: number
     /** Whether the page has changed visibly since the action. */
     isChanged: boolean
   }

@@ -17,6 +17,7 @@ import { countsByDocument, mutations } from './dom/change-counts'
 import { adoptShadowRoots, afterHostCheck, closedCandidates } from './dom/closed-shadow-roots'
 import { startObserving } from './dom/mutation-observer'
 import { elementByRef } from './dom/refs'
+import { observeResources } from './dom/resource-observer'
 import { addWindowListener } from './dom/window-listeners'
 import { links, metadata, table } from './reads/extract'
 import { html } from './reads/html'
@@ -93,6 +94,7 @@ const world = globalThis as { __troupe?: ExposedCalls }
 if (!world.__troupe) {
   world.__troupe = exposeCalls()
   startObserving()
+  observeResources()
   recordScrolls()
   addWindowListener(pointerEventTypes, pointerListener().listen, false)
   watchDownloads()

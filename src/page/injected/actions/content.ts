@@ -15,9 +15,8 @@ const settleTime = 50
 export async function awaitContent({ timeout, action }: ContentArgument): Promise<ContentResult> {
   const start = performance.now()
   const until = start + timeout
-  const begun = start - (action?.ago ?? 0)
   const deadline = action
-    ? () => responseDeadline(begun, begun, action.isChanged)
+    ? () => responseDeadline(action.begun, action.begun, action.isChanged)
     : documentDeadline
   if (!action) await idle()
   let waited = false

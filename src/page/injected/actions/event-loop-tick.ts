@@ -45,7 +45,7 @@ export async function awaitTick(argument: TickArgument): Promise<TickResult> {
 }
 
 function tickResult({ snapshot, refs, hosts }: TickArgument): TickResult {
-  const result: TickResult = { done: true, ...changeCounts() }
+  const result: TickResult = { done: true, now: performance.now(), ...changeCounts() }
   const covered = endGuard()
   if (covered !== undefined) result.covered = covered
   const password = focusedPassword()

@@ -1,6 +1,7 @@
 /** Recognizes pages that are still loading their content. */
 import { byTag, elementMatches, normalize, queryAll, textContent } from '../dom/composed-tree'
 import { lastAdditionTime } from '../dom/mutation-observer'
+import { loadedByScript } from '../dom/resource-observer'
 import { Rendering, renderingOf } from '../dom/styles'
 
 /** Elements that are content without text. */
@@ -63,12 +64,12 @@ export function documentDeadline(): number {
 export function responseDeadline(partsSince: number, since: number, isChanged: boolean): number {
   const added = lastAdditionTime()
   let deadline = 0
-  for (const entry of performance.getEntriesByType('resource') as PerformanceResourceTiming[]) {
-    const { initiatorType, startTime, responseEnd } = entry
-    const isPart = initiatorType === 'script' && startTime > partsSince
-    const isResponse = initiatorType === 'fetch' || initiatorType === 'xmlhttprequest'
-    if (isPart || (isResponse && !isChanged && startTime > since && responseEnd > added))
-      deadline = Math.max(deadline, responseEnd + maxRenderingTime)
+  for (const { initiatorType, startTime, responseEnd } of loadedByScript()) {
+    const awaited =
+      initiatorType === 'script'
+        ? startTime > partsSince
+        : !isChanged && startTime > since && responseEnd > added
+    if (awaited) deadline = Math.max(deadline, responseEnd + maxRenderingTime)
   }
   return deadline
 }
