@@ -32,9 +32,9 @@ use crate::{
 };
 
 pub use act::{
-    ActionOutcome, ChangedFields, ClickOptions, MediaEmulation, Navigation, OtherValue,
-    PersonInput, Point, PointerTarget, ScrollOptions, SelectPopup, SelectPopupView, SettledEffects,
-    TypeOptions, WaitUntil, normalize_url,
+    ActionOutcome, CONTROL_OR_META, ChangedFields, ClickOptions, MediaEmulation, Navigation,
+    OtherValue, PersonInput, Point, PointerTarget, ScrollOptions, SelectPopup, SelectPopupView,
+    SettledEffects, TypeOptions, WaitUntil, normalize_url,
 };
 pub use query::{Element, ElementState, PlaywrightMatch, PlaywrightTarget, TimeLimit};
 pub use read::{

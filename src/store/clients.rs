@@ -36,6 +36,29 @@ const LEASE: Duration = Duration::from_secs(3);
 /// The minimum time that a query waits for a database that does not respond.
 const MIN_WAIT: Duration = Duration::from_secs(1);
 
+/// Waits for a server that cannot be reached, until its lease has expired.
+pub struct UnreachableServerWait {
+    deadline: Instant,
+}
+
+impl UnreachableServerWait {
+    /// The pause between two attempts. No event tells when a lease expires.
+    const PAUSE: Duration = Duration::from_millis(200);
+
+    pub fn begin() -> Self {
+        Self { deadline: Instant::now() + LEASE * 2 }
+    }
+
+    /// Waits before the next attempt. Returns false if the server should have been replaced by now.
+    pub async fn pause(&self) -> bool {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        tokio::time::sleep(Self::PAUSE).await;
+        true
+    }
+}
+
 /// How a server is registered with its heartbeat.
 pub(super) struct Registration {
     /// The server can be reached there. `None` if it accepts no requests of others.

@@ -52,7 +52,7 @@ use self::{
 };
 pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
-    clients::{ClientHolder, OtherServer},
+    clients::{ClientHolder, OtherServer, UnreachableServerWait},
     cursors::{CursorOf, Reading},
     delta::delta,
     failures::{NotRecorded, WriteResult},

@@ -1,11 +1,10 @@
 //! Forwards a call to the server that holds its session, if servers share the record.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::{
     answer::CallOutcome,
@@ -17,14 +16,8 @@ use super::{
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     session::{Connection, SessionManager},
-    store::OtherServer,
+    store::{OtherServer, UnreachableServerWait},
 };
-
-/// How long a call waits for a server that cannot be reached. Its lease expires before, and the
-/// session is then resumed here.
-const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(6);
-/// The pause between two attempts. No event tells when a lease expires.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// A call that another server makes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -106,7 +99,8 @@ pub(super) async fn forward(
         return None;
     }
     let session = connection.session_elsewhere(manager, named)?;
-    let deadline = Instant::now() + UNREACHABLE_TIMEOUT;
+    // If the lease of an unreachable server expires, the session is resumed here.
+    let wait = UnreachableServerWait::begin();
     loop {
         let server = match manager.store().holder_of_session(&session).await {
             Ok(server) => server?,
@@ -119,7 +113,7 @@ pub(super) async fn forward(
         let call = ForwardedCall::new(invocation, &session);
         match forwarder.forward(&server, &call, &invocation.progress).await {
             Ok(Some(outcome)) => return Some(Ok(outcome)),
-            Ok(None) if Instant::now() < deadline => sleep(PAUSE).await,
+            Ok(None) if wait.pause().await => {}
             Ok(None) => return Some(Err(unreachable(&session, &server))),
             Err(error) => return Some(Err(error.session(&*session))),
         }

@@ -17,8 +17,8 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     files::NameBase,
     page::{
-        ActionOutcome, ChangedFields, ClickOptions, Page, Point, PointerTarget, ScrollOptions,
-        TypeOptions,
+        ActionOutcome, CONTROL_OR_META, ChangedFields, ClickOptions, Page, Point, PointerTarget,
+        ScrollOptions, TypeOptions,
     },
     policy::vault::TypedSecret,
 };
@@ -81,8 +81,7 @@ impl Modifier {
             Self::Control => 2,
             Self::Meta => 4,
             Self::Shift => 8,
-            Self::ControlOrMeta if cfg!(target_os = "macos") => 4,
-            Self::ControlOrMeta => 2,
+            Self::ControlOrMeta => CONTROL_OR_META,
         }
     }
 }

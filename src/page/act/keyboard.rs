@@ -131,6 +131,9 @@ const MODIFIERS: &[(&str, &str, u32, Modifiers)] = &[
     ("Shift", "ShiftLeft", 16, SHIFT),
 ];
 
+/// The bit of `ControlOrMeta`: the key of shortcuts on this platform.
+pub const CONTROL_OR_META: Modifiers = if cfg!(target_os = "macos") { 4 } else { 2 };
+
 const FUNCTION_KEYS: [&str; 24] = [
     "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15",
     "F16", "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
@@ -139,8 +142,8 @@ const FUNCTION_KEYS: [&str; 24] = [
 /// Returns the bit of a modifier key by one of its names.
 fn modifier(name: &str) -> Option<Modifiers> {
     let name = match name {
-        "ControlOrMeta" | "CommandOrControl" if cfg!(target_os = "macos") => "Meta",
-        "ControlOrMeta" | "CommandOrControl" | "Ctrl" => "Control",
+        "ControlOrMeta" | "CommandOrControl" => return Some(CONTROL_OR_META),
+        "Ctrl" => "Control",
         "Command" | "Cmd" => "Meta",
         "Option" => "Alt",
         other => other,

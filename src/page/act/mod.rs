@@ -20,6 +20,7 @@ mod settle;
 
 pub use action::{ActionOutcome, ChangedFields, OtherValue};
 pub use entering::TypeOptions;
+pub use keyboard::CONTROL_OR_META;
 pub use loading::WaitUntil;
 pub use media::MediaEmulation;
 pub use navigation::{Navigation, normalize_url};

@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use super::{
     ServerState,
@@ -18,14 +18,10 @@ use super::{
 use crate::{
     error::Result,
     session::{Connection, SavedClient},
-    tools::ClientHolder,
+    tools::{ClientHolder, UnreachableServerWait},
     transport::network::{clients::AttachedClient, problem},
 };
 
-/// How long a request waits for a server that cannot be reached. Its lease expires before.
-const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(6);
-/// The pause between two attempts. No event tells when a lease expires.
-const PAUSE: Duration = Duration::from_millis(200);
 /// Timeout for the handshake with a restored client.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -52,7 +48,7 @@ pub(in crate::transport::network) async fn locate(
     handshake: ReplayHandshake,
 ) -> ClientLocation {
     let store = state.server.registry().manager().store();
-    let deadline = Instant::now() + UNREACHABLE_TIMEOUT;
+    let wait = UnreachableServerWait::begin();
     loop {
         let losses = store.losses();
         match store.holder_of_client(id).await {
@@ -82,11 +78,10 @@ pub(in crate::transport::network) async fn locate(
                 }
             }
         }
-        if Instant::now() >= deadline {
+        if !wait.pause().await {
             let message = "the server of this client cannot be reached; try again";
             return ClientLocation::Answered(unavailable(message));
         }
-        sleep(PAUSE).await;
     }
 }
 
