@@ -69,6 +69,19 @@ pub(super) struct Registration {
     pub losses: watch::Sender<u64>,
     /// When the last heartbeat was written.
     pub last_beat: watch::Sender<Instant>,
+    /// When the server's row was inserted, as the last heartbeat returned it.
+    row: Mutex<Option<i64>>,
+}
+
+impl Registration {
+    /// Records when the server's row was inserted. If the row has been inserted again, another
+    /// server had removed it.
+    pub fn record_row(&self, inserted_at: i64) {
+        let former = self.row.lock().replace(inserted_at);
+        if former.is_some_and(|former| former != inserted_at) {
+            self.losses.send_modify(|losses| *losses += 1);
+        }
+    }
 }
 
 impl Default for Registration {
@@ -78,6 +91,7 @@ impl Default for Registration {
             changed: Notify::new(),
             losses: watch::Sender::new(0),
             last_beat: watch::Sender::new(Instant::now()),
+            row: Mutex::default(),
         }
     }
 }

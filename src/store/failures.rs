@@ -5,6 +5,8 @@
 pub(super) enum FailureKind {
     /// The database is locked or cannot be reached. The transaction can be repeated.
     Unavailable,
+    /// The database ended the transaction in favor of another one. It can be repeated at once.
+    Conflict,
     /// The database is damaged. No further transaction is attempted.
     Damaged,
     /// An entry violates a constraint. The other entries of the transaction can be written.

@@ -61,6 +61,8 @@ pub struct Connection {
     is_forwarded: bool,
     settings: Mutex<ClientSettings>,
     saver: OnceLock<ClientSaver>,
+    /// Set when the saved state was removed. It is not written again.
+    is_forgotten: AtomicBool,
     /// Texts of calls without a session that were too long for one result.
     pub results: StoredTexts,
 }
@@ -245,8 +247,15 @@ impl Connection {
         let _ = self.saver.set(saver);
     }
 
+    /// Passes no further state to the saver.
+    pub fn stop_saving(&self) {
+        self.is_forgotten.store(true, Ordering::Release);
+    }
+
     fn save(&self) {
-        if let Some(saver) = self.saver.get() {
+        if let Some(saver) = self.saver.get()
+            && !self.is_forgotten.load(Ordering::Acquire)
+        {
             saver(self.saved());
         }
     }

@@ -59,18 +59,16 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn take_client(&self, client: &str, own: &str) -> DatabaseResult<Option<String>> {
-        // As in the claim of a session: the client belongs to a server with a lease, which the
-        // statement after the lock sees.
+        let select = "SELECT server_id, state FROM clients WHERE client_id = $1 FOR UPDATE";
+        let Some(row) = self.query_first(select, &[&client])? else { return Ok(None) };
+        let (holder, state): (String, String) = (self.column(&row, 0)?, self.column(&row, 1)?);
+        if holder != own && !self.remove_if_expired(&holder)? {
+            return Ok(None);
+        }
         self.extend_lease(own)?;
-        self.query("SELECT 1 FROM clients WHERE client_id = $1 FOR UPDATE", &[&client])?;
-        let sql = format!(
-            "UPDATE clients SET server_id = $2, updated_at = $3
-             WHERE client_id = $1 AND (server_id = $2 OR NOT EXISTS (
-                 SELECT 1 FROM servers WHERE servers.server_id = clients.server_id AND {IS_RUNNING}))
-             RETURNING state"
-        );
-        let row = self.query_first(&sql, &[&client, &own, &signed(now())])?;
-        row.map(|row| self.column(&row, 0)).transpose()
+        let claim = "UPDATE clients SET server_id = $2, updated_at = $3 WHERE client_id = $1";
+        self.execute(claim, &[&client, &own, &signed(now())])?;
+        Ok(Some(state))
     }
 
     /// Writes the state of a client, unless another server has claimed it.

@@ -168,14 +168,15 @@ async fn beat(
         let statement = client.prepare_cached(HEARTBEAT).await?;
         let row =
             client.query_one(&statement, &[&server, &pid, &signed(now()), &url, &secret]).await?;
-        if row.try_get(0)? {
-            registration.losses.send_modify(|losses| *losses += 1);
-        }
+        registration.record_row(row.try_get(0)?);
         registration.last_beat.send_replace(Instant::now());
         Ok(())
     };
     beaten.await.map_err(|error| database_error(&error))
 }
+
+/// Maximum number of times that a transaction is repeated at once after a conflict.
+const MAX_CONFLICTS: usize = 3;
 
 pub(super) struct PostgresWriter {
     connections: Arc<Connections>,
@@ -183,6 +184,21 @@ pub(super) struct PostgresWriter {
 
 impl RecordWriter for PostgresWriter {
     fn transact(&mut self, work: TransactionWork<'_>) -> DatabaseResult<()> {
+        for _ in 0..MAX_CONFLICTS {
+            match self.attempt(work) {
+                Err(DatabaseError { kind: FailureKind::Conflict, .. }) => {}
+                other => return other,
+            }
+        }
+        self.attempt(work).map_err(|error| match error.kind {
+            FailureKind::Conflict => DatabaseError { kind: FailureKind::Unavailable, ..error },
+            _ => error,
+        })
+    }
+}
+
+impl PostgresWriter {
+    fn attempt(&self, work: TransactionWork<'_>) -> DatabaseResult<()> {
         let client = self.connections.wait(self.connections.get(ConnectionUse::Write));
         let client = client.map_err(|error| match error.kind {
             // The operator may correct the database, or its permissions.
@@ -320,8 +336,7 @@ impl RecordTables for PostgresTables<'_> {
     }
 
     fn store_states_of_ended_servers(&self) -> DatabaseResult<()> {
-        self.remove_ended_servers()?;
-        self.store_states()
+        self.end_expired_leases()
     }
 
     fn begin_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {

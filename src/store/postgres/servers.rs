@@ -8,15 +8,13 @@ use crate::store::{failures::DatabaseResult, sessions::STALE_AGE, time::now};
 /// each server has the time of one lease for its heartbeat.
 pub(super) const IS_RUNNING: &str = "greatest(servers.last_seen, pg_postmaster_start_time()) > clock_timestamp() - interval '3 seconds'";
 
-/// Inserts the row of a server, or extends its lease. Returns whether the row, or its URL, was
-/// missing.
+/// Inserts the row of a server, or extends its lease. Returns when the row was inserted.
 pub(super) const HEARTBEAT: &str = "
-    WITH former AS (SELECT url FROM servers WHERE server_id = $1)
     INSERT INTO servers (server_id, pid, started_at, last_seen, url, secret)
     VALUES ($1, $2, $3, clock_timestamp(), $4::text, $5)
     ON CONFLICT (server_id) DO UPDATE SET
         last_seen = excluded.last_seen, url = excluded.url, secret = excluded.secret
-    RETURNING NOT EXISTS (SELECT 1 FROM former WHERE url IS NOT DISTINCT FROM $4::text)";
+    RETURNING started_at";
 
 /// Like `HEARTBEAT`. The next heartbeat adds the URL to a new row.
 const EXTENSION: &str = "
@@ -33,24 +31,37 @@ impl PostgresTables<'_> {
 
     pub(super) fn begin_lease(&self, server: &str) -> DatabaseResult<()> {
         self.extend_lease(server)?;
-        self.remove_ended_servers()?;
         self.delete_absent_clients()?;
-        self.store_states()
+        self.end_expired_leases()
     }
 
     pub(super) fn end_lease(&self, server: &str) -> DatabaseResult<()> {
-        self.remove(server, "the server ended during the call")?;
-        self.store_states()
+        self.store_states(Some(server))?;
+        self.remove(server, "the server ended during the call")
     }
 
-    /// Removes the servers whose lease has expired.
-    pub(super) fn remove_ended_servers(&self) -> DatabaseResult<()> {
+    /// Stores the states of the sessions of servers whose lease has expired, and removes these
+    /// servers. Locks sessions before servers, as a claim does.
+    pub(super) fn end_expired_leases(&self) -> DatabaseResult<()> {
+        self.store_states(None)?;
         let expired = format!("SELECT server_id FROM servers WHERE NOT ({IS_RUNNING}) FOR UPDATE");
         for row in self.query(&expired, &[])? {
             let server: String = self.column(&row, 0)?;
             self.remove(&server, "the server died during the call")?;
         }
         Ok(())
+    }
+
+    /// Removes `server` if its lease has expired, and returns whether it has. Otherwise its row
+    /// stays locked. The server notices the removal with its next heartbeat.
+    pub(super) fn remove_if_expired(&self, server: &str) -> DatabaseResult<bool> {
+        self.query("SELECT 1 FROM servers WHERE server_id = $1 FOR UPDATE", &[&server])?;
+        let running = format!("SELECT 1 FROM servers WHERE server_id = $1 AND {IS_RUNNING}");
+        let is_expired = self.query_first(&running, &[&server])?.is_none();
+        if is_expired {
+            self.remove(server, "the server died during the call")?;
+        }
+        Ok(is_expired)
     }
 
     /// Removes `server`. Records the error `why` for its calls without a result.
@@ -67,16 +78,20 @@ impl PostgresTables<'_> {
         Ok(())
     }
 
-    pub(super) fn store_states(&self) -> DatabaseResult<()> {
-        self.execute(
-            "UPDATE sessions SET state = coalesce(
-                 (SELECT CASE WHEN saved_at >= $1 THEN 'recoverable' ELSE 'stale' END
-                  FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id),
-                 'closed')
-             WHERE state IN ('active', 'recoverable')
-                 AND (released OR server_id NOT IN (SELECT server_id FROM servers))",
-            &[&now().saturating_sub(STALE_AGE).cast_signed()],
-        )?;
+    /// Stores the states of the sessions that no running server uses, as far as they have changed.
+    /// `ending` counts as ended.
+    fn store_states(&self, ending: Option<&str>) -> DatabaseResult<()> {
+        let state = "coalesce(
+            (SELECT CASE WHEN saved_at >= $1 THEN 'recoverable' ELSE 'stale' END
+             FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id),
+            'closed')";
+        let update = format!(
+            "UPDATE sessions SET state = {state}
+             WHERE state IN ('active', 'recoverable') AND state <> {state}
+                 AND (released OR server_id = $2::text
+                     OR server_id NOT IN (SELECT server_id FROM servers WHERE {IS_RUNNING}))"
+        );
+        self.execute(&update, &[&now().saturating_sub(STALE_AGE).cast_signed(), &ending])?;
         Ok(())
     }
 }

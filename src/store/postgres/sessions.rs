@@ -40,14 +40,15 @@ pub(super) struct SessionHolder {
 
 impl PostgresTables<'_> {
     pub(super) fn open_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()> {
-        self.extend_lease(server)?;
         // A session that is resumed was claimed.
         let on_conflict = "(session_id) DO UPDATE SET
                  last_activity = excluded.last_activity, state = 'active',
                  metadata = excluded.metadata, released = FALSE
              WHERE sessions.server_id = excluded.server_id";
-        let written = self.insert_session(session, server, on_conflict)?;
-        if written == 0 { Err(taken_over(&session.id)) } else { Ok(()) }
+        match self.insert_session(session, server, on_conflict)? {
+            0 => Err(taken_over(&session.id)),
+            _ => self.extend_lease(server),
+        }
     }
 
     /// Inserts the row of an active session. `on_conflict` is SQL. Returns the number of rows that
@@ -91,9 +92,8 @@ impl PostgresTables<'_> {
         session: &NewSession,
         server: &str,
     ) -> DatabaseResult<()> {
-        self.extend_lease(server)?;
         self.insert_session(session, server, "DO NOTHING")?;
-        Ok(())
+        self.extend_lease(server)
     }
 
     /// Returns the holder in a row with `server_id`, `state` and `released`.
@@ -216,25 +216,13 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn claim(&self, id: &str, server: &str) -> DatabaseResult<bool> {
-        // A statement that waits for the lock does not see leases that were extended meanwhile.
-        // So one statement locks the row, and the next one reads the lease.
-        self.query("SELECT 1 FROM sessions WHERE session_id = $1 FOR UPDATE", &[&id])?;
-        let select = format!(
-            "SELECT state, server_id, EXISTS (
-                 SELECT 1 FROM servers WHERE servers.server_id = sessions.server_id AND {IS_RUNNING}),
-                 released
-             FROM sessions WHERE session_id = $1"
-        );
-        let Some(row) = self.query_first(&select, &[&id])? else { return Ok(false) };
-        let (state, holder): (String, String) = (self.column(&row, 0)?, self.column(&row, 1)?);
-        let (is_running, is_released): (bool, bool) =
-            (self.column(&row, 2)?, self.column(&row, 3)?);
-        let is_free = || holder == server || is_released || !is_running;
-        if !is_claimable(&state, is_free) {
+        let select =
+            "SELECT server_id, state, released FROM sessions WHERE session_id = $1 FOR UPDATE";
+        let Some(row) = self.query_first(select, &[&id])? else { return Ok(false) };
+        let SessionHolder { server: holder, state, is_released } = self.read_holder(&row)?;
+        let is_free = holder == server || is_released || self.remove_if_expired(&holder)?;
+        if !is_claimable(&state, || is_free) {
             return Ok(false);
-        }
-        if !is_running {
-            self.remove_ended_servers()?;
         }
         self.extend_lease(server)?;
         let claim = "UPDATE sessions SET state = 'active', server_id = $2, released = FALSE

@@ -276,6 +276,64 @@ async fn a_client_that_a_server_with_an_expired_lease_has_claimed_belongs_to_it(
 }
 
 #[tokio::test]
+async fn a_server_whose_client_was_claimed_is_removed_and_notices_it() {
+    let database = TestDatabase::postgres();
+    let (former, other) = (database.open(), database.open());
+    former.save_client("c", "{}".into());
+    former.flush().await;
+    database.kill(&former).await;
+    assert_eq!(other.claim_client("c").await.unwrap().as_deref(), Some("{}"));
+    let row = format!("SELECT pid::text FROM servers WHERE server_id = '{}'", former.server_id());
+    assert!(database.sql(&row).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_notices_that_its_row_was_removed_although_it_exists_again() {
+    let database = TestDatabase::postgres();
+    let store = database.open();
+    store.register_url("http://127.0.0.1:1".into());
+    let id = store.server_id().to_owned();
+    let registered =
+        format!("SELECT url FROM servers WHERE server_id = '{id}' AND url IS NOT NULL");
+    eventually("the first heartbeat", async || {
+        (!database.sql(&registered).await.is_empty()).then_some(())
+    })
+    .await;
+    assert_eq!(store.losses(), 0);
+    // As a heartbeat whose response was lost inserts the row.
+    database.sql(&format!("UPDATE servers SET started_at = 1 WHERE server_id = '{id}'")).await;
+    eventually("the next heartbeat", async || (store.losses() == 1).then_some(())).await;
+}
+
+#[tokio::test]
+async fn claims_and_the_end_of_expired_leases_do_not_lock_each_other_out() {
+    let database = TestDatabase::postgres();
+    let (first, second) = (database.open(), database.open());
+    for round in 0..5 {
+        let ended = database.open();
+        let ids: Vec<_> = (0..40).map(|number| format!("{round}-{number}")).collect();
+        for id in &ids {
+            ended.session_begun(session(id));
+            ended.save_state(id, saved("{}", &[]));
+        }
+        ended.flush().await;
+        database.kill(&ended).await;
+        let claim = async {
+            for id in &ids {
+                assert!(claims(&first, id).await, "{id}");
+            }
+        };
+        let end = async {
+            for _ in 0..40 {
+                second.change(|tables| tables.store_states_of_ended_servers()).await.unwrap();
+            }
+        };
+        tokio::join!(claim, end);
+    }
+    assert_eq!((first.0.writer.failure(), second.0.writer.failure()), (None, None));
+}
+
+#[tokio::test]
 async fn a_server_whose_lease_expired_while_nobody_took_its_session_keeps_it() {
     let database = TestDatabase::postgres();
     let (store, other) = (database.open(), database.open());

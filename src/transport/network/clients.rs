@@ -125,10 +125,12 @@ impl AttachError {
     }
 }
 
+type AttachedClients = HashMap<Arc<str>, Arc<AttachedClient>>;
+
 /// The clients of a server.
 pub(super) struct Clients {
     manager: Arc<SessionManager>,
-    attached: Mutex<HashMap<Arc<str>, Arc<AttachedClient>>>,
+    attached: Mutex<AttachedClients>,
     limit: usize,
     idle_timeout: Duration,
     tasks: TaskTracker,
@@ -146,7 +148,7 @@ impl Clients {
         })
     }
 
-    fn attached(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<AttachedClient>>> {
+    fn attached(&self) -> MutexGuard<'_, AttachedClients> {
         self.attached.lock()
     }
 
@@ -169,6 +171,35 @@ impl Clients {
         self.attached().len()
     }
 
+    /// Fails if no other client can be attached.
+    pub fn check_room(&self) -> Result<(), AttachError> {
+        self.room(&self.attached()).map(drop)
+    }
+
+    /// Returns the client that must be detached before another one is attached, if any.
+    fn room(&self, attached: &AttachedClients) -> Result<Option<Arc<str>>, AttachError> {
+        if self.manager.is_draining() {
+            return Err(AttachError::Draining);
+        }
+        if attached.len() < self.limit {
+            return Ok(None);
+        }
+        let absent = attached
+            .iter()
+            .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
+        let longest = absent.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
+        longest.map(Some).ok_or(AttachError::TooManyClients(self.limit))
+    }
+
+    /// Removes the saved state of the client `id`. Called while the client is attached: a
+    /// concurrent request would otherwise restore it from that state.
+    fn forget(&self, id: &str, attached: &AttachedClients) {
+        if let Some(client) = attached.get(id) {
+            client.connection.stop_saving();
+            self.manager.store().remove_client(id);
+        }
+    }
+
     /// Attaches `client` under `id`. If the limit is reached, detaches the client that has been
     /// absent for longest. Attaches no client while the server stops.
     pub fn attach(
@@ -176,23 +207,13 @@ impl Clients {
         id: &Arc<str>,
         client: Arc<AttachedClient>,
     ) -> Result<(), AttachError> {
-        if self.manager.is_draining() {
-            return Err(AttachError::Draining);
-        }
         let mut attached = self.attached();
-        if attached.len() >= self.limit {
-            let absent = attached
-                .iter()
-                .filter_map(|(id, client)| Some((client.connection.absent_since()?, id)));
-            let longest = absent.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone());
-            let evicted = longest
-                .and_then(|id| Some((attached.remove(&id)?, id)))
-                .ok_or(AttachError::TooManyClients(self.limit))?;
-            let clients = self.clone();
-            self.tasks.spawn(async move {
-                clients.end(&evicted.0).await;
-                clients.manager.store().remove_client(&evicted.1);
-            });
+        if let Some(evicted) = self.room(&attached)? {
+            self.forget(&evicted, &attached);
+            if let Some(evicted) = attached.remove(&evicted) {
+                let clients = self.clone();
+                self.tasks.spawn(async move { clients.end(&evicted).await });
+            }
         }
         client.connection.attach();
         attached.insert(id.clone(), client.clone());
@@ -237,11 +258,8 @@ impl Clients {
 
     /// Detaches the client `id` and ends its sessions. Returns false if there is no such client.
     pub async fn detach(&self, id: &str) -> bool {
-        let is_attached = self.give_up(id).await;
-        if is_attached {
-            self.manager.store().remove_client(id);
-        }
-        is_attached
+        self.forget(id, &self.attached());
+        self.give_up(id).await
     }
 
     /// Like `detach`, for a client that another server serves.

@@ -70,8 +70,14 @@ pub(in crate::transport::network) async fn locate(
                 }
             }
             Ok(Some(ClientHolder::Own | ClientHolder::Ended)) => {
+                // A server that cannot serve the client leaves it to the others.
+                if state.clients.get(id).is_none()
+                    && let Err(error) = state.clients.check_room()
+                {
+                    return ClientLocation::Answered(error.response());
+                }
                 match attach(state, id, losses, handshake).await {
-                    Ok(Some(client)) => return ClientLocation::Here(client),
+                    Ok(Some(location)) => return location,
                     // Another server has claimed it in the meantime.
                     Ok(None) => {}
                     Err(error) => return ClientLocation::Answered(unavailable(&error.message)),
@@ -86,19 +92,20 @@ pub(in crate::transport::network) async fn locate(
 }
 
 /// Claims the client `id`, and attaches it unless it is attached. Returns `None` if another server
-/// serves it. `losses` is the number of lost leases before its holder was read.
+/// serves it or the handshake failed. `losses` is the number of lost leases before its holder was
+/// read.
 async fn attach(
     state: &ServerState,
     id: &str,
     losses: u64,
     handshake: ReplayHandshake,
-) -> Result<Option<Arc<AttachedClient>>> {
+) -> Result<Option<ClientLocation>> {
     let _lock = state.restoring.lock(id).await;
     let manager = state.server.registry().manager();
     let Some(saved) = manager.store().claim_client(id).await? else { return Ok(None) };
     if let Some(client) = state.clients.get(id) {
         client.set_verified(losses);
-        return Ok(Some(client));
+        return Ok(Some(ClientLocation::Here(client)));
     }
     let saved: SavedClient = match serde_json::from_str(&saved) {
         Ok(saved) => saved,
@@ -112,8 +119,8 @@ async fn attach(
     let client = AttachedClient::new(connection, &state.stop, &state.end);
     client.set_verified(losses);
     let id: Arc<str> = id.into();
-    if state.clients.attach(&id, client.clone()).is_err() {
-        return Ok(None);
+    if let Err(error) = state.clients.attach(&id, client.clone()) {
+        return Ok(Some(ClientLocation::Answered(error.response())));
     }
     let shaken = handshake(state.clone(), client.clone(), id.clone(), revision);
     if !timeout(HANDSHAKE_TIMEOUT, shaken).await.unwrap_or(false) {
@@ -121,5 +128,5 @@ async fn attach(
         return Ok(None);
     }
     tracing::info!(id = &*id, "continues to serve the client of a server that has ended");
-    Ok(Some(client))
+    Ok(Some(ClientLocation::Here(client)))
 }
