@@ -102,6 +102,18 @@ describe(
       assert.equal(requests.length, 7, JSON.stringify(requests))
     })
 
+    test('run a call to a session of another server while an earlier call of the client waits there', async (t) => {
+      const { servers, form } = await startServers(t, 2)
+      const [first, second] = [await servers[0].connect(), await servers[1].connect()]
+      const { sessionId } = await first.ok('create_session')
+      await first.ok('navigate', { sessionId, url: form })
+      const [waited] = await Promise.all([
+        second.ok('wait_for', { sessionId, text: 'Saved' }),
+        second.ok('evaluate', { sessionId, script: 'document.body.append("Saved")' })
+      ])
+      assert.equal(waited.success, true, JSON.stringify(waited))
+    })
+
     test('report the progress of a call that another server makes', async (t) => {
       const { servers } = await startServers(t, 2)
       const [first, second] = [await servers[0].connect(), await servers[1].connect()]

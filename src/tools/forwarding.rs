@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
-    session::{Connection, SessionManager},
+    session::{CallTurn, Connection, SessionManager},
     store::{OtherServer, UnreachableServerWait},
 };
 
@@ -71,12 +71,14 @@ impl ForwardedCall {
 #[async_trait]
 pub trait CallForwarder: Send + Sync {
     /// Returns the outcome of a call; `None` if the server cannot be reached, so that the call was
-    /// not made. Reports the call's stages to `progress`.
+    /// not made. Reports the call's stages to `progress`. Drops `turn` when the call is in the
+    /// queue of its session.
     async fn forward(
         &self,
         server: &OtherServer,
         call: &ForwardedCall,
         progress: &Progress,
+        turn: &mut Option<CallTurn>,
     ) -> Result<Option<CallOutcome>>;
 }
 
@@ -86,7 +88,7 @@ pub(super) async fn forward(
     forwarder: &dyn CallForwarder,
     manager: &SessionManager,
     tool: &Tool,
-    invocation: &Invocation,
+    invocation: &mut Invocation,
 ) -> Option<Result<CallOutcome>> {
     let connection = &invocation.connection;
     if connection.is_forwarded() || !invocation.batch_sessions.is_empty() {
@@ -106,12 +108,13 @@ pub(super) async fn forward(
             Ok(server) => server?,
             Err(error) => return Some(Err(error.session(&*session))),
         };
-        // The next call of the client waits until this one was made.
+        // The next call of the client waits until this one is in the queue of its session.
         if let Some(turn) = &invocation.turn {
             turn.wait().await;
         }
         let call = ForwardedCall::new(invocation, &session);
-        match forwarder.forward(&server, &call, &invocation.progress).await {
+        let Invocation { progress, turn, .. } = &mut *invocation;
+        match forwarder.forward(&server, &call, progress, turn).await {
             Ok(Some(outcome)) => return Some(Ok(outcome)),
             Ok(None) if wait.pause().await => {}
             Ok(None) => return Some(Err(unreachable(&session, &server))),

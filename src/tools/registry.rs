@@ -351,7 +351,7 @@ impl Registry {
     }
 
     /// Runs one call. Cancel-safe: if it is dropped, the call is canceled.
-    pub async fn call(&self, invocation: Invocation) -> Result<CallOutcome, UnknownTool> {
+    pub async fn call(&self, mut invocation: Invocation) -> Result<CallOutcome, UnknownTool> {
         let found =
             self.find(&invocation.tool, &invocation.connection).await.inspect_err(|unknown| {
                 tracing::info!(tool = one_line(&unknown.name), result = "unknown tool", "call");
@@ -383,7 +383,8 @@ impl Registry {
         let outcome = running.outcome();
         if let Some(forwarder) = self.forwarder.get()
             && let Some(forwarded) =
-                Box::pin(forwarding::forward(&**forwarder, &self.manager, &tool, &invocation)).await
+                Box::pin(forwarding::forward(&**forwarder, &self.manager, &tool, &mut invocation))
+                    .await
         {
             match forwarded {
                 Ok(forwarded) => *outcome = forwarded,

@@ -1,6 +1,7 @@
 //! Forwards calls to the servers that hold their sessions, and makes the calls of other servers.
 //!
-//! The response is a stream of lines: the stages of the call, and its outcome at the end. An empty
+//! The response is a stream of lines: when the call is in the queue of its session, its stages, and
+//! its outcome at the end. An empty
 //! line at an interval lets the caller detect that the other server is frozen or has died.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -12,7 +13,11 @@ use axum::{
     http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures_util::{StreamExt, stream};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Fuse},
+    stream,
+};
 use serde::{Deserialize, Serialize};
 use tokio::{
     sync::watch,
@@ -23,6 +28,7 @@ use super::{CALLS_PATH, OtherServers, ServerError, ServerState, refusal};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload,
+    session::CallTurn,
     tools::{CallForwarder, CallOutcome, ForwardedCall, OtherServer, Progress, Stage},
     transport::network::{problem, request},
 };
@@ -38,6 +44,8 @@ const MAX_OUTCOME: usize = 256 << 20;
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum ResponseLine {
+    /// The call is in the queue of its session.
+    Admitted,
     Stage(Stage),
     Outcome(Box<CallOutcome>),
 }
@@ -68,7 +76,11 @@ pub(super) async fn answer(State(state): State<ServerState>, request: Request) -
             return problem(StatusCode::BAD_REQUEST, "INVALID_BODY", format!("no call: {error}"));
         }
     };
-    let call = call.into_invocation();
+    let mut call = call.into_invocation();
+    // The next turn on the call's own connection comes when the call is in the queue.
+    call.turn = Some(call.connection.arrive());
+    let next = call.connection.arrive();
+    let admission = async move { next.wait().await }.boxed().fuse();
     let stages = call.progress.stages();
     let running = async move {
         tokio::select! {
@@ -82,7 +94,7 @@ pub(super) async fn answer(State(state): State<ServerState>, request: Request) -
     };
     let mut alive = interval_at(Instant::now(), ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let call = CallInProgress { outcome: Box::pin(running), stages, alive };
+    let call = CallInProgress { outcome: Box::pin(running), admission, stages, alive };
     // The body owns the call, so that the call is canceled if the other server disconnects.
     let lines = stream::unfold(Some(call), next_line);
     ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response()
@@ -90,6 +102,7 @@ pub(super) async fn answer(State(state): State<ServerState>, request: Request) -
 
 struct CallInProgress<F> {
     outcome: Pin<Box<F>>,
+    admission: Fuse<BoxFuture<'static, ()>>,
     stages: watch::Receiver<Option<Stage>>,
     alive: Interval,
 }
@@ -104,6 +117,9 @@ async fn next_line<F: Future<Output = CallOutcome>>(
         outcome = &mut call.outcome => {
             let bytes = outcome.bytes();
             Some((Ok(ResponseLine::Outcome(Box::new(outcome)).line(bytes)), None))
+        }
+        () = &mut call.admission => {
+            Some((Ok(ResponseLine::Admitted.line(0)), Some(call)))
         }
         Ok(()) = call.stages.changed() => {
             let stage = call.stages.borrow_and_update().clone();
@@ -136,6 +152,7 @@ impl CallForwarder for ServerCallForwarder {
         server: &OtherServer,
         call: &ForwardedCall,
         progress: &Progress,
+        turn: &mut Option<CallTurn>,
     ) -> Result<Option<CallOutcome>> {
         let body = serde_json::to_vec(call).unwrap_or_default();
         let mut request = Request::new(Body::from(body));
@@ -186,6 +203,7 @@ impl CallForwarder for ServerCallForwarder {
                 line.clear();
                 match message {
                     Ok(Some(ResponseLine::Outcome(outcome))) => return Ok(Some(*outcome)),
+                    Ok(Some(ResponseLine::Admitted)) => *turn = None,
                     Ok(Some(ResponseLine::Stage(stage))) => progress.report(stage),
                     Ok(None) => {}
                     Err(error) => {
