@@ -107,7 +107,7 @@ export interface Config {
   maxSessions?: number
   /** Maximum number of open sessions of all servers with the same --store */
   maxSessionsTotal?: number
-  /** How long create_session waits when the limit is reached, in ms. Default: 0 */
+  /** How long a call waits for a session at the limit, in ms; 0: it fails at once. Default: 0 */
   queueTimeout?: number
   /** Memory that must be free for a new session, in bytes. Default: 134217728 */
   minFreeMemory?: number
@@ -952,6 +952,8 @@ export interface NavigateResult {
     /** The page to answer it in, if that is another page. */
     pageId?: string
   }
+  /** Set if the page has not been left yet, because it asks whether to leave it. */
+  message?: string
   /** Set if the URL was a download; the page does not navigate. */
   download?: {
     url: string
@@ -1036,6 +1038,8 @@ export interface PagesResult {
       /** The page to answer it in, if that is another page. */
       pageId?: string
     }
+    /** Set if the page has not been left yet, because it asks whether to leave it. */
+    message?: string
     /** Set if the URL was a download; the page does not navigate. */
     download?: {
       url: string

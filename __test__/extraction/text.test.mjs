@@ -166,6 +166,14 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.match(await server.ok('find', { text: 'nowhere' }), /^Nothing at .* matches `nowhere`/)
   })
 
+  test('find says how far it has searched a very large page', async () => {
+    await at('/outer')
+    const script = `document.body.innerHTML = '<p>Row</p>'.repeat(60000) + '<button>Order</button>'`
+    await server.ok('evaluate', { script })
+    const found = await server.ok('find', { text: 'Order' })
+    assert.match(found, /^Nothing at .*, as far as it was searched\.\n- … cut here/)
+  })
+
   test('find shows the first 50 matches of several frames, in the order of the document', async () => {
     await at('/crowd')
     const lines = await server.ok('find', { text: 'person' })

@@ -64,6 +64,7 @@ describe('a page with a beforeunload dialog', { timeout: 90_000 }, () => {
       const sessionId = await asking()
       const { json, ms } = await server.call(tool, { sessionId, ...args })
       assert.deepEqual(json.dialog, QUESTION, JSON.stringify(json))
+      if (tool !== 'click') assert.match(json.message, /not left yet; handle_dialog/)
       assert.ok(ms < 2000, `${ms} ms`)
       await server.ok('handle_dialog', { sessionId, accept: false })
       assert.equal(await title(sessionId), 'Asks')

@@ -137,6 +137,13 @@ pub struct Dialog {
     pub default_value: Option<String>,
 }
 
+impl Dialog {
+    /// Returns whether it asks whether to leave the page.
+    pub fn is_before_unload(&self) -> bool {
+        self.kind == "beforeunload"
+    }
+}
+
 /// A download that a page has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadStart {

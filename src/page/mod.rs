@@ -46,7 +46,7 @@ pub use resume::{
     DatabaseVersions, Databases, DocumentState, FrameState, Item, OriginStorage, READ_TIMEOUT,
     SavedOrigin, SavedPageState, Scroll,
 };
-pub use script::{check_log, prelude, unsupported};
+pub use script::{ANSWER_BEFORE_UNLOAD, check_log, prelude, unsupported};
 pub use state::{
     ChangeCounter, ConsoleLog, Dialogs, Download, DownloadState, Downloads, Events, LoggedRequest,
     OpenChoosers, OpenDialog, PageState, RefCounter, SessionContext, SessionEvent,

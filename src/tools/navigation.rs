@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::Config,
     error::{ErrorCode, Result, TroupeError},
-    page::{Navigation, Page, WaitUntil, normalize_url},
+    page::{ANSWER_BEFORE_UNLOAD, Navigation, Page, WaitUntil, normalize_url},
     policy,
     session::PageInfo,
 };
@@ -74,6 +74,9 @@ struct NavigateAnswer {
     /// A dialog that the page opened; it waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
+    /// Set if the page has not been left yet, because it asks whether to leave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     /// Set if the URL was a download; the page does not navigate.
     #[serde(skip_serializing_if = "Option::is_none")]
     download: Option<DownloadAnswer>,
@@ -95,8 +98,10 @@ impl NavigateAnswer {
             None
         };
         let (download, downloads) = answer::downloads(page).await;
+        let asks = navigation.dialog.as_ref().is_some_and(|open| open.dialog.is_before_unload());
         Self {
             success: true,
+            message: asks.then(|| format!("The page was not left yet; {ANSWER_BEFORE_UNLOAD}.")),
             title: navigation.title,
             url: navigation.url,
             status: navigation.status,

@@ -18,9 +18,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for closing a dialog. The browser closes it immediately.
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The kind of dialog that asks whether to leave a page.
-const LEAVING: &str = "beforeunload";
-
 impl Page {
     /// Answers the open dialog, and waits for the effects.
     pub async fn handle_dialog(
@@ -49,7 +46,7 @@ impl Page {
         self.within(DIALOG_TIMEOUT, answered)
             .await
             .ok_or_else(|| self.timed_out("the dialog did not close", DIALOG_TIMEOUT))?;
-        if accept && dialog.kind == LEAVING {
+        if accept && dialog.is_before_unload() {
             self.await_allowed_navigation(mark).await;
         }
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;

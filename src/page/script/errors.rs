@@ -14,6 +14,10 @@ use crate::{
 /// `details.reason` of a call whose document was replaced by a navigation.
 pub(in crate::page) const DOCUMENT_GONE: &str = "document replaced";
 
+/// How to answer a dialog that asks whether to leave the page.
+pub const ANSWER_BEFORE_UNLOAD: &str =
+    "handle_dialog {accept: true} leaves the page, {accept: false} stays on it";
+
 impl Page {
     /// Fails if its browser does not report requests.
     pub fn check_requests(&self) -> Result<()> {
@@ -48,11 +52,9 @@ impl Page {
             ),
         )
         .detail("dialog", serde_json::to_value(dialog).unwrap_or(Value::Null))
-        .suggestion(match dialog.kind.as_str() {
-            "beforeunload" => {
-                "handle_dialog {accept: true} leaves the page, {accept: false} stays on it"
-            }
-            _ => "answer it with handle_dialog, then go on",
+        .suggestion(match dialog.is_before_unload() {
+            true => ANSWER_BEFORE_UNLOAD,
+            false => "answer it with handle_dialog, then go on",
         })
     }
 

@@ -8,7 +8,7 @@ mod injected_script;
 mod test_ids;
 mod unresponsive_frames;
 
-pub use errors::{check_log, unsupported};
+pub use errors::{ANSWER_BEFORE_UNLOAD, check_log, unsupported};
 pub use injected_script::prelude;
 
 pub(super) use call_guard::{ANSWER_TIMEOUT, GRACE, millis};

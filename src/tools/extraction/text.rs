@@ -34,6 +34,13 @@ pub(super) async fn find(call: PageCall, given: FindParameters) -> Result<TextAn
     let found = call.page.find(&query).await?;
     let page = call.page.url();
     Ok(TextAnswer(match found.count {
+        // The text says where the search of a very large page has stopped.
+        0 if !found.text.is_empty() => {
+            format!(
+                "Nothing at {page} matches `{pattern}`, as far as it was searched.\n{}",
+                found.text
+            )
+        }
         0 => format!("Nothing at {page} matches `{pattern}`."),
         1 => format!("1 match at {page}\n{}", found.text),
         count if count > MAX_MATCHES => {
