@@ -8,7 +8,10 @@
 //   --check        exits with 1 if a bound is missed
 // Uses the addon in the current folder. The viewers run in this process, on the same machine.
 import { createServer } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from 'simple-statistics'
@@ -73,7 +76,11 @@ function report(line, isMet) {
 }
 
 try {
-  const server = await startHttpServer(scope, ['--max-sessions', String(sessions + 1)])
+  // A record in memory, as in the tests, would fill up during the measurement.
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-dashboard-'))
+  scope.after(() => rmSync(folder, { recursive: true }))
+  const store = ['--store', join(folder, 'record.db')]
+  const server = await startHttpServer(scope, ['--max-sessions', String(sessions + 1), ...store])
   const client = await server.connect()
   const ids = []
   for (let at = 0; at < sessions; at++) {
