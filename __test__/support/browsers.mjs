@@ -242,7 +242,9 @@ export const BROWSERS = {
       'get_console_content',
       'get_request_log',
       'mock_response',
-      'save_pdf'
+      'save_pdf',
+      'set_offline',
+      'set_throttling'
     ],
     unsupported: {
       ...ABOUT_CHROMIUM,

@@ -80,6 +80,8 @@ describe('every tool', { timeout: 180_000 }, () => {
       assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
       if (withoutTools.includes(name))
         assert.ok(json.details.unsupported && json.suggestion, `${name}: ${text}`)
+      // The other tools need the network.
+      if (name === 'set_offline') await server.ok(name, { offline: false })
       const { outputSchema } = TOOLS.find((tool) => tool.name === name) ?? {}
       if (!outputSchema || json?.errorCode) continue
       const missing = absent(outputSchema, json).filter(
@@ -101,6 +103,7 @@ describe('every tool', { timeout: 180_000 }, () => {
           : FITTING[name]
       const { json, text, meta } = await server.call(name, { ...args, sessionId, pageId: 'page-2' })
       assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
+      if (name === 'set_offline') await server.ok(name, { sessionId, offline: false })
       assert.equal(meta.sessionId, sessionId, name)
       if (!['pages', 'batch'].includes(name)) assert.equal(meta.pageId, 'page-2', name)
       if (name === 'batch') assert.equal(json.success, true, text)

@@ -27,16 +27,17 @@ const INTRODUCTION = `# Tools
 Each section has the tool's parameters, an example call and the result that an agent receives. The examples are recorded with
 a real browser on a small shop, and a test repeats them.
 
-Every tool that works on a page also takes \`sessionId\` and \`pageId\`. Without \`sessionId\`, the call uses the session that the
-client has created, or an implicit session that ends with the connection. Without \`pageId\`, it uses the current tab.
+Every tool that works on a page also takes \`sessionId\` and \`pageId\`. Without \`sessionId\`, the call uses the only open session
+that the client has created, or else its [implicit session](sessions.md#lifetime). Without \`pageId\`, it uses the current tab.
 
 A \`selector\` is a ref from the last snapshot (\`e12\`), a CSS selector, an XPath, or one of \`text=\`, \`role=button[name="Go"]\`,
 \`label=\`, \`placeholder=\` and \`testid=\`. \`>>>\` enters a frame. Snapshots and refs include elements in open shadow roots, and in
-Chromium in closed ones. [Network rules](network.md) describes the patterns of URLs.
+Chromium and Firefox in closed ones. [Network rules](network.md) describes the patterns of URLs.
 
 The calls of one session run in the order in which they arrive, and calls of different sessions run in parallel. An action waits
 until its element is attached, visible, enabled, stable and not covered. It then dispatches trusted input events, and returns
-when the navigation or the requests that it started have finished. A failed call returns an [error](errors.md).
+when the navigation, the requests and the messages of WebSockets that it caused have finished, at the latest after
+\`--timeout-settle\` (2 s; a navigation may take 10 s). A failed call returns an [error](errors.md).
 `
 
 /** @param {Tool[]} tools @param {import('./examples.mjs').Example[]} examples @returns {string} */

@@ -491,7 +491,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "queue-timeout",
         "queueTimeout",
         Kind::Millis { min: 0 },
-        "How long create_session waits when the limit is reached, in ms",
+        "How long a call waits for a session at the limit, in ms; 0: it fails at once",
     ),
     row(
         SESSION,
