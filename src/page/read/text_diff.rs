@@ -41,7 +41,7 @@ struct DiffLine<'a> {
     indent: usize,
     /// The text without the dash of the list, which looks like a sign.
     content: &'a str,
-    /// The index of a removed line in the earlier text, of another one in the later text.
+    /// The index of a removed line in the earlier text.
     index: usize,
 }
 
@@ -86,12 +86,6 @@ const MAX_FIELD_LENGTH: usize = 200;
 /// Maximum number of remaining siblings that are named.
 const MAX_REMAINING: usize = 5;
 
-/// Maximum number of moved elements that are named.
-const MAX_MOVED: usize = 3;
-
-/// Maximum characters of the name of a moved element, or of its parent.
-const MAX_MOVED_LENGTH: usize = 80;
-
 /// One line of the result.
 struct ReportedLine {
     sign: char,
@@ -115,11 +109,12 @@ pub(in crate::page) fn difference<'a>(
     after: &'a str,
     hidden: &HiddenLines,
 ) -> TextDifference<'a> {
-    let (entries, moved) = changed_lines(before, after);
+    let entries = changed_lines(before, after);
     let removed = entries.iter().filter(|entry| entry.sign == '-');
-    let mut lines = reported_lines(&entries, before, after, hidden);
-    lines.extend(moved_elements(&moved, after));
-    TextDifference { text: written(lines), removed: removed.map(|entry| entry.content).collect() }
+    TextDifference {
+        text: written(reported_lines(&entries, before, after, hidden)),
+        removed: removed.map(|entry| entry.content).collect(),
+    }
 }
 
 /// Writes the lines within the budget.
@@ -266,50 +261,12 @@ fn remaining_siblings<'a>(
     Some(same.map(|line| line.element()).collect())
 }
 
-/// Returns one line for the elements that have moved; `None` if there are none.
-fn moved_elements(moved: &[DiffLine<'_>], after: &str) -> Option<ReportedLine> {
-    // The contents of an element move with it.
-    let mut elements: Vec<&DiffLine<'_>> = Vec::new();
-    for line in moved {
-        if elements.last().is_none_or(|last| !is_below(line, last, after)) {
-            elements.push(line);
-        }
-    }
-    let named = elements.iter().take(MAX_MOVED).map(|element| {
-        let parent = after.lines().take(element.index).map(|line| DiffLine::of(' ', line, 0));
-        let parent = parent.filter(|line| line.indent < element.indent).last();
-        let place = parent.map(|parent| format!(" in {}", shortened(parent.element())));
-        format!("{}{}", shortened(element.element()), place.unwrap_or_default())
-    });
-    let mut content = format!("moved: {}", named.collect::<Vec<_>>().join("; "));
-    if elements.len() > MAX_MOVED {
-        content.push_str(&format!("; {} more", elements.len() - MAX_MOVED));
-    }
-    let covers = moved.len();
-    (covers > 0).then_some(ReportedLine { sign: '~', indent: 0, content, covers })
-}
-
-/// Returns whether `line` is in the element `above`.
-fn is_below(line: &DiffLine<'_>, above: &DiffLine<'_>, text: &str) -> bool {
-    let between = text.lines().take(line.index + 1).skip(above.index + 1);
-    between.map(|line| DiffLine::of(' ', line, 0)).all(|line| line.indent > above.indent)
-}
-
-fn shortened(element: &str) -> String {
-    match element.char_indices().nth(MAX_MOVED_LENGTH) {
-        Some((end, _)) => format!("{}…", &element[..end]),
-        None => element.to_owned(),
-    }
-}
-
-/// Returns the changed lines, without lines that differ only in the focus, and the lines that have
-/// moved, with their index in the later text. Lines that have another indentation than before are
-/// in neither.
-fn changed_lines<'a>(before: &'a str, after: &'a str) -> (Vec<DiffLine<'a>>, Vec<DiffLine<'a>>) {
+/// Returns the changed lines, without lines that only moved or differ only in the focus.
+fn changed_lines<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
     let whole = before;
     let (before, after) = without_common_ends(before, after);
     if before == after {
-        return (Vec::new(), Vec::new());
+        return Vec::new();
     }
     let begin = before.as_ptr().addr() - whole.as_ptr().addr();
     let lines_before = whole[..begin].lines().count();
@@ -319,8 +276,7 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> (Vec<DiffLine<'a>>, Vec
     for operation in diff.ops() {
         if operation.tag() != similar::DiffTag::Equal {
             changed.extend(diff.iter_changes(operation).map(|change| {
-                let index = change.old_index().or(change.new_index()).unwrap_or_default();
-                let index = lines_before + index;
+                let index = lines_before + change.old_index().unwrap_or_default();
                 (change.tag(), change.value().trim_end(), index)
             }));
         }
@@ -333,7 +289,7 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> (Vec<DiffLine<'a>>, Vec
     };
     let (added, removed) = (by_reference(ChangeTag::Insert), by_reference(ChangeTag::Delete));
     let trimmed = |tag| -> HashSet<&str> { lines(tag).map(str::trim_start).collect() };
-    // These lines have moved, or have another indentation.
+    // A line that is in both texts has only moved.
     let moved: HashSet<&str> =
         trimmed(ChangeTag::Insert).intersection(&trimmed(ChangeTag::Delete)).copied().collect();
     let sign = |tag: ChangeTag, line: &str| match tag {
@@ -350,19 +306,10 @@ fn changed_lines<'a>(before: &'a str, after: &'a str) -> (Vec<DiffLine<'a>>, Vec
         },
         ChangeTag::Equal => None,
     };
-    let entries = changed
+    changed
         .iter()
-        .filter_map(|(tag, line, index)| Some(DiffLine::of(sign(*tag, line)?, line, *index)));
-    let deleted: HashSet<&str> = lines(ChangeTag::Delete).collect();
-    // A role alone says nothing about an element.
-    let is_described = |line: &str| line.contains(['"', '[']) || line.contains(": ");
-    let is_moved =
-        |tag, line| tag == ChangeTag::Insert && deleted.contains(line) && is_described(line);
-    let moved = changed
-        .iter()
-        .filter(|(tag, line, _)| is_moved(*tag, *line))
-        .map(|(_, line, index)| DiffLine::of('~', line, *index));
-    (entries.collect(), moved.collect())
+        .filter_map(|(tag, line, index)| Some(DiffLine::of(sign(*tag, line)?, line, *index)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -413,46 +360,6 @@ mod tests {
         let before = "- textbox \"A\" [active] [ref=e1]\n- textbox \"B\" [ref=e2]";
         let after = "- textbox \"A\" [ref=e1]\n- textbox \"B\" [active] [ref=e2]: x";
         assert_eq!(changes(before, after), "~ textbox \"B\" [active] [ref=e2]: x");
-    }
-
-    #[test]
-    fn moved_elements_are_one_line_with_their_new_parents() {
-        let table = |first: &str, second: &str| {
-            format!(
-                "- table \"T\" [ref=e1]:\n  - row:\n    - cell \"{first}\"\n    - cell \"{second}\"\n- button \"Swap\" [ref=e2]"
-            )
-        };
-        let swapped = changes(&table("5", "7"), &table("7", "5"));
-        assert!(
-            ["~ moved: cell \"5\" in row", "~ moved: cell \"7\" in row"].contains(&&*swapped),
-            "{swapped}"
-        );
-
-        let card = "  - group \"Fix bug\" [ref=e9]:\n    - button \"Open\" [ref=e10]\n";
-        let (to_do, doing) =
-            ("- region \"To do\":\n  - text: 1\n", "- region \"Doing\":\n  - text: 2\n");
-        assert_eq!(
-            changes(&format!("{to_do}{card}{doing}"), &format!("{to_do}{doing}{card}")),
-            "~ moved: group \"Fix bug\" [ref=e9] in region \"Doing\""
-        );
-
-        let list = |names: &[&str]| {
-            names.iter().map(|name| format!("- listitem: {name}\n")).collect::<String>()
-        };
-        let sorted = changes(
-            &list(&["a", "b", "c", "d", "e", "f", "g", "h"]),
-            &list(&["h", "g", "f", "e", "d", "c", "b", "a"]),
-        );
-        assert!(
-            sorted.starts_with("~ moved: listitem: ") && sorted.ends_with("; 4 more"),
-            "{sorted}"
-        );
-    }
-
-    #[test]
-    fn lines_with_another_indentation_have_not_moved() {
-        let (flat, nested) = ("- button \"A\" [ref=e1]\n", "- group:\n  - button \"A\" [ref=e1]\n");
-        assert_eq!(changes(flat, nested), "+ group:");
     }
 
     #[test]
