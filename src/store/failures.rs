@@ -17,6 +17,13 @@ pub(super) enum FailureKind {
     Other,
 }
 
+impl FailureKind {
+    /// Returns whether the same transaction can succeed later.
+    pub fn is_temporary(self) -> bool {
+        matches!(self, Self::Unavailable | Self::Conflict)
+    }
+}
+
 /// A failed operation.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]

@@ -442,9 +442,9 @@ fn not_changed(error: &DatabaseError) -> TroupeError {
 }
 
 fn failure(what: &str, error: &DatabaseError) -> TroupeError {
-    let code = match error.kind {
-        FailureKind::Unavailable => ErrorCode::ResourceExhausted,
-        _ => ErrorCode::InternalError,
+    let code = match error.kind.is_temporary() {
+        true => ErrorCode::ResourceExhausted,
+        false => ErrorCode::InternalError,
     };
     TroupeError::new(code, format!("{what}: {error}"))
 }

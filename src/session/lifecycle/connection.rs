@@ -61,8 +61,8 @@ pub struct Connection {
     is_forwarded: bool,
     settings: Mutex<ClientSettings>,
     saver: OnceLock<ClientSaver>,
-    /// Set when the saved state was removed. It is not written again.
-    is_forgotten: AtomicBool,
+    /// Set before the saved state is removed. It is not written again.
+    is_forgotten: Mutex<bool>,
     /// Texts of calls without a session that were too long for one result.
     pub results: StoredTexts,
 }
@@ -247,14 +247,15 @@ impl Connection {
         let _ = self.saver.set(saver);
     }
 
-    /// Passes no further state to the saver.
+    /// Passes no further state to the saver. Returns when none is being passed.
     pub fn stop_saving(&self) {
-        self.is_forgotten.store(true, Ordering::Release);
+        *lock(&self.is_forgotten) = true;
     }
 
     fn save(&self) {
+        let is_forgotten = lock(&self.is_forgotten);
         if let Some(saver) = self.saver.get()
-            && !self.is_forgotten.load(Ordering::Acquire)
+            && !*is_forgotten
         {
             saver(self.saved());
         }

@@ -248,7 +248,7 @@ pub(super) fn database_error(error: &Error) -> DatabaseError {
         _ if source.is_some_and(|source| source.is::<WrongType>()) => FailureKind::InvalidEntry,
         // A data exception, a violated constraint, or a value that is too large for an index.
         "22" | "23" | "54" => FailureKind::InvalidEntry,
-        // A deadlock.
+        // A deadlock, or another conflict between transactions.
         "40" => FailureKind::Conflict,
         // A wrong password, a missing database, missing permissions or tables.
         "28" | "3D" | "42" => FailureKind::Other,

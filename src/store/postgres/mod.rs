@@ -75,7 +75,7 @@ pub(super) fn open(
     let connections = Arc::new(Connections::new(url, timeout)?);
     match connections.connect() {
         Ok(()) => {}
-        Err(DatabaseError { kind: FailureKind::Unavailable, message }) => {
+        Err(DatabaseError { kind, message }) if kind.is_temporary() => {
             tracing::warn!("the record {url} cannot be reached ({message}); retrying");
         }
         Err(error) => return Err(unusable(url, &error)),
@@ -228,7 +228,7 @@ impl RecordReader for PostgresReader {
             let client = self.connections.wait(self.connections.get(ConnectionUse::Read))?;
             let read = query(&PostgresTables::new(&self.connections, &client));
             match read {
-                Err(DatabaseError { kind: FailureKind::Unavailable, .. }) if !is_repeated => {
+                Err(DatabaseError { kind, .. }) if kind.is_temporary() && !is_repeated => {
                     // The database may have been restarted.
                     close(client);
                     is_repeated = true;

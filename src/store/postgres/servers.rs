@@ -36,18 +36,21 @@ impl PostgresTables<'_> {
     }
 
     pub(super) fn end_lease(&self, server: &str) -> DatabaseResult<()> {
-        self.store_states(Some(server))?;
+        self.store_states(&[server.to_owned()])?;
         self.remove(server, "the server ended during the call")
     }
 
     /// Stores the states of the sessions of servers whose lease has expired, and removes these
-    /// servers. Locks sessions before servers, as a claim does.
+    /// servers, even if one extends its lease meanwhile: it then notices that. Locks sessions before
+    /// servers, as a claim does.
     pub(super) fn end_expired_leases(&self) -> DatabaseResult<()> {
-        self.store_states(None)?;
-        let expired = format!("SELECT server_id FROM servers WHERE NOT ({IS_RUNNING}) FOR UPDATE");
-        for row in self.query(&expired, &[])? {
-            let server: String = self.column(&row, 0)?;
-            self.remove(&server, "the server died during the call")?;
+        let expired = format!("SELECT server_id FROM servers WHERE NOT ({IS_RUNNING})");
+        let expired = self.query(&expired, &[])?;
+        let expired: Vec<String> =
+            expired.iter().map(|row| self.column(row, 0)).collect::<DatabaseResult<_>>()?;
+        self.store_states(&expired)?;
+        for server in &expired {
+            self.remove(server, "the server died during the call")?;
         }
         Ok(())
     }
@@ -78,9 +81,9 @@ impl PostgresTables<'_> {
         Ok(())
     }
 
-    /// Stores the states of the sessions that no running server uses, as far as they have changed.
-    /// `ending` counts as ended.
-    fn store_states(&self, ending: Option<&str>) -> DatabaseResult<()> {
+    /// Stores the states of the sessions that no server uses, or one of the servers `ended`, as far
+    /// as they have changed.
+    fn store_states(&self, ended: &[String]) -> DatabaseResult<()> {
         let state = "coalesce(
             (SELECT CASE WHEN saved_at >= $1 THEN 'recoverable' ELSE 'stale' END
              FROM session_snapshots WHERE session_snapshots.session_id = sessions.session_id),
@@ -88,10 +91,10 @@ impl PostgresTables<'_> {
         let update = format!(
             "UPDATE sessions SET state = {state}
              WHERE state IN ('active', 'recoverable') AND state <> {state}
-                 AND (released OR server_id = $2::text
-                     OR server_id NOT IN (SELECT server_id FROM servers WHERE {IS_RUNNING}))"
+                 AND (released OR server_id = ANY($2::text[])
+                     OR server_id NOT IN (SELECT server_id FROM servers))"
         );
-        self.execute(&update, &[&now().saturating_sub(STALE_AGE).cast_signed(), &ending])?;
+        self.execute(&update, &[&now().saturating_sub(STALE_AGE).cast_signed(), &ended])?;
         Ok(())
     }
 }

@@ -125,12 +125,12 @@ impl AttachError {
     }
 }
 
-type AttachedClients = HashMap<Arc<str>, Arc<AttachedClient>>;
+type ClientsById = HashMap<Arc<str>, Arc<AttachedClient>>;
 
 /// The clients of a server.
 pub(super) struct Clients {
     manager: Arc<SessionManager>,
-    attached: Mutex<AttachedClients>,
+    attached: Mutex<ClientsById>,
     limit: usize,
     idle_timeout: Duration,
     tasks: TaskTracker,
@@ -148,7 +148,7 @@ impl Clients {
         })
     }
 
-    fn attached(&self) -> MutexGuard<'_, AttachedClients> {
+    fn attached(&self) -> MutexGuard<'_, ClientsById> {
         self.attached.lock()
     }
 
@@ -172,12 +172,12 @@ impl Clients {
     }
 
     /// Fails if no other client can be attached.
-    pub fn check_room(&self) -> Result<(), AttachError> {
-        self.room(&self.attached()).map(drop)
+    pub fn check_capacity(&self) -> Result<(), AttachError> {
+        self.select_evicted(&self.attached()).map(drop)
     }
 
     /// Returns the client that must be detached before another one is attached, if any.
-    fn room(&self, attached: &AttachedClients) -> Result<Option<Arc<str>>, AttachError> {
+    fn select_evicted(&self, attached: &ClientsById) -> Result<Option<Arc<str>>, AttachError> {
         if self.manager.is_draining() {
             return Err(AttachError::Draining);
         }
@@ -193,7 +193,7 @@ impl Clients {
 
     /// Removes the saved state of the client `id`. Called while the client is attached: a
     /// concurrent request would otherwise restore it from that state.
-    fn forget(&self, id: &str, attached: &AttachedClients) {
+    fn forget(&self, id: &str, attached: &ClientsById) {
         if let Some(client) = attached.get(id) {
             client.connection.stop_saving();
             self.manager.store().remove_client(id);
@@ -208,7 +208,7 @@ impl Clients {
         client: Arc<AttachedClient>,
     ) -> Result<(), AttachError> {
         let mut attached = self.attached();
-        if let Some(evicted) = self.room(&attached)? {
+        if let Some(evicted) = self.select_evicted(&attached)? {
             self.forget(&evicted, &attached);
             if let Some(evicted) = attached.remove(&evicted) {
                 let clients = self.clone();

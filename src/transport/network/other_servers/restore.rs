@@ -72,7 +72,7 @@ pub(in crate::transport::network) async fn locate(
             Ok(Some(ClientHolder::Own | ClientHolder::Ended)) => {
                 // A server that cannot serve the client leaves it to the others.
                 if state.clients.get(id).is_none()
-                    && let Err(error) = state.clients.check_room()
+                    && let Err(error) = state.clients.check_capacity()
                 {
                     return ClientLocation::Answered(error.response());
                 }
