@@ -65,7 +65,7 @@ describe('positions', { timeout: 60_000 }, () => {
     assert.match(clicked.message, /^Clicked .*canvas.* at 20, 30$/)
     assert.equal(await page.value('out.textContent'), 'click 20, 30')
     const pointed = await page.ok('click', { position: { x: 100, y: 90 } })
-    assert.match(pointed.message, /^Clicked .*canvas.* at 100, 90 of the viewport$/)
+    assert.match(pointed.message, /^Clicked .*canvas.* at 100, 90 in the viewport$/)
     assert.equal(await page.value('out.textContent'), 'click 100, 50')
     await page.ok('hover', { selector: '#canvas', position: { x: 7, y: 8 } })
     assert.equal(await page.value('out.textContent'), 'mousemove 7, 8')

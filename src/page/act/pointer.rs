@@ -316,7 +316,7 @@ impl Page {
         Ok(ActionPoint::in_viewport(
             (x, y),
             self.main_frame().clone(),
-            format!("{what} at {x}, {y} of the viewport"),
+            format!("{what} at {x}, {y} in the viewport"),
         ))
     }
 
