@@ -52,7 +52,7 @@ use crate::{
 
 const INSTRUCTIONS: &str = "Troupe drives web browsers. Each session is isolated (cookies, storage, pages): \
 create_session opens one; pass its sessionId in later calls. Calls without sessionId use the only session that you have \
-created, or else one of your own; with several, pass it. \
+created, or else one of your own. If you have created several, pass sessionId. \
 navigate, and an action that loads another page, return a short snapshot of the page as text; snapshot returns all of it. \
 Act on an element by its ref (e12) from a snapshot. \
 When you know the next steps, make them in one batch: a whole form, a login, several pages in a row. \
