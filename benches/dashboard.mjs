@@ -6,17 +6,19 @@
 //   --sessions N   the number of sessions [20]
 //   --viewers N    the number of viewers [10]
 //   --check        exits with 1 if a bound is missed
-// Uses the addon in the current folder. The viewers run in this process, on the same machine.
+// Uses the addon in the current folder. The viewers run on the same machine, in another thread.
 import { createServer } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { Worker } from 'node:worker_threads'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from 'simple-statistics'
 import { openDashboard } from '../__test__/support/dashboard.mjs'
 import { startHttpServer } from '../__test__/support/http.mjs'
+import { seededNumbers } from '../__test__/support/random.mjs'
 import { serverMemory } from './memory.mjs'
 
 const { values } = parseArgs({
@@ -31,8 +33,11 @@ const [minutes, sessions, viewers] = [values.minutes, values.sessions, values.vi
 
 /** The length of a round (ms), and the number of rounds with and without viewers. */
 const ROUND = 8000
-const ROUNDS = 3
-/** The pause of an agent between two calls (ms): a model thinks for longer. */
+const ROUNDS = 6
+/**
+ * The mean pause of an agent between two calls (ms): a model thinks for longer. A pause is between
+ * half and one and a half of it, because the calls of real agents are not evenly spaced.
+ */
 const PAUSE = 500
 /** The number of bursts, and of mouse moves in a burst. */
 const BURSTS = 200
@@ -89,7 +94,7 @@ try {
     ids.push(sessionId)
   }
   const viewer = await openDashboard(server)
-  await measureCalls(client, viewer, ids)
+  await measureCalls(server, client, viewer, ids)
   await measureClicks(viewer, ids[0])
   await measureMemory(server, client, viewer, ids)
 } finally {
@@ -100,60 +105,56 @@ try {
 process.exitCode = values.check && isMissed ? 1 : 0
 
 /**
- * Opens viewers that watch all sessions.
- * @returns {Promise<{ frames: () => number, end: () => void }>}
+ * Opens viewers that watch all sessions, in their own thread.
+ * @returns {Promise<{ end: () => Promise<number> }>} `end` returns the number of images.
  */
-async function watchAll(viewer, ids) {
-  /** @type {(() => unknown)[]} */
-  const closes = []
-  const t = { after: (/** @type {() => unknown} */ close) => void closes.push(close) }
-  let frames = 0
-  for (let at = 0; at < viewers; at++) {
-    const live = await viewer.live(t)
-    // Keeps no frame and no message.
-    const receive = live.receiveBytes.bind(live)
-    live.receiveBytes = (bytes) => {
-      receive(bytes)
-      frames += live.frames.splice(0).length
-    }
-    live.receive = () => {}
-    const watched = ids.map((id) => ({ id, width: 320, height: 240, calls: false }))
-    live.say({ type: 'watch', sessions: watched })
+async function watchAll(server, viewer, ids) {
+  const url = server.at('/dashboard/api/live')
+  const workerData = { url, headers: viewer.headers, count: viewers, ids }
+  const worker = new Worker(new URL('dashboard-viewers.mjs', import.meta.url), { workerData })
+  await once(worker, 'message')
+  const end = async () => {
+    worker.postMessage('end')
+    const [frames] = await once(worker, 'message')
+    await worker.terminate()
+    return frames
   }
-  return { frames: () => frames, end: () => closes.forEach((close) => close()) }
+  return { end }
 }
 
-/** Makes calls in all sessions for `time` ms. Returns the time of each call. */
+/**
+ * Makes calls in all sessions for `time` ms. Returns the time of each call. The pauses are the same
+ * in each round.
+ */
 async function work(client, ids, time) {
   const end = performance.now() + time
   const times = []
   await Promise.all(
     ids.map(async (sessionId, at) => {
-      await sleep((PAUSE * at) / ids.length)
+      const random = seededNumbers(at)
+      await sleep(PAUSE * random())
       for (let call = 0; performance.now() < end; call++) {
         const begun = performance.now()
         if (call % 2 === 0) await client.call('click', { sessionId, selector: '#count' })
         else await client.call('get_text', { sessionId, selector: '#count' })
         times.push(performance.now() - begun)
-        await sleep(PAUSE)
+        await sleep(PAUSE * (0.5 + random()))
       }
     })
   )
   return times
 }
 
-async function measureCalls(client, viewer, ids) {
+async function measureCalls(server, client, viewer, ids) {
   await work(client, ids, WARM_UP)
   const [alone, watched] = [[], []]
   let frames = 0
   for (let round = 0; round < ROUNDS; round++) {
     alone.push(...(await work(client, ids, ROUND)))
-    const all = await watchAll(viewer, ids)
+    const all = await watchAll(server, viewer, ids)
     await sleep(WARM_UP)
     watched.push(...(await work(client, ids, ROUND)))
-    frames += all.frames()
-    all.end()
-    await sleep(500)
+    frames += await all.end()
   }
   const p99 = [alone, watched].map((times) => quantile(times, 0.99))
   const median = [alone, watched].map((times) => quantile(times, 0.5))
@@ -201,7 +202,7 @@ async function measureClicks(viewer, id) {
 }
 
 async function measureMemory(server, client, viewer, ids) {
-  const all = await watchAll(viewer, ids)
+  const all = await watchAll(server, viewer, ids)
   await sleep(WARM_UP)
   const end = performance.now() + minutes * 60_000
   const samples = []
@@ -211,8 +212,7 @@ async function measureMemory(server, client, viewer, ids) {
     await sleep(SAMPLE)
   }
   await working
-  const frames = all.frames()
-  all.end()
+  const frames = await all.end()
   const mean = (from, to) => {
     const part = samples.slice(samples.length * from, samples.length * to)
     return part.reduce((sum, value) => sum + value, 0) / part.length

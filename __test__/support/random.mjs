@@ -12,12 +12,20 @@ if (given !== undefined) fc.configureGlobal({ seed: given })
 export { fc }
 
 /**
- * Returns a generator of random numbers from 0 to 1 (mulberry32), and prints its seed.
+ * Returns a generator of random numbers from 0 to 1, and prints its seed.
  * @param {{ diagnostic: (message: string) => void }} t
  */
 export function randomNumbers(t) {
   const seed = given ?? randomInt(2 ** 32)
   t.diagnostic(`seed ${seed}: repeat the test with TEST_SEED=${seed}`)
+  return seededNumbers(seed)
+}
+
+/**
+ * Returns a generator of random numbers from 0 to 1 (mulberry32).
+ * @param {number} seed
+ */
+export function seededNumbers(seed) {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
+    sync::{Mutex as AsyncMutex, MutexGuard, watch},
     time::{Instant, timeout},
 };
 use tokio_util::{bytes::Bytes, task::AbortOnDropHandle};
@@ -24,7 +24,7 @@ use crate::{
     engine::ScreencastFrame,
     page::{Page, Screencast},
     session::Session,
-    store::{iso8601, now},
+    store::{Store, iso8601, now},
 };
 
 /// The JPEG quality of images, which may be scaled down.
@@ -37,6 +37,13 @@ const OVERVIEW_QUALITY: u8 = 50;
 pub const OVERVIEW_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the image of a session in an overview may delay those of the others.
 const CAPTURE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The pause after an image of an overview, as a multiple of the time that the image took. Images
+/// in immediate succession would delay the calls of all agents.
+const PAUSE_FACTOR: u32 = 19;
+/// The maximum pause.
+const MAX_PAUSE: Duration = Duration::from_millis(250);
+/// How long an image of an overview waits until no call runs, which it would delay.
+const IDLE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The minimum time between two images in browsers without a screencast.
 const SCREENSHOT_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a viewer may take to show an image before further ones are sent to the other viewers.
@@ -67,14 +74,40 @@ pub struct ImageRequest {
 /// The sessions that are being watched.
 pub(super) struct WatchedSessions {
     sessions: Mutex<HashMap<Arc<str>, Weak<WatchedSession>>>,
-    /// Lets one session of the overviews capture an image at a time: many at once would delay the
-    /// calls of all agents.
-    captures: Arc<Semaphore>,
+    captures: Arc<OverviewCaptures>,
 }
 
-impl Default for WatchedSessions {
-    fn default() -> Self {
-        Self { sessions: Mutex::default(), captures: Arc::new(Semaphore::new(1)) }
+/// Lets one session of the overviews capture an image at a time, with pauses between them, and if
+/// possible while no call runs.
+struct OverviewCaptures {
+    store: Store,
+    /// When the next session may capture an image.
+    next: AsyncMutex<Instant>,
+}
+
+/// The turn of a session to capture an image. The pause begins when it is dropped.
+struct CaptureTurn<'a> {
+    next: MutexGuard<'a, Instant>,
+    begun: Instant,
+}
+
+impl OverviewCaptures {
+    /// Waits for the turn of a session. The first image of a session waits only for the images of
+    /// others.
+    async fn turn(&self, is_first: bool) -> CaptureTurn<'_> {
+        let next = self.next.lock().await;
+        if !is_first {
+            tokio::time::sleep_until(*next).await;
+            let _ = timeout(IDLE_TIMEOUT, self.store.wait_idle()).await;
+        }
+        CaptureTurn { next, begun: Instant::now() }
+    }
+}
+
+impl Drop for CaptureTurn<'_> {
+    fn drop(&mut self) {
+        let pause = (self.begun.elapsed() * PAUSE_FACTOR).min(MAX_PAUSE);
+        *self.next = Instant::now() + pause;
     }
 }
 
@@ -93,7 +126,7 @@ struct ImageChannels {
     next_viewer: AtomicU64,
     /// The number of the last image that a viewer has shown.
     shown: watch::Sender<u64>,
-    captures: Arc<Semaphore>,
+    captures: Arc<OverviewCaptures>,
 }
 
 /// A viewer of a session, until it is dropped.
@@ -144,6 +177,12 @@ impl Drop for SessionViewer {
 }
 
 impl WatchedSessions {
+    /// `store` knows which calls run.
+    pub fn new(store: Store) -> Self {
+        let captures = OverviewCaptures { store, next: AsyncMutex::new(Instant::now()) };
+        Self { sessions: Mutex::default(), captures: Arc::new(captures) }
+    }
+
     /// Begins to watch a session.
     pub fn watch(&self, session: &Arc<Session>, request: ImageRequest) -> SessionViewer {
         let watched = {
@@ -168,7 +207,7 @@ impl WatchedSessions {
 }
 
 impl WatchedSession {
-    fn begin(session: Arc<Session>, captures: Arc<Semaphore>) -> Self {
+    fn begin(session: Arc<Session>, captures: Arc<OverviewCaptures>) -> Self {
         let channels = Arc::new(ImageChannels {
             images: watch::Sender::new(None),
             requests: watch::Sender::new(HashMap::new()),
@@ -243,20 +282,21 @@ impl ImageChannels {
         let quality = if is_overview { OVERVIEW_QUALITY } else { QUALITY };
         let mut last = Vec::new();
         loop {
-            // The semaphore is never closed.
-            let mut capture = if is_overview { self.captures.acquire().await.ok() } else { None };
+            let is_first = self.images.borrow().is_none();
+            let mut turn =
+                if is_overview { Some(self.captures.turn(is_first).await) } else { None };
             let mut starting = pin!(page.screencast(size, quality));
             let started = match timeout(CAPTURE_TIMEOUT, &mut starting).await {
                 Ok(started) => started,
                 Err(_) => {
-                    capture = None;
+                    turn = None;
                     starting.await
                 }
             };
             match started {
                 Ok(Some(screencast)) => {
                     let must_restart = if is_overview {
-                        self.send_overview(session, page, screencast, capture, &mut last).await
+                        self.send_overview(session, page, screencast, turn, &mut last).await
                     } else {
                         self.send_screencast(session, page, screencast).await
                     };
@@ -265,7 +305,7 @@ impl ImageChannels {
                     }
                 }
                 Ok(None) => {
-                    drop(capture);
+                    drop(turn);
                     return self.send_screenshots(session, page, request).await;
                 }
                 Err(error) => {
@@ -276,27 +316,27 @@ impl ImageChannels {
         }
     }
 
-    /// Sends an image for overviews when the page differs from `last`, the last image. `capture` is
-    /// released after the first image of the screencast. Returns true when the screencast may be
+    /// Sends an image for overviews when the page differs from `last`, the last image. `turn` ends
+    /// with the first image of the screencast. Returns true when the screencast may be
     /// started again, and false if the page has closed.
     async fn send_overview(
         &self,
         session: &Session,
         page: &Page,
         mut screencast: Screencast<'_>,
-        mut capture: Option<SemaphorePermit<'_>>,
+        mut turn: Option<CaptureTurn<'_>>,
         last: &mut Vec<u8>,
     ) -> bool {
         let begun = Instant::now();
         loop {
             let next = tokio::select! {
                 next = screencast.next() => next,
-                () = tokio::time::sleep_until(begun + CAPTURE_TIMEOUT), if capture.is_some() => {
-                    capture = None;
+                () = tokio::time::sleep_until(begun + CAPTURE_TIMEOUT), if turn.is_some() => {
+                    turn = None;
                     continue;
                 }
             };
-            capture = None;
+            turn = None;
             let Some(frame) = next else { return false };
             if frame.jpeg == *last {
                 screencast.acknowledge(frame.number);
@@ -403,4 +443,60 @@ fn encoded(session: &str, page: &str, number: u64, frame: &ScreencastFrame) -> B
     message.extend(header.as_bytes());
     message.extend(&frame.jpeg);
     message.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::Config,
+        store::{NewAnswer, NewRequest},
+    };
+
+    const IMAGE: Duration = Duration::from_millis(5);
+    const PAUSE: Duration = Duration::from_millis(95);
+
+    fn store() -> Store {
+        Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap()
+    }
+
+    /// Captures an image that takes `time`. Returns how long it waited for its turn.
+    async fn capture(captures: &OverviewCaptures, is_first: bool, time: Duration) -> Duration {
+        let begun = Instant::now();
+        let turn = captures.turn(is_first).await;
+        let waited = begun.elapsed();
+        tokio::time::sleep(time).await;
+        drop(turn);
+        waited
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_follows_each_image_of_an_overview() {
+        let captures = WatchedSessions::new(store()).captures;
+        assert_eq!(capture(&captures, false, IMAGE).await, Duration::ZERO);
+        assert_eq!(capture(&captures, false, Duration::from_secs(1)).await, PAUSE);
+        assert_eq!(capture(&captures, false, IMAGE).await, MAX_PAUSE);
+        assert_eq!(capture(&captures, true, IMAGE).await, Duration::ZERO, "the first image");
+        let both = tokio::join!(capture(&captures, false, IMAGE), capture(&captures, false, IMAGE));
+        assert_eq!(both, (PAUSE, PAUSE + IMAGE + PAUSE), "one image at a time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_image_of_an_overview_waits_for_running_calls_for_a_short_time() {
+        let store = store();
+        let call = Arc::new(NewRequest {
+            ref_id: "call".into(),
+            session_id: None,
+            connection_id: "c".into(),
+            tool: "click".into(),
+            params: "{}".into(),
+            at: now(),
+        });
+        store.request(call.clone()).await.unwrap();
+        let captures = WatchedSessions::new(store.clone()).captures;
+        assert_eq!(capture(&captures, false, Duration::ZERO).await, IDLE_TIMEOUT);
+        let waiting = capture(&captures, false, Duration::ZERO);
+        let ended = async { store.answer(call, NewAnswer::default()).await.unwrap() };
+        assert_eq!(tokio::join!(waiting, ended).0, Duration::ZERO);
+    }
 }

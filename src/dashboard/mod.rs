@@ -64,7 +64,8 @@ pub struct Deleted {
 
 impl Dashboard {
     pub fn new(manager: Arc<SessionManager>, names: Option<SessionNameSource>) -> Self {
-        Self { manager, names, watched: WatchedSessions::default(), live_list: Mutex::default() }
+        let watched = WatchedSessions::new(manager.store().clone());
+        Self { manager, names, watched, live_list: Mutex::default() }
     }
 
     fn store(&self) -> &Store {

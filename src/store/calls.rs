@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use tokio::sync::broadcast;
+use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{
     NewAnswer, NewRequest, Store,
@@ -121,6 +121,17 @@ impl Store {
     /// ends.
     pub fn call_events(&self) -> broadcast::Receiver<Arc<RecordedCall>> {
         self.0.calls.events.subscribe()
+    }
+
+    /// Waits until no call runs.
+    pub async fn wait_idle(&self) {
+        let mut events = self.call_events();
+        while !self.0.calls.running.lock().is_empty() {
+            // A receiver that has lost events checks again.
+            if let Err(RecvError::Closed) = events.recv().await {
+                return;
+            }
+        }
     }
 
     /// Returns the latest running call of each session.
