@@ -39,7 +39,7 @@ pub const OVERVIEW_INTERVAL: Duration = Duration::from_secs(1);
 const CAPTURE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The pause after an image of an overview, as a multiple of the time that the image took. Images
 /// in immediate succession would delay the calls of all agents.
-const PAUSE_FACTOR: u32 = 19;
+const PAUSE_FACTOR: u32 = 29;
 /// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_millis(250);
 /// How long an image of an overview waits until no call runs, which it would delay.
@@ -454,7 +454,7 @@ mod tests {
     };
 
     const IMAGE: Duration = Duration::from_millis(5);
-    const PAUSE: Duration = Duration::from_millis(95);
+    const PAUSE: Duration = Duration::from_millis(145);
 
     fn store() -> Store {
         Store::open(&Config { store: Some("memory".into()), ..Config::default() }).unwrap()
