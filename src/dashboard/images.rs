@@ -42,7 +42,7 @@ const CAPTURE_TIMEOUT: Duration = Duration::from_millis(500);
 const PAUSE_FACTOR: u32 = 29;
 /// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_millis(250);
-/// How long an image of an overview waits until no call runs, which it would delay.
+/// Maximum time that an image of an overview waits until no call runs. It would delay the call.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The minimum time between two images in browsers without a screencast.
 const SCREENSHOT_INTERVAL: Duration = Duration::from_millis(500);

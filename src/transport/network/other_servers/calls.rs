@@ -1,8 +1,8 @@
 //! Forwards calls to the servers that hold their sessions, and makes the calls of other servers.
 //!
 //! The response is a stream of lines: `admitted` when the call enters the queue of its session,
-//! each stage, and finally the outcome. An empty
-//! line at an interval lets the caller detect that the other server is frozen or has died.
+//! each stage, and finally the outcome. An empty line at an interval lets the caller detect that
+//! the other server is frozen or has died.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
