@@ -263,9 +263,11 @@ describe("the user's own browser", { skip: !isSupported, timeout: 300_000 + DECI
     const browser = await startUserBrowser(t, [page('Mail')])
     const before = await userTitles(browser)
     const { server, sessionId } = await attached(t, browser)
+    // Chromium starts an animation late if its keyframes follow the element.
     const body =
+      '<style>@keyframes move { from { left: 400px } to { left: 0 } }</style>' +
       '<button id=b style="position:relative;animation:move .4s" onclick="this.textContent=1">0' +
-      '</button><style>@keyframes move { from { left: 400px } to { left: 0 } }</style>'
+      '</button>'
     await server.ok('navigate', { sessionId, url: `data:text/html,${encodeURIComponent(body)}` })
     await server.ok('click', { sessionId, selector: '#b' })
     const text = await server.ok('get_text', { sessionId, selector: '#b' })

@@ -40,11 +40,12 @@ export const PAGES = {
     <button id="hidden" style="display:none">Hidden</button>
     <div style="position:relative;width:200px;height:40px"><button id="covered">Covered</button>
       <div id="cover" style="position:absolute;inset:0;background:#ccc">Cover</div></div>
+    <style>@keyframes move { from { left: 0 } to { left: 300px } }</style>
     <div><button id="moving" style="position:relative;animation:move 0.2s linear infinite alternate">Moving</button></div>
     <button class="twin">Twin</button> <button class="twin">Twin</button>
     <button id="add">Add one later</button> <a id="popup" href="/form" target="_blank">Popup</a>
     <div style="height:3000px"></div><button id="below">Below</button>
-    <style>@keyframes move { from { left: 0 } to { left: 300px } }</style><div id="out"></div>
+    <div id="out"></div>
     <script>
       window.clicks = []
       for (const type of ['click', 'dblclick', 'auxclick', 'contextmenu']) addEventListener(type, (event) => {
