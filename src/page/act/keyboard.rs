@@ -139,28 +139,39 @@ const FUNCTION_KEYS: [&str; 24] = [
     "F16", "F17", "F18", "F19", "F20", "F21", "F22", "F23", "F24",
 ];
 
-/// Returns the bit of a modifier key by one of its names.
-fn modifier(name: &str) -> Option<Modifiers> {
-    let name = match name {
-        "ControlOrMeta" | "CommandOrControl" => return Some(CONTROL_OR_META),
-        "Ctrl" => "Control",
-        "Command" | "Cmd" => "Meta",
-        "Option" => "Alt",
-        other => other,
-    };
-    MODIFIERS.iter().find(|(modifier, ..)| *modifier == name).map(|(.., bit)| *bit)
+/// Other names of keys.
+const ALIASES: &[(&str, &str)] = &[
+    ("Ctrl", "Control"),
+    ("Command", "Meta"),
+    ("Cmd", "Meta"),
+    ("Option", "Alt"),
+    ("CommandOrControl", "ControlOrMeta"),
+    ("Space", " "),
+    ("Esc", "Escape"),
+    ("Return", "Enter"),
+    ("Del", "Delete"),
+];
+
+/// Returns the name for which `name` is another one, or `name` itself.
+fn without_alias(name: &str) -> &str {
+    let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+    alias.map_or(name, |(_, name)| name)
 }
 
-/// Returns the key with this name or character. Its text is removed if a modifier makes it a
-/// command.
+/// Returns the bit of a modifier key by one of its names. The case does not matter.
+fn modifier(name: &str) -> Option<Modifiers> {
+    let name = without_alias(name);
+    if name.eq_ignore_ascii_case("ControlOrMeta") {
+        return Some(CONTROL_OR_META);
+    }
+    let found = MODIFIERS.iter().find(|(modifier, ..)| modifier.eq_ignore_ascii_case(name));
+    found.map(|(.., bit)| *bit)
+}
+
+/// Returns the key with this name, of which the case does not matter, or with this character. Its
+/// text is removed if a modifier makes it a command.
 fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
-    let name = match name {
-        "Space" => " ",
-        "Esc" => "Escape",
-        "Return" => "Enter",
-        "Del" => "Delete",
-        other => other,
-    };
+    let name = without_alias(name);
     let mut characters = name.chars();
     if let (Some(character), None) = (characters.next(), characters.next()) {
         let mut key = character_key(character)?;
@@ -176,17 +187,18 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
         }
         return Some(key);
     }
-    if let Some(at) = FUNCTION_KEYS.iter().position(|function| *function == name) {
+    let is_named = |key: &str| key.eq_ignore_ascii_case(name);
+    if let Some(at) = FUNCTION_KEYS.iter().position(|function| is_named(function)) {
         let key_code = 112 + u32::try_from(at).ok()?;
         return Some(Key {
-            key: name.to_owned(),
+            key: FUNCTION_KEYS[at].to_owned(),
             code: FUNCTION_KEYS[at],
             key_code,
             text: None,
             modifiers,
         });
     }
-    let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
+    let (key, code, key_code) = NAMED.iter().find(|(key, ..)| is_named(key))?;
     let text = (*key == "Enter" && modifiers & !SHIFT == 0).then(|| "\r".to_owned());
     Some(Key { key: (*key).to_owned(), code, key_code: *key_code, text, modifiers })
 }
@@ -365,6 +377,15 @@ mod tests {
             ["a", "?", "+", "Enter", "Shift", "F5", "Space", "Control++", "ArrowDown", "Cmd+C"]
         {
             assert!(chord(name, 0).is_some(), "{name}");
+        }
+        // A single letter has a case, the name of a key has not.
+        for (name, same) in [
+            ("enter", "Enter"),
+            ("f5", "F5"),
+            ("ctrl+pagedown", "Control+PageDown"),
+            ("DEL", "Delete"),
+        ] {
+            assert_eq!(format!("{:?}", chord(name, 0)), format!("{:?}", chord(same, 0)));
         }
         for name in ["", "Foo", "Foo+a", "Control+", "aa", "é"] {
             assert!(chord(name, 0).is_none(), "{name}");
