@@ -43,6 +43,12 @@ describe('reading data', { timeout: 120_000 }, () => {
     })
   })
 
+  test('extract_table reads the values of form fields', async () => {
+    await at('/tables')
+    const { rows } = await server.ok('extract_table', { selector: '#fields' })
+    assert.deepEqual(rows, [['Ada et al.', 'M', 'checked', 'unchecked', '••••']])
+  })
+
   test('extract_table rejects other elements than tables', async () => {
     await at('/tables')
     for (const selector of ['#none', '#nothing']) {

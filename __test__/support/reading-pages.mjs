@@ -36,7 +36,9 @@ lines</textarea><select id="one"><option value="a">A<option value="b" selected>B
       <tr><td rowspan="2">Ada<td>1<td>2<tr><td colspan="2">3</table>
     <div role="grid" id="grid" aria-label="Grid"><div role="row"><span role="columnheader">K</span><span role="columnheader">V</span></div>
       <div role="row"><span role="gridcell">k</span><span role="gridcell">v</span></div></div>
-    <table id="bare"><tr><td>1<td>2</table><p id="none">No table</p>`
+    <table id="bare"><tr><td>1<td>2</table>
+    <table id="fields"><tr><td><input value="Ada"> et al.<td><select><option>S<option selected>M</select><td><input type="checkbox" checked>
+      <td><input type="radio"><td><input type="password" value="hunter2"><input type="hidden" value="h"></table><p id="none">No table</p>`
   ),
   '/article': page(
     'An article',

@@ -25,7 +25,7 @@ import { nameOf } from '../roles/accessible-name'
 import { levelOf } from '../roles/aria-states'
 import { tagOf } from '../roles/describe'
 import { explicitRole, roleOf } from '../roles/roles'
-import { visibleText } from '../roles/visible-text'
+import { textWithFields } from '../roles/visible-text'
 import { resolveOne } from '../targets/resolve'
 
 /** Returns the visible links of the page or of an element, with those in shadow roots. */
@@ -92,7 +92,7 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
     for (const cell of Array.from(row.cells)) {
       if (!isShown(cell)) continue
       while (grid[top][column]) column++
-      const content: Cell = { text: normalize(visibleText(cell)), header: localName(cell) === 'th' }
+      const content: Cell = { text: normalize(textWithFields(cell)), header: localName(cell) === 'th' }
       // A cell never extends beyond its section. A rowspan of 0 extends to the end of the section.
       const section = rows.filter(
         (other, index) => index >= top && other.parentElement === row.parentElement
@@ -131,7 +131,7 @@ function ariaGrid(element: Element): { grid: Cell[][]; headRows: number } {
         '[role="cell"], [role="gridcell"], [role="columnheader"], [role="rowheader"]'
       )) {
         const content = {
-          text: normalize(visibleText(cell)),
+          text: normalize(textWithFields(cell)),
           header: attr(cell, 'role') === 'columnheader'
         }
         const span = parseInt(attr(cell, 'aria-colspan') ?? '1', 10) || 1

@@ -17,6 +17,7 @@ import { fieldValue, nameOf } from './accessible-name'
 
 /** Images that have an alternative text. */
 const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-label]'
+const fields = 'input, select, textarea'
 /**
  * Maximum number of descendants for reading alternative texts. For larger elements, the browser's
  * `innerText` is returned.
@@ -25,17 +26,39 @@ const maxElements = 5000
 
 /** Returns the visible text of an element, or the value of a field. */
 export function visibleText(element: Element): string {
-  const field =
-    element instanceof HTMLSelectElement
-      ? Array.from(element.selectedOptions, (option) => option.label).join(', ')
-      : fieldValue(element)
+  const field = fieldText(element)
   if (field !== null) return field
   const isPlain =
     queryAll(element, '*').length > maxElements || queryAll(element, pictures).length === 0
   if (isHtml(element) && shadowRoots(element).length === 0 && isPlain)
     return element.innerText.trim()
+  return collectedText(element, false)
+}
+
+/** Returns the visible text of an element with the values of its fields and the checked states. */
+export function textWithFields(element: Element): string {
+  return queryAll(element, fields).length === 0
+    ? visibleText(element)
+    : collectedText(element, true)
+}
+
+/** Returns the selected options or the value of a field, null for other elements. */
+function fieldText(element: Element): string | null {
+  return element instanceof HTMLSelectElement
+    ? Array.from(element.selectedOptions, (option) => option.label).join(', ')
+    : fieldValue(element)
+}
+
+/** Returns the value of a field, or whether a checkbox or radio button is checked. */
+function fieldState(element: Element): string | null {
+  if (element instanceof HTMLInputElement && /^(checkbox|radio)$/.test(element.type))
+    return element.checked ? 'checked' : 'unchecked'
+  return fieldText(element)
+}
+
+function collectedText(element: Element, withFields: boolean): string {
   const parts: string[] = []
-  collect(element, parts)
+  collect(element, parts, withFields)
   return parts
     .join('')
     .replace(/[^\S\n]+/g, ' ')
@@ -44,7 +67,7 @@ export function visibleText(element: Element): string {
     .trim()
 }
 
-function collect(element: Element, parts: string[]): void {
+function collect(element: Element, parts: string[], withFields: boolean): void {
   eachComposedChild(element, (child) => {
     if (nodeType(child) === 3) parts.push((child as Text).data.replace(/\s+/g, ' '))
     if (!isElement(child)) return
@@ -56,10 +79,15 @@ function collect(element: Element, parts: string[]): void {
       parts.push(` ${nameOf(child, 'img')} `)
       return
     }
+    const state = withFields ? fieldState(child) : null
+    if (state !== null) {
+      parts.push(` ${state} `)
+      return
+    }
     const block = shown === Rendering.Visible && isBlock(child)
     if (block) parts.push('\n')
     parts.push(pseudoText(child, '::before'))
-    collect(child, parts)
+    collect(child, parts, withFields)
     parts.push(pseudoText(child, '::after'))
     if (block) parts.push('\n')
     else if (tag === 'td' || tag === 'th') parts.push('\t')
