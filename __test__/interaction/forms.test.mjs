@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { hearing, page } from './page.mjs'
@@ -85,6 +86,13 @@ describe('filling forms', { timeout: 60_000 }, () => {
     }
     await server.ok('fill', { selector: '#name', value: '' })
     assert.equal(await value('document.getElementById("name").value'), '')
+  })
+
+  test('type with clear sets a date, whose keys depend on the language', async () => {
+    await server.ok('type', { selector: '#day', text: '2026-12-24', clear: true })
+    assert.equal(await value('day.value'), '2026-12-24')
+    await server.ok('type', { selector: '#day', text: '11/21/2026', clear: true })
+    if (BROWSER !== 'webkit') assert.equal(await value('day.value'), '2026-11-21')
   })
 
   test('an entered value that the page has changed is reported', async () => {

@@ -52,6 +52,20 @@ impl EnteredField {
     }
 }
 
+/// Returns whether `text` is a date or time in the format of HTML for an input of this type. Its
+/// keys would enter another one, because the parts of the field have the order of the language.
+fn is_date_value(kind: &str, text: &str) -> bool {
+    let (digits, separator) = match kind {
+        "date" | "datetime-local" | "month" | "week" => (4, b'-'),
+        "time" => (2, b':'),
+        _ => return false,
+    };
+    let text = text.as_bytes();
+    text.len() > digits
+        && text[..digits].iter().all(u8::is_ascii_digit)
+        && text[digits] == separator
+}
+
 impl Page {
     /// Waits until the element that `target` refers to is editable, and types `text` into it with
     /// keystrokes.
@@ -63,7 +77,11 @@ impl Page {
     ) -> Result<ActionOutcome> {
         let action_point =
             self.await_focused(target, "type", options.clear, options.timeout).await?;
-        let mut groups = if action_point.is_editor { Vec::new() } else { keyboard::strokes(text) };
+        let is_set = options.clear && is_date_value(&action_point.kind, text);
+        let mut groups = match action_point.is_editor || is_set {
+            true => Vec::new(),
+            false => keyboard::strokes(text),
+        };
         if options.clear && text.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
         }
@@ -76,6 +94,9 @@ impl Page {
             self.act(action_point.description.clone(), &action_point.frame, async |mark| {
                 if action_point.is_editor {
                     self.insert_into_editor(&action_point, text, options.clear, mark).await?;
+                }
+                if is_set {
+                    self.fill_action_point(&action_point, text, true).await?;
                 }
                 if options.delay.is_zero() {
                     for keys in groups.chunks(KEYS_AT_ONCE) {
