@@ -28,7 +28,8 @@ describe('a dialog', { timeout: 60_000 }, () => {
 
   test('is reported by the click that opens it', async () => {
     assert.deepEqual(await open('#alert'), { type: 'alert', message: 'Attention' })
-    await server.ok('handle_dialog', { accept: true })
+    const { changes } = await server.ok('handle_dialog', { accept: true })
+    assert.match(changes, /\+ .*alerted/)
     assert.equal(await out(), 'alerted')
   })
 

@@ -6,7 +6,13 @@ import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 
 describe('waiting', { timeout: 120_000 }, () => {
-  const { server, site, scope } = startShared({ routes: READING_PAGES })
+  const { server, site, scope } = startShared({
+    routes: {
+      ...READING_PAGES,
+      '/listening': `<title>Listening</title><h1>Listening</h1><script>
+        addEventListener('storage', ({ newValue }) => document.body.insertAdjacentHTML('beforeend', newValue))</script>`
+    }
+  })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   /** Runs a script in the page a little later. @param {string} script */
@@ -40,6 +46,25 @@ describe('waiting', { timeout: 120_000 }, () => {
     await soon('late.remove()')
     assert.equal((await wait({ selector: '#late', state: 'detached' })).success, true)
     assert.equal((await wait({ selector: '#late', state: 'hidden' })).success, true)
+  })
+
+  test('a wait reports the changes since the last result', async () => {
+    await at('/listening')
+    const { pages } = await server.ok('pages', { action: 'new', url: site.url('/form') })
+    const [{ pageId }, other] = pages
+    await server.ok('snapshot', { pageId })
+    const append = (text) => {
+      const script = `localStorage.appended = ${JSON.stringify(text)}, 0`
+      return server.ok('evaluate', { pageId: other.pageId, script })
+    }
+    await append('<p>Saved</p>')
+    const { changes } = await server.ok('wait_for', { pageId, text: 'Saved' })
+    assert.match(changes, /^\+ .*Saved$/)
+    await append('<button id=next>Next</button>')
+    const next = await wait({ pageId, selector: '#next' })
+    assert.match(next.changes, /^\+ .*button "Next" \[ref=e\d+\]$/)
+    assert.equal((await wait({ pageId, selector: '#next' })).changes, undefined)
+    await server.ok('pages', { action: 'close', pageId: other.pageId })
   })
 
   test('wait_for_selector reports similar elements at the timeout', async () => {

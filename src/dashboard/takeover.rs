@@ -148,7 +148,7 @@ impl Dashboard {
         let Some(session) = self.manager.find(id) else { return Ok(()) };
         let page = session.open_pages().into_iter().find(|page| page.dialog().is_some());
         match page {
-            Some(page) => page.handle_dialog(accept, text).await.map(drop),
+            Some(page) => page.answer_dialog(accept, text).await.map(drop),
             None => Ok(()),
         }
     }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::tool::{Group, PageCall, Tool, tool};
 use crate::{
+    config::AfterAction,
     error::{ErrorCode, Result, TroupeError},
     page::{Element, ElementState, Elements, TimeLimit},
 };
@@ -128,7 +129,7 @@ struct WaitForSelectorParameters {
     timeout: Option<u64>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 struct Waited {
     success: bool,
     message: String,
@@ -136,6 +137,27 @@ struct Waited {
     r#ref: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    /// Lines of the snapshot that were added (+), removed (-) or changed (~) since the last result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<String>,
+    /// A short snapshot, if the client was not shown this document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
+}
+
+impl Waited {
+    /// Adds what the client has not been shown of the page.
+    async fn with_page(mut self, call: &PageCall) -> Self {
+        if call.config.after_action != AfterAction::Changes {
+            return self;
+        }
+        if call.page.is_shown() {
+            self.changes = call.page.changes_since_shown().await;
+        } else if call.overview {
+            self.snapshot = call.page.overview().await;
+        }
+        self
+    }
 }
 
 async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
@@ -151,7 +173,9 @@ async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> 
         state.as_str(),
         begun.elapsed().as_millis()
     );
-    Ok(Waited { success: true, message, r#ref: found.r#ref, description: found.description })
+    let (r#ref, description) = (found.r#ref, found.description);
+    let waited = Waited { success: true, message, r#ref, description, ..Waited::default() };
+    Ok(waited.with_page(&call).await)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -194,8 +218,7 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
         page.wait_for_text_gone(text, time_limit).await?;
         outcomes.push(format!("the text `{text}` is gone"));
     }
-    let mut waited =
-        Waited { success: true, message: String::new(), r#ref: None, description: None };
+    let mut waited = Waited { success: true, ..Waited::default() };
     if let Some(text) = &text {
         let found = page.wait_for_text(text, time_limit).await?;
         let form = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();
@@ -206,5 +229,5 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
     if outcomes.len() > usize::from(time.is_some()) {
         waited.message.push_str(&format!(" after {} ms", begun.elapsed().as_millis()));
     }
-    Ok(waited)
+    Ok(waited.with_page(&call).await)
 }

@@ -457,15 +457,10 @@ async fn handle_dialog(call: PageCall, given: DialogParameters) -> Result<Action
     act(call, verb, async |page| {
         let is_secret = text.as_ref().is_some_and(|text| text.is_secret);
         let answering = page.handle_dialog(given.accept, text.as_ref().map(|text| &*text.text));
-        let settled = with_secret(page, is_secret, answering).await?;
+        let done = with_secret(page, is_secret, answering).await?;
         // A prompt shows the typed text.
         let entered = ChangedFields { passwords: vec![false], secret: None };
-        Ok(ActionOutcome {
-            element: "the dialog".to_owned(),
-            settled,
-            entered,
-            ..ActionOutcome::default()
-        })
+        Ok(ActionOutcome { entered, ..done })
     })
     .await
 }

@@ -87,6 +87,14 @@ impl Page {
         self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
+    /// Returns the changes since the client's last result. `None` also if the client was not shown
+    /// this document.
+    pub async fn changes_since_shown(&self) -> Option<String> {
+        let now = self.snapshot_before_action().await?;
+        let changes = Box::pin(self.changes_since(Some(now), None));
+        self.within(self.config.timeout_settle, changes).await?.earlier
+    }
+
     /// Describes the effects of an action on `element` since `mark`. `tick` is a tick of the page
     /// that is already pending.
     pub(in crate::page) async fn outcome(
@@ -97,15 +105,25 @@ impl Page {
         before: Option<SnapshotBefore>,
         tick: Option<EventLoopTick<'_>>,
     ) -> Result<ActionOutcome> {
-        let mut settled = self.settle(mark, frame, before.as_ref(), tick).await?;
+        let settled = self.settle(mark, frame, before.as_ref(), tick).await?;
+        Ok(self.describe_effects(element, settled, before).await)
+    }
+
+    /// Describes the effects of an action on `element`. `before` is the page's snapshot before it.
+    pub(in crate::page) async fn describe_effects(
+        &self,
+        element: String,
+        mut settled: SettledEffects,
+        before: Option<SnapshotBefore>,
+    ) -> ActionOutcome {
         let TickSnapshots { native: snapshot, aria } = std::mem::take(&mut settled.snapshots);
         let mut done =
             ActionOutcome { element, settled, aria_snapshot: aria, ..ActionOutcome::default() };
         if done.settled.dialog.is_some() || done.settled.closed {
-            return Ok(done);
+            return done;
         }
         // The action is done. A snapshot that times out must not make it fail.
-        let describe = async {
+        let adding = async {
             match self.config.after_action {
                 AfterAction::None => {}
                 AfterAction::Changes if done.settled.navigated => {}
@@ -119,9 +137,9 @@ impl Page {
                 }
             }
         };
-        let _ = self.within(self.config.timeout_settle, describe).await;
+        let _ = self.within(self.config.timeout_settle, adding).await;
         self.snapshot_cache.clear_reported();
-        Ok(done)
+        done
     }
 
     /// Returns the changes by the action, and those before it. With `clock`, which the caller

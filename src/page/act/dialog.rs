@@ -6,7 +6,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{
         Page,
-        act::{SettledEffects, WaitUntil},
+        act::{ActionOutcome, SettledEffects, WaitUntil},
         script::ANSWER_TIMEOUT,
         state::EventSequence,
     },
@@ -19,8 +19,21 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Page {
-    /// Answers the open dialog, and waits for the effects.
+    /// Answers the open dialog, and describes the effects. They include what the script that opened
+    /// the dialog has changed before.
     pub async fn handle_dialog(
+        &self,
+        accept: bool,
+        prompt_text: Option<&str>,
+    ) -> Result<ActionOutcome> {
+        // The page cannot be read while the dialog is open.
+        let before = self.last_snapshot();
+        let settled = self.answer_dialog(accept, prompt_text).await?;
+        Ok(self.describe_effects("the dialog".to_owned(), settled, before).await)
+    }
+
+    /// Answers the open dialog, and waits for the effects.
+    pub async fn answer_dialog(
         &self,
         accept: bool,
         prompt_text: Option<&str>,

@@ -192,15 +192,17 @@ impl Page {
     /// Returns the cached snapshot if the page has one frame. Does not query whether the page has
     /// changed since.
     pub(in crate::page) fn cached_before(&self) -> Option<SnapshotBefore> {
+        self.last_snapshot().filter(|before| before.snapshot.frame_count == 1)
+    }
+
+    /// Returns the cached snapshot. Does not query whether the page has changed since.
+    pub(in crate::page) fn last_snapshot(&self) -> Option<SnapshotBefore> {
         if self.config.after_action != crate::config::AfterAction::Changes {
             return None;
         }
         let document = self.document();
         let mut cache = self.snapshot_cache.lock();
-        let snapshot = cache
-            .snapshot
-            .clone()
-            .filter(|snapshot| snapshot.document == document && snapshot.frame_count == 1)?;
+        let snapshot = cache.snapshot.clone().filter(|last| last.document == document)?;
         cache.after_action = false;
         cache.reported.clear();
         let shown = cache.shown_before(&snapshot);

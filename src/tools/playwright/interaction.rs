@@ -341,7 +341,7 @@ pub(super) async fn handle_dialog(
     let page = call.page().await?;
     // Without a text, Playwright answers a prompt with an empty one.
     let text = given.prompt_text.unwrap_or_default();
-    page.handle_dialog(given.accept, Some(&text)).await?;
+    page.answer_dialog(given.accept, Some(&text)).await?;
     Ok(Response::default())
 }
 
