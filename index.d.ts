@@ -245,7 +245,7 @@ export interface Config {
   retention?: string
   /** Record Authorization and Cookie headers unmasked. Default: false */
   recordHeaders?: boolean
-  /** Record a small picture of the page after each action. Default: false */
+  /** Record a small image of the page after each action. Default: false */
   recordPictures?: boolean
   /** Allow only these domains; *.example.com is example.com and its subdomains */
   allowedDomains?: string[]
@@ -791,6 +791,8 @@ export interface SessionInfo {
   pages: {
     pageId: string
     url: string
+    /** Only in the result of `pages`. */
+    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }[]
@@ -867,6 +869,8 @@ export interface RestoreStateResult {
   page: {
     pageId: string
     url: string
+    /** Only in the result of `pages`. */
+    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }
@@ -1012,6 +1016,8 @@ export interface PagesResult {
   pages: {
     pageId: string
     url: string
+    /** Only in the result of `pages`. */
+    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }[]
@@ -1117,6 +1123,8 @@ export interface ActionResult {
   newPage?: {
     pageId: string
     url: string
+    /** Only in the result of `pages`. */
+    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }
@@ -1124,6 +1132,8 @@ export interface ActionResult {
   newPages?: {
     pageId: string
     url: string
+    /** Only in the result of `pages`. */
+    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }[]
@@ -1544,6 +1554,10 @@ export interface WaitedResult {
   message: string
   ref?: string
   description?: string
+  /** Lines of the snapshot that were added (+), removed (-) or changed (~) since the last result. */
+  changes?: string
+  /** A short snapshot, if the client was not shown this document. */
+  snapshot?: string
 }
 
 export interface WaitForArguments {

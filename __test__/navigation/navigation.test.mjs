@@ -303,8 +303,8 @@ describe('pages', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url('/form') })
     const opened = await pages({ action: 'new', url: site.url('/buttons') })
     assert.deepEqual(opened.pages, [
-      { pageId: 'page-1', url: site.url('/form') },
-      { pageId: 'page-2', url: site.url('/buttons') }
+      { pageId: 'page-1', url: site.url('/form'), title: 'Form' },
+      { pageId: 'page-2', url: site.url('/buttons'), title: 'Buttons' }
     ])
     assert.deepEqual([opened.navigation.title, opened.navigation.status], ['Buttons', 200])
     assert.equal(opened.current, 'page-2')

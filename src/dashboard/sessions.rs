@@ -1,6 +1,6 @@
 //! The list of sessions.
 
-use std::{slice, sync::Arc, time::Duration};
+use std::{slice, sync::Arc};
 
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -15,8 +15,6 @@ use crate::{
 
 /// Maximum number of ended sessions in the list.
 const MAX_ENDED: usize = 200;
-/// Maximum time to read the title of a page.
-const TITLE_TIMEOUT: Duration = Duration::from_millis(300);
 /// Maximum number of characters of a title or URL.
 const MAX_CHARACTERS: usize = 2000;
 
@@ -188,7 +186,7 @@ impl Dashboard {
 async fn pages(session: &Session) -> Vec<PageView> {
     let current = session.current_page();
     let current = current.as_ref().map(|page| page.id.as_str());
-    let views = session.open_pages().into_iter().map(async |page: Arc<Page>| PageView {
+    let views = session.open_pages().into_iter().map(async |page| PageView {
         active: Some(page.id.as_str()) == current,
         id: page.id.clone(),
         url: cut(&page.url(), MAX_CHARACTERS),
@@ -199,6 +197,5 @@ async fn pages(session: &Session) -> Vec<PageView> {
 
 /// Returns the title of a page, or an empty one if the page does not respond.
 async fn title(page: &Page) -> String {
-    let title = tokio::time::timeout(TITLE_TIMEOUT, page.title()).await;
-    cut(&title.ok().and_then(Result::ok).unwrap_or_default(), MAX_CHARACTERS)
+    cut(&page.title_if_responsive().await.unwrap_or_default(), MAX_CHARACTERS)
 }

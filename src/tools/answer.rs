@@ -610,11 +610,13 @@ mod tests {
             new_page: Some(PageInfo {
                 page_id: "page-2".into(),
                 url: "http://b/".into(),
+                title: None,
                 crashed: Some(true),
             }),
             new_pages: vec![PageInfo {
                 page_id: "page-3".into(),
                 url: "http://c/".into(),
+                title: None,
                 crashed: None,
             }],
             download: Some(download(DownloadState::Completed(FileLocation::Local(

@@ -1,5 +1,6 @@
 //! Tools that navigate.
 
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     page::{ANSWER_BEFORE_UNLOAD, Navigation, Page, WaitUntil, normalize_url},
     policy,
-    session::PageInfo,
+    session::{PageInfo, Session},
 };
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -242,5 +243,13 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
         }
     }
     let current = session.current_page().map(|page| page.id.clone());
-    Ok(PagesAnswer { success: true, pages: session.info().pages, current, navigation })
+    Ok(PagesAnswer { success: true, pages: titled_pages(session).await, current, navigation })
+}
+
+async fn titled_pages(session: &Session) -> Vec<PageInfo> {
+    let titled = session.open_pages().into_iter().map(async |page| {
+        let title = page.title_if_responsive().await.filter(|title| !title.is_empty());
+        PageInfo { title, ..PageInfo::of(&page) }
+    });
+    join_all(titled).await
 }

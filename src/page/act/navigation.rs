@@ -21,6 +21,9 @@ use crate::{
 /// Timeout for an event loop tick, after which the page counts as unresponsive.
 const TICK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Maximum time to read a title for a list of pages.
+const TITLE_TIMEOUT: Duration = Duration::from_millis(300);
+
 /// The URL schemes that browsers open. The policy blocks some of them.
 const SCHEMES: &[&str] = &[
     "http",
@@ -424,6 +427,11 @@ impl Page {
     pub async fn title(&self) -> Result<String> {
         let title = async { self.engine.title().await.map_err(|error| self.error(error)) };
         self.while_responsive(ANSWER_TIMEOUT, title).await
+    }
+
+    /// Returns the title for a list of pages, which one busy page must not delay.
+    pub async fn title_if_responsive(&self) -> Option<String> {
+        self.within(TITLE_TIMEOUT, self.title()).await?.ok()
     }
 
     /// Clears the page's history.

@@ -377,6 +377,7 @@ impl SessionManager {
                     .map(|page| PageInfo {
                         page_id: format!("page-{}", page.number),
                         url: page.url,
+                        title: None,
                         crashed: None,
                     })
                     .collect(),
