@@ -62,7 +62,7 @@ export const ROWS = [
   },
   {
     id: 'clickRows',
-    title: 'click beside 400 rows',
+    title: 'click on a page with 400 rows',
     unit: 'ms',
     bounds: { peerFast: 0.3 },
     page: '/rows',
@@ -71,14 +71,14 @@ export const ROWS = [
   { id: 'changes', title: '… ratio to a click without changes', unit: '', bounds: {}, limit: 2 },
   {
     id: 'structureFrames',
-    title: 'click beside 15 iframes, ratio to none',
+    title: 'click on a page with 15 iframes, ratio to none',
     unit: '',
     bounds: {},
     limit: 2
   },
   {
     id: 'structureBlankClick',
-    title: 'first click beside 1,500 blank spans',
+    title: 'first click on a page with 1,500 empty elements',
     unit: 'ms',
     bounds: {},
     limit: 60
@@ -144,17 +144,17 @@ export const ROWS = [
   },
   {
     id: 'uncut',
-    title: '… with all rows',
+    title: '… with all rows in the result',
     unit: 'ms',
     bounds: {},
     page: '/rows',
     action: 'snapshotUncut',
     bytes: true
   },
-  { id: 'links', title: 'walk of 3,000 links, in the page', unit: 'ms', bounds: {}, limit: 60 },
+  { id: 'links', title: 'snapshot of 3,000 links: time in the page', unit: 'ms', bounds: {}, limit: 60 },
   {
     id: 'readRows',
-    title: 'an agent reads: 400 rows',
+    title: 'an agent reads a page with 400 rows',
     unit: 'B',
     bounds: { peer: 0.2 },
     page: '/rows',
@@ -163,7 +163,7 @@ export const ROWS = [
   },
   {
     id: 'readForm',
-    title: 'an agent reads: small form',
+    title: 'an agent reads a small form',
     unit: 'B',
     bounds: { peer: 0.5 },
     page: '/form',
@@ -210,11 +210,11 @@ export const ROWS = [
   { id: 'proxy', title: '… added by the egress proxy', unit: 'ms', bounds: {} },
   { id: 'memory', title: 'memory of the server', unit: 'MiB', bounds: { peer: 0.6 } },
   { id: 'memoryOwn', title: '… more than Node alone', unit: 'MiB', bounds: { peer: 0.3 } },
-  { id: 'recordMedian', title: 'recording a call adds', unit: 'ms', bounds: {}, limit: 1 },
+  { id: 'recordMedian', title: 'recording adds to a call', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'recordLate', title: '… to the 99th percentile', unit: 'ms', bounds: {}, limit: 3 },
-  { id: 'recordSaving', title: 'saving a session adds', unit: 'ms', bounds: {}, limit: 0.1 },
-  { id: 'recordStream', title: '2,000 calls into one record', unit: 's', bounds: {}, limit: 1 },
-  { id: 'job', title: "an agent's jobs", unit: 'turns', bounds: { peer: 0.4 } },
+  { id: 'recordSaving', title: 'saving the session adds to a call', unit: 'ms', bounds: {}, limit: 0.1 },
+  { id: 'recordStream', title: 'writing 2,000 calls to the record', unit: 's', bounds: {}, limit: 1 },
+  { id: 'job', title: 'three tasks of an agent', unit: 'turns', bounds: { peer: 0.4 } },
   { id: 'job-bytes', title: '… bytes read', unit: 'B', bounds: { peer: 0.35 } },
   ...JOBS.flatMap(({ name, title }) => [
     { id: `job-${name}`, title: `… ${title}`, unit: 'turns', bounds: {} },
@@ -225,7 +225,7 @@ export const ROWS = [
   { id: 'setClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
   { id: 'setNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'setRows', title: '… snapshot, 400 rows', unit: 'ms', bounds: { peer: 0.3 } },
-  { id: 'upstreamMedian', title: 'an upstream call adds', unit: 'ms', bounds: {}, limit: 1 },
+  { id: 'upstreamMedian', title: 'an upstream server adds to a call', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'upstreamLate', title: '… to the 99th percentile', unit: 'ms', bounds: {} },
   // On Firefox, without a comparison.
   { id: 'firefoxClick', title: 'Firefox: click', unit: 'ms', bounds: {}, limit: 6 },
@@ -248,7 +248,7 @@ export const ROWS = [
   { id: 'localEvaluate', title: '… without the Grid', unit: 'ms', bounds: {} },
   { id: 'gridSnapshot', title: 'Selenium Grid: snapshot', unit: 'ms', bounds: {} },
   { id: 'localSnapshot', title: '… without the Grid', unit: 'ms', bounds: {} },
-  { id: 'http', title: 'HTTP call without work', unit: 'ms', bounds: {}, limit: 0.2 },
+  { id: 'http', title: 'HTTP call that needs no browser', unit: 'ms', bounds: {}, limit: 0.2 },
   {
     id: 'hundred',
     title: '100 clients: load, click, read (those that succeed)',

@@ -30,6 +30,9 @@ const NOT_RUN = {
   'npx -y troupe install chromium': 'downloads a browser',
   'claude mcp add troupe -- npx -y troupe': 'a program of another project',
   'codex mcp add troupe -- npx -y troupe': 'a program of another project',
+  'claude plugin marketplace add troupe-mcp/troupe': 'a program of another project',
+  'claude plugin install troupe@troupe': 'a program of another project',
+  'gemini extensions install https://github.com/troupe-mcp/troupe': 'a program of another project',
   'docker build --tag troupe .': NO_DOCKER,
   'docker run --rm --init --publish 127.0.0.1:4000:4000    --security-opt seccomp=deploy/docker/seccomp.json --env TROUPE_AUTH_TOKEN troupe':
     NO_DOCKER,
@@ -51,7 +54,10 @@ describe('commands in the documents', { timeout: 120_000 }, () => {
   test('are all run here, or are listed with the reason why not', () => {
     for (const command of Object.keys(NOT_RUN)) assert.ok(commands.has(command), command)
     for (const command of commands)
-      assert.match(command, /^(TROUPE_\w+=\S+ )?(npx -y )?troupe\b|^(npm|claude|codex|docker) /)
+      assert.match(
+        command,
+        /^(TROUPE_\w+=\S+ )?(npx -y )?troupe\b|^(npm|claude|codex|gemini|docker) /
+      )
     for (const [, script] of [...commands].join('\n').matchAll(/^npm run (\S+)/gm))
       assert.ok(script in MANIFEST.scripts, script)
   })
@@ -204,7 +210,35 @@ describe(
     test('are all run here', () => {
       assert.deepEqual(
         scripts.map(({ path }) => path),
-        ['docs/command-line.md', 'docs/command-line.md']
+        ['docs/command-line.md', 'docs/command-line.md', 'docs/http.md']
+      )
+    })
+
+    test('the calls of the JSON API succeed', async (t) => {
+      const site = await startSite(t, { '/': '<title>Example</title><h1>Hello</h1>' })
+      const token = 'correct-horse'
+      const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: token } })
+      const [definition, create, ...calls] = scripts[2].code
+        .trim()
+        .replace('http://127.0.0.1:4000/', server.at('/'))
+        .replace('https://example.com', site.url('/'))
+        .split('\n')
+      const request = async (/** @type {string} */ command) => {
+        const script = `${definition}\n${command}`
+        const env = { TROUPE_AUTH_TOKEN: token, PATH: process.env.PATH }
+        const { status, stdout, stderr } = await run('bash', ['-c', script], env)
+        assert.equal(status, 0, stderr)
+        return JSON.parse(stdout)
+      }
+      const { session_id } = await request(create)
+      const outcomes = []
+      for (const call of calls) outcomes.push(await request(call.replace('ID', session_id)))
+      assert.deepEqual(
+        outcomes.map(({ status, result }) => [status, result.title ?? result.text]),
+        [
+          ['success', 'Example'],
+          ['success', 'Hello']
+        ]
       )
     })
 
@@ -433,4 +467,4 @@ const FOREIGN = [
 ]
 /** Names in capitals that are no error codes. */
 const VARIABLES =
-  /^((TROUPE|PLAYWRIGHT|API|SHOP|AWS)_|SSL_CERT_FILE$|(HTTPS?|ALL|NO)_PROXY$|NO_COLOR$|XDG_STATE_HOME$|ELEMENT_NOT_INTERACTIVE$|POSTGRES_PASSWORD$)/
+  /^((TROUPE|PLAYWRIGHT|API|SHOP|AWS)_|SSL_CERT_FILE$|(HTTPS?|ALL|NO)_PROXY$|NO_COLOR$|XDG_(STATE|CACHE)_HOME$|ELEMENT_NOT_INTERACTIVE$|POSTGRES_PASSWORD$)/

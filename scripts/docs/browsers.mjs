@@ -8,7 +8,8 @@ const INTRODUCTION = `# Browsers
 
 <!-- The table is generated from __test__/support/browsers.mjs: \`npm run generate\` writes it. -->
 
-\`--browser\` selects the browser. Troupe finds an installed one, and \`npx -y troupe doctor\` reports what is installed.
+\`--browser\` selects the browser. Troupe searches \`PATH\`, the standard folders of the system, and
+[its own downloads](platforms.md), those of Playwright and those of Puppeteer. \`npx -y troupe doctor\` reports what it finds.
 
 \`\`\`bash
 npx -y troupe install chromium    # downloads a browser; also firefox and webkit

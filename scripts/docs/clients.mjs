@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from '../run.mjs'
+import { fenced } from './tools.mjs'
 
 /** @type {Record<string, string>} */
 const TITLES = {
@@ -16,6 +17,13 @@ const TITLES = {
   cline: 'Cline',
   kiro: 'Kiro',
   opencode: 'opencode'
+}
+
+/** The commands that install this repository as a plugin. @type {Record<string, string>} */
+const PLUGINS = {
+  'claude-code':
+    'claude plugin marketplace add troupe-mcp/troupe\nclaude plugin install troupe@troupe',
+  'gemini-cli': 'gemini extensions install https://github.com/troupe-mcp/troupe'
 }
 
 const INTRODUCTION = `# Clients
@@ -46,7 +54,12 @@ export function clientDocument() {
     )
     if (status !== 0) throw new Error(`troupe config ${name}: ${stderr}`)
     const language = stdout.startsWith('{') ? 'json' : 'toml'
-    return `## ${title}\n\n${stderr.trim()}\n\n\`\`\`${language}\n${stdout.trim()}\n\`\`\``
+    return [
+      `## ${title}`,
+      stderr.trim(),
+      fenced(language, stdout.trim()),
+      ...(name in PLUGINS ? ['Or install the plugin:', fenced('bash', PLUGINS[name])] : [])
+    ].join('\n\n')
   })
   return `${INTRODUCTION}\n${sections.join('\n\n')}\n`
 }

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {{ group: string, flag: string, variable: string, key: string, nested: string | null,
- *   aliases: string[], help: string, choices: string[] | null, default: string | null }} OptionRow
+ *   aliases: string[], help: string, negatable: boolean, choices: string[] | null,
+ *   default: string | null }} OptionRow
  */
 
 const INTRODUCTION = `# Configuration
@@ -43,9 +44,10 @@ export function configurationDocument(rows) {
 }
 
 /** @param {OptionRow} row */
-function line({ flag, variable, key, nested, aliases, help, choices, default: value }) {
+function line({ flag, variable, key, nested, aliases, help, negatable, choices, default: value }) {
   const names = [`\`${flag}\``, `\`${variable}\``, `\`${key}\``]
   const others = [
+    ...(negatable ? [`the same: \`${variable}=false\`, \`"${key}": false\``] : []),
     ...(nested ? [`in a nested file: \`${nested}\``] : []),
     ...(aliases.length > 0 ? [`also ${aliases.map((name) => `\`--${name}\``).join(', ')}`] : [])
   ]

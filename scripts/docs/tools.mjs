@@ -1,7 +1,10 @@
 // Creates docs/tools.md: one section for each tool, from its schemas and its example in
 // docs/examples.json.
 
-/** @typedef {{ name: string, group: string, description: string, inputSchema: any }} Tool */
+/**
+ * @typedef {{ name: string, group: string, description: string, inputSchema: any,
+ *   neededOption: string | null }} Tool
+ */
 
 const TITLES = {
   session: 'Sessions',
@@ -14,6 +17,35 @@ const TITLES = {
   record: 'The record',
   person: 'Questions to the user',
   batch: 'Batches'
+}
+
+/**
+ * What the schemas leave out, because agents know it from the name and the description of the tool.
+ * @type {Record<string, Record<string, string>>}
+ */
+const DESCRIPTIONS = {
+  create_session: { viewport: 'CSS px' },
+  save_state: { path: 'File to write, in place of returning the state' },
+  get_cookies: { urls: 'Only the cookies that requests to these URLs send' },
+  set_cookies: { cookies: "`partitionKey` and `_crHasCrossSiteAncestor` as in Playwright's state" },
+  set_viewport: { width: 'CSS px', height: 'CSS px' },
+  reload: { ignoreCache: 'Request everything again' },
+  pages: { url: 'With `new`' },
+  click: { button: 'Default: `left`', clickCount: '2 for a double click' },
+  type: { clear: 'Empty the field first', submit: 'Press Enter afterwards' },
+  scroll: { x: 'CSS px; positive: to the right', y: 'CSS px; positive: down' },
+  snapshot: { depth: 'Maximum number of levels of the tree' },
+  compare_screenshots: { selector: 'Only this element' },
+  wait_for: { text: 'This text is visible', textGone: 'This text is not visible' },
+  block_resource: { block: '`false` removes the rule' },
+  mock_response: { response: 'Omit it to remove the mock' },
+  get_content: {
+    refId: 'The call, by the `ref_id` of its result',
+    searchFor: 'Return only lines that contain this text',
+    resetCursor: 'Return the whole content again, in place of its changes'
+  },
+  get_console_content: { refId: 'The call, by the `ref_id` of its result' },
+  list_requests: { limit: 'Default: 50' }
 }
 
 /** Maximum number of lines of a result. Longer results are truncated. */
@@ -43,37 +75,65 @@ when the navigation, the requests and the messages of WebSockets that it caused 
 /** @param {Tool[]} tools @param {import('./examples.mjs').Example[]} examples @returns {string} */
 export function toolDocument(tools, examples) {
   const groups = [...new Set(tools.map(({ group }) => group))]
+  checkDescriptions(tools)
   const sections = groups.map((group) => {
     if (!(group in TITLES))
       throw new Error(`the group \`${group}\` has no title in ${import.meta.url}`)
     const ofGroup = tools.filter((tool) => tool.group === group)
     return [`## ${TITLES[group]}`, ...ofGroup.map((tool) => section(tool, examples))].join('\n\n')
   })
-  return `${INTRODUCTION}\n${sections.join('\n\n')}\n`
+  return `${INTRODUCTION}\n${groupTable(tools, groups)}\n\n${sections.join('\n\n')}\n`
+}
+
+/** @param {Tool[]} tools @param {string[]} groups */
+function groupTable(tools, groups) {
+  const rows = groups.map((group) => {
+    const links = tools
+      .filter((tool) => tool.group === group)
+      .map(({ name }) => `[\`${name}\`](#${name})`)
+    return `| ${TITLES[group]} | \`group:${group}\` | ${links.join(', ')} |`
+  })
+  return ['| group | name for `--tools` and `--no-tools` | tools |', '|---|---|---|', ...rows].join(
+    '\n'
+  )
+}
+
+/** Fails if a description is superfluous. @param {Tool[]} tools */
+function checkDescriptions(tools) {
+  for (const [tool, parameters] of Object.entries(DESCRIPTIONS))
+    for (const name of Object.keys(parameters)) {
+      const { properties = {} } = tools.find((row) => row.name === tool)?.inputSchema ?? {}
+      if (!properties[name] || properties[name].description)
+        throw new Error(`the description of ${tool}.${name} in ${import.meta.url} is superfluous`)
+    }
 }
 
 /** @param {Tool} tool @param {import('./examples.mjs').Example[]} examples */
-function section({ name, description, inputSchema }, examples) {
+function section({ name, description, inputSchema, neededOption }, examples) {
   const example = examples.find(({ tool }) => tool === name)
   if (!example) throw new Error(`docs/examples.json has no call of \`${name}\``)
   const result = readable(example.result)
   return [
     `### ${name}`,
     escaped(description),
-    ...parameterTable(inputSchema),
+    ...(neededOption ? [`The server offers it only with \`--${neededOption}\`.`] : []),
+    ...parameterTable(inputSchema, DESCRIPTIONS[name] ?? {}),
     fenced('json', JSON.stringify(example.arguments, null, 2)),
     'Result:',
     fenced(result.language, result.text)
   ].join('\n\n')
 }
 
-/** @param {any} schema @returns {string[]} the table, if there are parameters */
-function parameterTable({ properties = {}, required = [] }) {
+/**
+ * @param {any} schema @param {Record<string, string>} descriptions of parameters without one
+ * @returns {string[]} the table, if there are parameters
+ */
+function parameterTable({ properties = {}, required = [] }, descriptions) {
   const rows = Object.entries(properties)
     .filter(([key]) => required.includes(key) || !['sessionId', 'pageId'].includes(key))
     .map(
       ([key, schema]) =>
-        `| \`${key}\`${required.includes(key) ? ' (required)' : ''} | ${typeOf(schema)} | ${cell(schema.description ?? '')} |`
+        `| \`${key}\`${required.includes(key) ? ' (required)' : ''} | ${typeOf(schema)} | ${cell(schema.description ?? descriptions[key] ?? '')} |`
     )
   if (rows.length === 0) return []
   return [['| parameter | type | |', '|---|---|---|', ...rows].join('\n')]

@@ -952,7 +952,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "record-pictures",
         "recordPictures",
         Kind::Switch,
-        "Record a small picture of the page after each action",
+        "Record a small image of the page after each action",
     ),
     row(
         SAFETY,

@@ -51,8 +51,9 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// Returns a row for each option, in the order of `--help`. Absent fields have no
-/// value: `{group, flag, variable, key, nested?, aliases, help, choices?, default?}`.
+/// Returns a row for each option, in the order of `--help`: `{group, flag, variable, key, nested?,
+/// aliases, help, negatable, choices?, default?}`. Absent fields have no value. Every switch has a
+/// default.
 pub fn option_rows() -> Value {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     OPTIONS
@@ -69,19 +70,30 @@ pub fn option_rows() -> Value {
                 "nested": option.nested,
                 "aliases": option.aliases,
                 "help": option.help,
+                "negatable": option.negatable,
                 "choices": option.choices(),
-                "default": option.default_text(&defaults),
+                "default": option.default_text(&defaults).or_else(|| default_switch(option, &defaults)),
             })
         })
         .collect()
 }
 
+/// Returns the default of a switch, which `--help` does not show.
+fn default_switch(option: &ConfigOption, defaults: &Value) -> Option<String> {
+    let value = defaults.pointer(&pointer_to(option))?;
+    value.as_bool().map(|is_on| is_on.to_string())
+}
+
+/// Returns the JSON pointer of an option's value in the configuration.
+fn pointer_to(option: &ConfigOption) -> String {
+    format!("/{}", option.at.replace('.', "/"))
+}
+
 /// Returns the schema of an option's value, with the text of `--help` as description.
 fn described(option: &ConfigOption, defaults: &Value) -> Value {
-    let place = format!("/{}", option.at.replace('.', "/"));
     let help =
         if option.negatable { format!("`false`: {}", option.help) } else { option.help.to_owned() };
-    let default = match defaults.pointer(&place) {
+    let default = match defaults.pointer(&pointer_to(option)) {
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(list)) if list.is_empty() => String::new(),
         Some(Value::String(text)) if text.is_empty() => String::new(),

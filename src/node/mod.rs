@@ -149,7 +149,8 @@ pub fn event_schemas() -> String {
     crate::tools::event_schema().to_string()
 }
 
-/// Returns all native tools as JSON: name, group, description, schemas of parameters and result.
+/// Returns all native tools as JSON: name, group, description, schemas of parameters and result, and
+/// the option without which the server does not offer the tool.
 #[napi(catch_unwind)]
 pub fn tool_schemas() -> String {
     let rows: Vec<Value> = Registry::all()
@@ -164,6 +165,7 @@ pub fn tool_schemas() -> String {
                 "outputType": tool.output_type,
                 "answer": tool.answer.as_str(),
                 "lifecycle": tool.properties.lifecycle.map(LifecycleEffect::as_str),
+                "neededOption": tool.needed_option(),
             })
         })
         .collect();

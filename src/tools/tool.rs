@@ -256,6 +256,13 @@ impl Tool {
         !self.input["properties"][name].is_null()
     }
 
+    /// Returns the option that the server needs to offer the tool, if it does not offer it by
+    /// default.
+    pub fn needed_option(&self) -> Option<&'static str> {
+        let switch = self.properties.switch?;
+        (!(switch.is_on)(&Config::default().security)).then_some(switch.option)
+    }
+
     /// Returns whether `name` is the tool's name or its alias.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.properties.alias == Some(name)
