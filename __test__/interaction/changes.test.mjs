@@ -23,6 +23,8 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
           ''
         )}<button id="open" onclick="dialog.showModal()">Open</button><p role="status" id="count">0 times</p>
         <dialog id="dialog"><button id="done" onclick="dialog.close(); count.textContent = parseInt(count.textContent) + 1 + ' times'">Done</button></dialog>`,
+      '/route': `<title>Route</title><button id="push" onclick="history.pushState(0, '', '/route?page=2')">Push</button>
+        <button id="same" onclick="out.textContent = 'pressed'">Same</button><p id="out"></p>`,
       '/focus': `<title>Focus</title><input aria-label="First" autofocus><button id="go">Go</button>`,
       '/slow': `<title>Slow</title><button onclick="show('/next')">Show</button><p id="out"></p><script>
         async function show(path) {
@@ -80,6 +82,14 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
       sessionId,
       script: 'document.querySelector("#import").disabled = false'
     })
+
+  test('contain the URL if the document has another one', async () => {
+    await server.ok('navigate', { url: site.url('/route') })
+    const pushed = await server.ok('click', { selector: '#push' })
+    assert.equal(pushed.url, site.url('/route?page=2'))
+    assert.doesNotMatch(pushed.message, /did not change/)
+    assert.equal((await server.ok('click', { selector: '#same' })).url, undefined)
+  })
 
   test('separates the changes between the last action and this one', async () => {
     const sessionId = await sessionAt('/late')

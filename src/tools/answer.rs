@@ -424,6 +424,19 @@ pub(super) fn changed(message: impl Into<String>) -> Changed {
     Changed { success: true, message: message.into() }
 }
 
+/// The session and the page before an action.
+pub(super) struct BeforeAction {
+    /// The number of pages that the session had opened.
+    pages_opened: usize,
+    url: String,
+}
+
+impl BeforeAction {
+    pub fn of(call: &super::tool::PageCall) -> Self {
+        Self { pages_opened: call.session.pages_opened(), url: call.page.url() }
+    }
+}
+
 /// The result of every action.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -446,6 +459,9 @@ pub(super) struct ActionAnswer {
     /// Set if the action has loaded another document.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<DocumentAnswer>,
+    /// The new URL, if the action has changed it without loading another document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     /// A dialog that the action opened; the page waits until `handle_dialog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dialog: Option<DialogAnswer>,
@@ -466,13 +482,12 @@ pub(super) struct ActionAnswer {
 }
 
 impl ActionAnswer {
-    /// Creates the result for `done`. `before`: the number of pages that the session had opened
-    /// before the action.
+    /// Creates the result for `done`.
     pub async fn of(
         call: &super::tool::PageCall,
         verb: &str,
         done: ActionOutcome,
-        before: usize,
+        before: BeforeAction,
     ) -> Self {
         let settled = done.settled;
         let mut snapshot = done.snapshot;
@@ -489,7 +504,9 @@ impl ActionAnswer {
         } else {
             None
         };
-        let mut opened = opened_since(&call.session, before, &settled.windows).await.into_iter();
+        let url = Some(call.page.url()).filter(|url| !settled.navigated && *url != before.url);
+        let opened = opened_since(&call.session, before.pages_opened, &settled.windows).await;
+        let mut opened = opened.into_iter();
         let (download, downloads) = downloads(&call.page).await;
         let mut message = format!("{verb} {}", done.element);
         if settled.closed {
@@ -506,6 +523,7 @@ impl ActionAnswer {
             snapshot,
             file_chooser: settled.file_chooser.map(Into::into),
             page,
+            url,
             dialog: settled.dialog.map(Into::into),
             new_page: opened.next(),
             new_pages: opened.collect(),
@@ -534,6 +552,7 @@ impl ActionAnswer {
     pub fn note_if_no_effect(&mut self) {
         let has_effect = self.changes.is_some()
             || self.page.is_some()
+            || self.url.is_some()
             || self.dialog.is_some()
             || self.new_page.is_some()
             || self.download.is_some()
@@ -576,6 +595,7 @@ mod tests {
             snapshot: None,
             file_chooser: None,
             page: None,
+            url: None,
             dialog: None,
             new_page: None,
             new_pages: Vec::new(),
@@ -610,13 +630,11 @@ mod tests {
             new_page: Some(PageInfo {
                 page_id: "page-2".into(),
                 url: "http://b/".into(),
-                title: None,
                 crashed: Some(true),
             }),
             new_pages: vec![PageInfo {
                 page_id: "page-3".into(),
                 url: "http://c/".into(),
-                title: None,
                 crashed: None,
             }],
             download: Some(download(DownloadState::Completed(FileLocation::Local(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    answer::ActionAnswer,
+    answer::{ActionAnswer, BeforeAction},
     tool::{Group, PageCall, Switch, Tool, tool},
     typed::{TypedKey, TypedText},
 };
@@ -148,7 +148,7 @@ async fn act(
     verb: &str,
     work: impl AsyncFnOnce(&Page) -> Result<ActionOutcome>,
 ) -> Result<ActionAnswer> {
-    let before = call.session.pages_opened();
+    let before = BeforeAction::of(&call);
     let reports_changes = call.config.after_action == AfterAction::Changes;
     let call = PageCall { is_new: reports_changes && !call.page.is_shown(), ..call };
     let done = work(&call.page).await?;

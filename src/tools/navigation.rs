@@ -193,13 +193,23 @@ struct PagesParameters {
 #[serde(rename_all = "camelCase")]
 struct PagesAnswer {
     success: bool,
-    pages: Vec<PageInfo>,
+    pages: Vec<TitledPage>,
     /// The page that calls without a `pageId` use.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<String>,
     /// The navigation of the new page.
     #[serde(skip_serializing_if = "Option::is_none")]
     navigation: Option<NavigateAnswer>,
+}
+
+/// A page with its title, unless it has none or does not respond.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct TitledPage {
+    #[serde(flatten)]
+    info: PageInfo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
 }
 
 async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer> {
@@ -246,10 +256,10 @@ async fn pages(call: SessionCall, given: PagesParameters) -> Result<PagesAnswer>
     Ok(PagesAnswer { success: true, pages: titled_pages(session).await, current, navigation })
 }
 
-async fn titled_pages(session: &Session) -> Vec<PageInfo> {
+async fn titled_pages(session: &Session) -> Vec<TitledPage> {
     let titled = session.open_pages().into_iter().map(async |page| {
         let title = page.title_if_responsive().await.filter(|title| !title.is_empty());
-        PageInfo { title, ..PageInfo::of(&page) }
+        TitledPage { info: PageInfo::of(&page), title }
     });
     join_all(titled).await
 }

@@ -97,13 +97,7 @@ impl SessionWorker for Upstream {
 
     fn pages(&self, _: &Session) -> Vec<PageInfo> {
         let urls = self.last_known_state().urls.into_iter().enumerate();
-        urls.map(|(index, url)| PageInfo {
-            page_id: page_id(index),
-            url,
-            title: None,
-            crashed: None,
-        })
-        .collect()
+        urls.map(|(index, url)| PageInfo { page_id: page_id(index), url, crashed: None }).collect()
     }
 
     async fn pass_through(

@@ -87,9 +87,9 @@ impl SessionManager {
         self.resume_as(id, client, false, hold).await
     }
 
-    /// Resumes a session that no running server uses, for a call that names it. Without a record
-    /// that servers share, a client resumes it with `session_resume`. `missing` is the error for a
-    /// session that cannot be resumed; an implicit session is resumed only for its client.
+    /// Resumes the session `id` for a call that names it, if servers share the record and none of
+    /// them uses the session. Otherwise returns `missing`: the client must call `session_resume`.
+    /// Implicit sessions are resumed only for their own client.
     pub(super) async fn resume_for_call(
         self: &Arc<Self>,
         id: &str,
@@ -242,8 +242,8 @@ impl SessionManager {
                 Some(("closed", "was closed: closed sessions cannot be resumed"))
             }
             (_, None) => Some((
-                "unseen",
-                "has no saved state: none was saved, or it was deleted as the oldest",
+                "noSavedState",
+                "has no saved state: it was never saved, or its state was deleted to make room for newer ones",
             )),
             _ => None,
         };
@@ -377,7 +377,6 @@ impl SessionManager {
                     .map(|page| PageInfo {
                         page_id: format!("page-{}", page.number),
                         url: page.url,
-                        title: None,
                         crashed: None,
                     })
                     .collect(),

@@ -129,9 +129,6 @@ pub struct SessionInfo {
 pub struct PageInfo {
     pub page_id: String,
     pub url: String,
-    /// Only in the result of `pages`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
     /// True until the page navigates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crashed: Option<bool>,
@@ -140,7 +137,7 @@ pub struct PageInfo {
 impl PageInfo {
     pub fn of(page: &Page) -> Self {
         let crashed = page.has_crashed().then_some(true);
-        Self { page_id: page.id.clone(), url: page.url(), title: None, crashed }
+        Self { page_id: page.id.clone(), url: page.url(), crashed }
     }
 }
 
