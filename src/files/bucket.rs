@@ -254,12 +254,7 @@ impl S3Bucket {
     /// # Errors
     /// If it has more than `limit` bytes.
     pub async fn read(&self, key: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
-        let Some(found) = self.get(key).await? else { return Ok(None) };
-        let size = found.meta.size;
-        if size > limit {
-            let message = format!("`{}` has {size} bytes; the limit is {limit}", self.url(key));
-            return Err(TroupeError::new(ErrorCode::InvalidParameters, message));
-        }
+        let Some(found) = self.get_up_to(key, limit).await? else { return Ok(None) };
         let mut bytes = Vec::new();
         match self.copy(key, found, &mut bytes).await {
             Ok(()) => Ok(Some(bytes)),
@@ -271,8 +266,11 @@ impl S3Bucket {
     }
 
     /// Copies an object into the new file `to`. Returns false if there is no such object.
-    pub async fn fetch(&self, key: &Path, to: &LocalPath) -> Result<bool> {
-        let Some(found) = self.get(key).await? else { return Ok(false) };
+    ///
+    /// # Errors
+    /// If it has more than `limit` bytes.
+    pub async fn fetch(&self, key: &Path, to: &LocalPath, limit: u64) -> Result<bool> {
+        let Some(found) = self.get_up_to(key, limit).await? else { return Ok(false) };
         let copied = async {
             let mut file = File::create_new(to).await?;
             self.copy(key, found, &mut file).await?;
@@ -293,8 +291,15 @@ impl S3Bucket {
         deleted.map_err(|error| self.failure(ObjectOperation::Delete, &key, &error))
     }
 
-    async fn get(&self, key: &Path) -> Result<Option<GetResult>> {
+    /// Requests an object. Returns `None` if there is none, and an error if it has more than
+    /// `limit` bytes.
+    async fn get_up_to(&self, key: &Path, limit: u64) -> Result<Option<GetResult>> {
         match self.store.get(key).await {
+            Ok(found) if found.meta.size > limit => {
+                let (url, size) = (self.url(key), found.meta.size);
+                let message = format!("`{url}` has {size} bytes; the limit is {limit}");
+                Err(TroupeError::new(ErrorCode::InvalidParameters, message))
+            }
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(self.failure(ObjectOperation::Read, key, &error)),
@@ -635,7 +640,10 @@ mod tests {
         let key = bucket.key("film.mp4").unwrap();
         let create = |path| bucket.create(&key, Content::File(path), IfExists::Rename);
         assert_eq!(create(&from).await.unwrap(), key);
-        assert!(bucket.fetch(&key, &to).await.unwrap());
+        let size = content.len() as u64;
+        let error = bucket.fetch(&key, &to, size - 1).await.unwrap_err();
+        assert!(error.message.contains(&format!("has {size} bytes")), "{error}");
+        assert!(bucket.fetch(&key, &to, size).await.unwrap());
         assert!(std::fs::read(&to).unwrap() == content);
         std::fs::write(&from, &content[1..]).unwrap();
         assert_ne!(create(&from).await.unwrap(), key);
@@ -651,7 +659,7 @@ mod tests {
         let key = bucket.key("none.txt").unwrap();
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(bucket.read(&key, 1).await.unwrap(), None);
-        assert!(!bucket.fetch(&key, &folder.path().join("to")).await.unwrap());
+        assert!(!bucket.fetch(&key, &folder.path().join("to"), 1).await.unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

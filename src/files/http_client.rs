@@ -1,5 +1,5 @@
-//! The HTTP client for S3 servers: reqwest as other requests use it. That of `object_store` would
-//! add HTTP/2 to it.
+//! The HTTP client for S3 servers. Uses reqwest with the features of the other requests: the client
+//! of `object_store` would enable HTTP/2.
 
 use std::time::Duration;
 

@@ -22,6 +22,9 @@ use crate::{
     private,
 };
 
+/// Maximum size of an object that is copied to this machine for an upload to a page.
+const MAX_UPLOAD_SIZE: u64 = 2 << 30;
+
 /// The files of a server.
 #[derive(Debug, Clone, Default)]
 pub struct FileStore {
@@ -71,7 +74,7 @@ pub struct InputFile {
     /// The name that the client gave.
     name: String,
     place: InputPlace,
-    /// Where there is no such file.
+    /// The local path that was searched first, without success. For the error message.
     searched: Option<PathBuf>,
 }
 
@@ -304,7 +307,7 @@ impl InputFile {
             new_folder().map_err(|error| files::unwritable(&std::env::temp_dir(), &error))
         });
         let path = folder.await?.join(local_name(object.key.filename().unwrap_or_default()));
-        match object.bucket.fetch(&object.key, &path).await? {
+        match object.bucket.fetch(&object.key, &path, MAX_UPLOAD_SIZE).await? {
             true => Ok(path),
             false => Err(self.missing(object)),
         }
