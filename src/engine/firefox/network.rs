@@ -212,17 +212,34 @@ impl RequestInterception {
         rules: NetworkRules,
     ) -> EngineResult<()> {
         let former = std::mem::replace(&mut *lock(&network.rules), rules.clone());
-        if former.offline != rules.offline {
-            let conditions = if rules.offline { json!({"type": "offline"}) } else { Value::Null };
-            let params = json!({"networkConditions": conditions, "userContexts": [user_context]});
-            bidi.run("emulation.setNetworkConditions", params).await?;
+        let applied = self.apply((bidi, privileged), user_context, &former, &rules).await;
+        if applied.is_err() {
+            // The next call must send the rules again.
+            *lock(&network.rules) = former;
         }
+        applied
+    }
+
+    /// Sends the rules that differ from the `former` ones. Those that the browser may not support
+    /// come first, so that nothing is applied if they fail.
+    async fn apply(
+        &self,
+        (bidi, privileged): (&Bidi, &PrivilegedScript),
+        user_context: &str,
+        former: &NetworkRules,
+        rules: &NetworkRules,
+    ) -> EngineResult<()> {
         if former.throttling != rules.throttling {
             let Throttling { download, upload, latency } = rules.throttling;
             let (download, upload) = (download.unwrap_or(0.0), upload.unwrap_or(0.0));
             let call =
                 format!("throttle({}, {download}, {upload}, {latency})", json!(user_context));
             privileged.call("network throttling", SYSTEM_ACCESS_HINT, &call).await?;
+        }
+        if former.offline != rules.offline {
+            let conditions = if rules.offline { json!({"type": "offline"}) } else { Value::Null };
+            let params = json!({"networkConditions": conditions, "userContexts": [user_context]});
+            bidi.run("emulation.setNetworkConditions", params).await?;
         }
         self.update(bidi).await
     }
