@@ -100,8 +100,14 @@ impl FrameTable {
             .collect()
     }
 
-    pub fn detach(&mut self, frame: &FrameId) {
+    /// Removes `frame` and the frames in it, for which Firefox sends no event. Returns their ids.
+    pub fn detach(&mut self, frame: &FrameId) -> Vec<FrameId> {
+        let inner = self.frames.iter().filter(|(_, inner)| inner.parent.as_ref() == Some(frame));
+        let inner: Vec<FrameId> = inner.map(|(id, _)| id.clone()).collect();
+        let mut removed: Vec<FrameId> = inner.iter().flat_map(|id| self.detach(id)).collect();
         self.frames.remove(frame);
+        removed.push(frame.clone());
+        removed
     }
 
     pub fn is_known(&self, frame: &FrameId) -> bool {

@@ -274,7 +274,11 @@ fn context_destroyed(shared: &Arc<FirefoxState>, info: &ContextInfo) {
     };
     let Some(page) = page else { return };
     if info.parent.is_some() {
-        page.frame_detached(info.context.clone());
+        let detached = page.frame_detached(info.context.clone());
+        let mut targets = shared.targets();
+        for frame in &detached {
+            targets.frames.remove(frame);
+        }
     } else {
         page.closed();
     }

@@ -46,8 +46,8 @@ use crate::engine::{
 };
 use crate::offload;
 
-/// Firefox never answers a screenshot of a page that is not painted.
-const SHOT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum time for a screenshot. Firefox does not respond if the page is not painted.
+const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(20);
 const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time until a page without a privileged script returns its title.
 const TITLE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -219,9 +219,11 @@ impl FirefoxPage {
         self.emit(PageEvent::FrameAttached { frame, parent: Some(parent) });
     }
 
-    pub fn frame_detached(&self, frame: FrameId) {
-        lock(&self.state).frames.detach(&frame);
+    /// Handles the end of `frame` and of the frames in it. Returns their ids.
+    pub fn frame_detached(&self, frame: FrameId) -> Vec<FrameId> {
+        let detached = lock(&self.state).frames.detach(&frame);
         self.emit(PageEvent::FrameDetached { frame });
+        detached
     }
 
     /// Handles the close of the page.
@@ -867,12 +869,12 @@ impl EnginePage for FirefoxPage {
                 json!({"type": "box", "x": x, "y": y, "width": width, "height": height});
         }
         let captured = tokio::time::timeout(
-            SHOT_TIMEOUT,
+            SCREENSHOT_TIMEOUT,
             self.bidi.call("browsingContext.captureScreenshot", params),
         );
         let captured: CaptureResult = captured
             .await
-            .map_err(|_| EngineError::TimedOut(SHOT_TIMEOUT))?
+            .map_err(|_| EngineError::TimedOut(SCREENSHOT_TIMEOUT))?
             .map_err(|error| self.convert_error(error))?;
         Ok(captured.data)
     }
