@@ -110,6 +110,19 @@ test('--blocked-origins and --allowed-origins block requests by scheme, host and
   }
 })
 
+test('a route that changes headers does not open a blocked origin', async (t) => {
+  const site = await startSite(t, { '/': '<title>Reached</title>' })
+  const server = await startIn(t, emptyFolder(t), [
+    '--blocked-origins',
+    'http://127.0.0.1:*',
+    '--caps',
+    'network'
+  ])
+  await server.call('browser_route', { pattern: '**/*', headers: ['X-Test: 1'] })
+  const { text } = await server.call('browser_navigate', { url: site.url('/') })
+  assert.match(text, /net::ERR_BLOCKED_BY_CLIENT at http/)
+})
+
 test('--mobile, --vision and --block-service-workers work as in @playwright/mcp', async (t) => {
   const page = `<meta name="viewport" content="width=device-width"><title>Page</title>
     <script>navigator.serviceWorker.register('/worker.js')</script>`

@@ -315,11 +315,11 @@ impl CdpContextNetwork {
                 drop(offload::in_place(mock.body.len(), fulfill));
                 return;
             }
-            Some(Route::Continue(changes)) => Some(changes),
-            None if state.rules.origins.blocks(&paused.request.url) => {
+            _ if state.rules.origins.blocks(&paused.request.url) => {
                 drop(state);
                 return block(cdp, paused);
             }
+            Some(Route::Continue(changes)) => Some(changes),
             None => None,
         };
         let decide = move |cdp: &CdpSession, paused: PausedRequest, blocked: bool| {
