@@ -61,9 +61,30 @@ fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
 
 struct PipeState {
     write: pipe::Sender,
-    /// The bytes that the pipe has not accepted yet.
-    backlog: Mutex<Vec<u8>>,
+    backlog: Mutex<Backlog>,
     wake: Notify,
+}
+
+/// The bytes to write. Those that the pipe has accepted are removed when it has accepted all:
+/// removing them one part after the other would move the rest of a large message each time.
+#[derive(Default)]
+struct Backlog {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Backlog {
+    fn pending(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    fn accepted(&mut self, count: usize) {
+        self.written += count;
+        if self.pending().is_empty() {
+            self.bytes.clear();
+            self.written = 0;
+        }
+    }
 }
 
 struct PipeSink {
@@ -74,13 +95,13 @@ impl MessageSink for PipeSink {
     /// Adds the messages to the backlog, which [`flush`] writes.
     fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
         let mut backlog = lock(&self.line.backlog);
-        let pending = backlog.len();
+        let pending = backlog.pending().len();
         if pending > MAX_BACKLOG_SIZE {
             return Err(ConnectionError::Overflow { pending });
         }
         for message in messages {
-            backlog.extend_from_slice(message);
-            backlog.push(0);
+            backlog.bytes.extend_from_slice(message);
+            backlog.bytes.push(0);
         }
         self.line.wake.notify_one();
         Ok(())
@@ -92,15 +113,13 @@ async fn flush(line: Arc<PipeState>, closed: CancellationToken) {
     let work = async {
         loop {
             line.wake.notified().await;
-            while !lock(&line.backlog).is_empty() {
+            while !lock(&line.backlog).pending().is_empty() {
                 if line.write.writable().await.is_err() {
                     return;
                 }
                 let mut backlog = lock(&line.backlog);
-                match line.write.try_write(&backlog) {
-                    Ok(written) => {
-                        backlog.drain(..written);
-                    }
+                match line.write.try_write(backlog.pending()) {
+                    Ok(written) => backlog.accepted(written),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(_) => return,
                 }
