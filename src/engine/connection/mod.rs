@@ -132,8 +132,9 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    /// Unparsed: a message can contain lone surrogates.
     #[serde(borrow)]
-    message: Option<std::borrow::Cow<'a, str>>,
+    message: Option<&'a RawValue>,
 }
 
 /// A call whose response has not arrived yet.
@@ -382,9 +383,7 @@ impl BrowserConnection {
             (Some(id), _) => {
                 let Some(pending) = lock(&self.inner.routes).pending.remove(&id) else { return };
                 let answer = match (envelope.error, envelope.result) {
-                    (Some(error), _) => {
-                        Err(refusal(pending.method, error, envelope.message.as_deref()))
-                    }
+                    (Some(error), _) => Err(refusal(pending.method, error, envelope.message)),
                     (None, Some(result)) => Ok(result.to_owned()),
                     (None, None) => Ok(RawValue::NULL.to_owned()),
                 };
@@ -428,19 +427,21 @@ fn shown(message: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 /// Converts the error of a call. CDP sends an object, BiDi a name and a separate message.
-fn refusal(method: &str, error: &RawValue, message: Option<&str>) -> ConnectionError {
+fn refusal(method: &str, error: &RawValue, message: Option<&RawValue>) -> ConnectionError {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum ErrorPayload {
         Cdp { code: i64, message: String, data: Option<String> },
         Name(String),
     }
-    let (code, message) = match serde_json::from_str(error.get()) {
+    let (code, message) = match read_json(error.get()) {
         Ok(ErrorPayload::Cdp { code, message, data: Some(data) }) => {
             (code.to_string(), format!("{message} ({data})"))
         }
         Ok(ErrorPayload::Cdp { code, message, data: None }) => (code.to_string(), message),
-        Ok(ErrorPayload::Name(name)) => (name, message.unwrap_or_default().to_owned()),
+        Ok(ErrorPayload::Name(name)) => {
+            (name, message.and_then(|text| read_json(text.get()).ok()).unwrap_or_default())
+        }
         Err(_) => (String::new(), error.get().to_owned()),
     };
     ConnectionError::Refused { method: method.to_owned(), code, message }
@@ -484,6 +485,17 @@ mod tests {
 
     impl Listener for IgnoringListener {
         fn event(&self, _method: &str, _params: &RawValue) {}
+    }
+
+    #[tokio::test]
+    async fn an_error_with_a_lone_surrogate_ends_its_call() {
+        let connection = BrowserConnection::new(Box::new(DiscardingSink), CancellationToken::new());
+        let call = connection.send(None, "script.evaluate", ()).unwrap();
+        let id = *lock(&connection.inner.routes).pending.keys().next().unwrap();
+        let response = format!(r#"{{"id":{id},"error":"unknown error","message":"a \ud83d b"}}"#);
+        connection.receive(response.as_bytes());
+        let error = call.raw().await.unwrap_err().to_string();
+        assert!(error.contains("a \u{fffd} b"), "{error}");
     }
 
     #[tokio::test]

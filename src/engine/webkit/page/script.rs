@@ -14,6 +14,7 @@ use super::{ELEMENT, WebkitPage, lock};
 use crate::{
     engine::{
         EngineError, EngineResult, FrameId, PageEvent, ScriptFailure,
+        connection::read_json,
         webkit::{
             driver::{CommandGuard, DriverError},
             frames::DocumentReport,
@@ -176,9 +177,12 @@ impl WebkitPage {
         };
         match ran.await {
             Ok(Value::String(json)) => {
-                let answer: ScriptReply =
-                    offload::in_place(json.len(), || serde_json::from_str(&json))
-                        .map_err(|error| EngineError::Refused(format!("{error} in {json}")))?;
+                let answer: ScriptReply = offload::in_place(json.len(), || read_json(&json))
+                    .map_err(|error| {
+                        EngineError::Refused(format!(
+                            "cannot parse the result of a script: {error}"
+                        ))
+                    })?;
                 if answer.focused {
                     *lock(&self.focus) = frame.clone();
                 }
