@@ -28,11 +28,11 @@ pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> 
     let Some(url) = url(config)? else { return Ok(None) };
     let unknown = || unknown(config);
     let host = url.host_str().ok_or_else(unknown)?;
-    let address = format!("{host}:{}", url.port().unwrap_or(80));
+    let address = format!("{host}:{}", url.port_or_known_default().unwrap_or(1080));
     let bypass: Vec<&str> = config
         .proxy_bypass
         .iter()
-        .flat_map(|list| list.split(','))
+        .flat_map(|list| list.split([',', ';']))
         .map(str::trim)
         .filter(|domain| !domain.is_empty())
         .collect();
@@ -49,4 +49,28 @@ pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> 
         _ => return Err(unknown()),
     }
     Ok(Some(proxy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_without_a_port_has_that_of_its_scheme() {
+        for (server, key, expected) in [
+            ("http://proxy", "httpProxy", "proxy:80"),
+            ("https://proxy:443", "sslProxy", "proxy:443"),
+            ("socks5://proxy", "socksProxy", "proxy:1080"),
+            ("proxy:3128", "httpProxy", "proxy:3128"),
+        ] {
+            let config = ContextConfig {
+                proxy_server: Some(server.to_owned()),
+                proxy_bypass: Some("a.test; b.test,c.test".to_owned()),
+                ..ContextConfig::default()
+            };
+            let proxy = capability(&config).unwrap().unwrap();
+            assert_eq!(proxy[key], expected, "{server}");
+            assert_eq!(proxy["noProxy"], json!(["a.test", "b.test", "c.test"]));
+        }
+    }
 }
