@@ -130,7 +130,7 @@ error_codes! {
     ElementAmbiguous "ELEMENT_AMBIGUOUS": "The target of an action matches several elements (`details.matches`).",
         permanent, Failed 422 exit 20, "pass the ref of one match in `details.matches` as `selector`";
     ElementNotClickable "ELEMENT_NOT_CLICKABLE": "The element cannot be clicked, focused or scrolled (`details.reason`: hidden, disabled, covered, moving, not scrollable, or `ELEMENT_NOT_INTERACTIVE` if it never can).",
-        permanent, Failed 422 exit 21, "look at the page with `snapshot`, and remove what blocks the element; or target another element";
+        permanent, Failed 422 exit 21, "look at the page with `snapshot` and remove what blocks the element, or target another element";
     ElementNotEditable "ELEMENT_NOT_EDITABLE": "The element cannot be edited: hidden, disabled, read-only or not a field (`details.reason`).",
         permanent, Failed 422 exit 22, "target an editable field: `snapshot` lists the fields of the page";
     DialogOpen "DIALOG_OPEN": "A dialog blocks the page.",
@@ -141,22 +141,22 @@ error_codes! {
         retryable, Failed 422 exit 25, "check that the request's server runs, then call again, or look at the request with get_request_log";
     ScriptError "SCRIPT_ERROR": "A script in the page threw an exception (`details` has message and position).",
         permanent, Failed 422 exit 26, "correct `script`; details has the position of the error";
-    BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids it (`details.rule`).",
+    BlockedByPolicy "BLOCKED_BY_POLICY": "The server's configuration forbids the call (`details.rule`).",
         permanent, Failed 422 exit 27, "use another way, or ask the user to change the server option in details.rule";
     BrowserCrashed "BROWSER_CRASHED": "The browser or the page has crashed. Not retryable if a crashed page must be navigated first.",
         retryable, Failed 503 exit 28, "repeat the call: Troupe restarts the browser and resumes the session";
     BrowserError "BROWSER_ERROR": "The browser rejected the call, does not support it, or could not be started.",
-        permanent, Failed 422 exit 29, "call again; if it fails again, run `troupe doctor`, which checks the browser";
+        permanent, Failed 422 exit 29, "run `troupe doctor`, which checks the browser; if the browser does not support the call, use another tool";
     ResourceExhausted "RESOURCE_EXHAUSTED": "A limit of memory, size or number is reached.",
         retryable, Failed 422 exit 30, "request less, or raise the limit that the message names";
     UpstreamUnavailable "UPSTREAM_UNAVAILABLE": "The upstream server of the session is not running.",
         retryable, Refused 503 exit 31, "call again later; the server's log has the reason";
-    ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, or the server ended during the call.",
-        retryable, Refused 503 exit 32, "start that server or correct its URL, then call again";
+    ServerUnavailable "SERVER_UNAVAILABLE": "The server behind `--connect` cannot be reached, the server is stopping or ended during the call, or another server has taken over the session.",
+        retryable, Refused 503 exit 32, "call again; if it fails again, start the server or correct its URL";
     SessionHeld "SESSION_HELD": "A person controls the session in the dashboard, and did not give it back within --takeover-timeout.",
         retryable, Refused 409 exit 34, "call again later: the session continues when the person gives it back in the dashboard";
     InternalError "INTERNAL_ERROR": "A defect of Troupe, or a failure of the machine.",
-        permanent, Failed 500 exit 33, "call again; if it fails again, report it with the server's log";
+        permanent, Failed 500 exit 33, "report it with the server's log";
 }
 
 impl ErrorCode {
@@ -165,6 +165,9 @@ impl ErrorCode {
         &ERROR_CODES[self as usize]
     }
 }
+
+/// `details.reason` of a call that was running when its session ended.
+pub const ENDED_DURING_CALL: &str = "endedDuringCall";
 
 /// The fields of `details`. Which of them an error has depends on its code and reason.
 #[derive(JsonSchema)]
@@ -287,6 +290,11 @@ impl TroupeError {
     pub fn session(mut self, session_id: impl Into<String>) -> Self {
         self.session_id = Some(session_id.into());
         self
+    }
+
+    /// Returns `details.reason`.
+    pub fn reason(&self) -> Option<&str> {
+        self.details.get("reason").and_then(Value::as_str)
     }
 
     #[must_use]

@@ -30,7 +30,7 @@ use super::{
     screen::Screen,
 };
 use crate::{
-    error::{ErrorCode, Result, TroupeError},
+    error::{ENDED_DURING_CALL, ErrorCode, Result, TroupeError},
     offload,
     tools::{LifecycleEffect, Registry},
     transport::{CommandCalls, DaemonFolder, DaemonResult, ServerCalls},
@@ -146,6 +146,7 @@ async fn call(
     if let Err(error) = &done
         && !closes
         && matches!(error.code, ErrorCode::SessionNotFound | ErrorCode::SessionExpired)
+        && error.reason() != Some(ENDED_DURING_CALL)
     {
         // The call did not run, so it can be repeated.
         arguments["sessionId"] = json!(resume(&mut *calls, command, &names, &name, screen).await?);

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    error::{ErrorCode, TroupeError},
+    error::{ENDED_DURING_CALL, ErrorCode, TroupeError},
     session::clock::Millis,
 };
 
@@ -34,22 +34,25 @@ impl EndReason {
         }
     }
 
-    /// Returns the error of a call that was running in the session `id` when it ended.
+    /// Returns the error of a call that was running in the session `id` when it ended. The call may
+    /// have had effects.
     pub(super) fn during_call(self, id: &str) -> TroupeError {
-        match self {
-            Self::Expired => expired(id),
-            Self::Closed | Self::Released => TroupeError::new(
-                ErrorCode::SessionNotFound,
-                format!("session `{id}` was closed during the call"),
-            )
-            .detail("reason", "closed")
-            .suggestion("create a new session with create_session")
-            .session(id),
-        }
+        let (mut error, what) = match self {
+            Self::Expired => (expired(id), "has expired"),
+            Self::Closed | Self::Released => (
+                TroupeError::new(ErrorCode::SessionNotFound, "")
+                    .suggestion("create a new session with create_session")
+                    .session(id),
+                "was closed",
+            ),
+        };
+        error.message = format!("session `{id}` {what} during the call");
+        error.detail("reason", ENDED_DURING_CALL)
     }
 }
 
-fn expired(id: &str) -> TroupeError {
+/// Returns the error of a call in a session that has expired.
+pub(super) fn expired(id: &str) -> TroupeError {
     TroupeError::new(ErrorCode::SessionExpired, format!("session `{id}` has expired"))
         .suggestion("restore it with session_resume, or create a session with create_session; --session-timeout sets the lifetime of sessions")
         .session(id)

@@ -16,7 +16,7 @@ use tokio_util::{
 use super::{
     backend::{Backend, BrowserCounts},
     clients::{ConnectionId, SessionClients, SessionOwners, Suspension},
-    ended::{EndReason, EndedSessions},
+    ended::{EndReason, EndedSessions, expired},
     queue::{SessionLocks, WaitingCalls},
     session::{Readiness, Session, SessionIdentity, SessionServices, SlotUse},
     slots::SessionSlot,
@@ -498,7 +498,7 @@ impl SessionManager {
         match state.sessions.get(id).cloned() {
             Some(session) if session.has_expired() => {
                 // The timer has not fired yet. It will end the session.
-                Err(EndReason::Expired.during_call(&session.id))
+                Err(expired(&session.id))
             }
             Some(session) => Ok(session),
             None => Err(state.ended.error(id, now)),
@@ -568,7 +568,7 @@ impl SessionManager {
         gone.cancel();
         self.state().ended.add(id.into(), self.clock.now(), EndReason::Expired, gone);
         self.store.session_ended(id, SessionState::Expired);
-        EndReason::Expired.during_call(id)
+        expired(id)
     }
 
     /// Returns the notice in the first result after a suspended session was resumed.

@@ -84,7 +84,7 @@ async fn exchange(
     let arguments = Value::Object(arguments);
     let outcome = super::call(state, address, &tool, arguments, request_id).await?;
     let no_browser = registry.manager().browser_failure().is_some();
-    let outcome = forms::unless_not_made(outcome, no_browser)?;
+    let outcome = forms::ensure_ran(outcome, no_browser)?;
     let bytes = outcome.bytes();
     let mut exchange = Exchange {
         ref_id: outcome.recorded_id(),

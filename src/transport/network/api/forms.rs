@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{super::problems::problem_with, times};
 use crate::{
-    error::{ErrorCode, HttpStatus, TroupeError},
+    error::{ENDED_DURING_CALL, ErrorCode, HttpStatus, TroupeError},
     tools::{CallOutcome, UnknownTool},
 };
 
@@ -151,8 +151,10 @@ impl IntoResponse for ApiError {
 
 /// Returns the HTTP status of an error that kept the call from running; `None` if the call ran and
 /// failed. `no_browser` is true if the last attempt to start a browser failed.
-fn status_if_not_made(code: ErrorCode, no_browser: bool) -> Option<StatusCode> {
+fn status_if_not_run(error: &TroupeError, no_browser: bool) -> Option<StatusCode> {
+    let code = error.code;
     match code.row().status {
+        _ if error.reason() == Some(ENDED_DURING_CALL) => None,
         HttpStatus::Refused(status) => Some(to_status(status)),
         HttpStatus::Failed(_) if code == ErrorCode::BrowserError && no_browser => {
             Some(StatusCode::SERVICE_UNAVAILABLE)
@@ -167,12 +169,9 @@ fn to_status(status: u16) -> StatusCode {
 
 /// Returns an error if the call did not run. For `POST /api/requests`, where calls that ran and
 /// failed have the status 200.
-pub(super) fn unless_not_made(
-    outcome: CallOutcome,
-    no_browser: bool,
-) -> Result<CallOutcome, ApiError> {
+pub(super) fn ensure_ran(outcome: CallOutcome, no_browser: bool) -> Result<CallOutcome, ApiError> {
     let status =
-        outcome.result.as_ref().err().and_then(|error| status_if_not_made(error.code, no_browser));
+        outcome.result.as_ref().err().and_then(|error| status_if_not_run(error, no_browser));
     let ref_id = outcome.recorded_id();
     match (status, outcome) {
         (Some(status), CallOutcome { result: Err(error), .. }) => {
@@ -185,7 +184,7 @@ pub(super) fn unless_not_made(
 /// Returns the error for the other routes. There, failed calls have an error status.
 pub(super) fn failed(error: TroupeError, no_browser: bool, ref_id: Option<String>) -> ApiError {
     let (HttpStatus::Refused(status) | HttpStatus::Failed(status)) = error.code.row().status;
-    let status = status_if_not_made(error.code, no_browser).unwrap_or_else(|| to_status(status));
+    let status = status_if_not_run(&error, no_browser).unwrap_or_else(|| to_status(status));
     ApiError::Failed { error, status, ref_id }
 }
 
