@@ -180,7 +180,8 @@ fn client_config(url: &DatabaseUrl) -> Result<tokio_postgres::Config> {
     if config.get_application_name().is_none() {
         config.application_name("troupe");
     }
-    let is_local = config.get_hosts().iter().all(is_local_host);
+    let is_local = config.get_hosts().iter().all(is_local_host)
+        && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback);
     if is_local && !url.secret().contains("sslmode=") {
         // A database on the same machine rarely has a certificate that is trusted.
         config.ssl_mode(SslMode::Disable);
