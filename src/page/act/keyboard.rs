@@ -116,6 +116,15 @@ fn character_key(character: char) -> Option<Key> {
     })
 }
 
+/// Returns the character that the key of `character` inserts with Shift.
+fn with_shift(character: char) -> char {
+    if let Some(digit) = character.to_digit(10) {
+        return SHIFTED_DIGITS.chars().nth(digit as usize).unwrap_or(character);
+    }
+    let shifted = PUNCTUATION.iter().find(|(plain, ..)| *plain == character);
+    shifted.map_or_else(|| character.to_ascii_uppercase(), |(_, shifted, ..)| *shifted)
+}
+
 /// Returns a key by its name, such as `Enter`.
 pub(in crate::page) fn named(name: &str) -> Option<[KeyEvent; 2]> {
     let (key, code, key_code) = NAMED.iter().find(|(key, ..)| *key == name)?;
@@ -152,7 +161,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("Del", "Delete"),
 ];
 
-/// Returns the name for which `name` is another one, or `name` itself.
+/// Returns the name of the key that `name` is an alias of, or `name` itself.
 fn without_alias(name: &str) -> &str {
     let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
     alias.map_or(name, |(_, name)| name)
@@ -168,8 +177,8 @@ fn modifier(name: &str) -> Option<Modifiers> {
     found.map(|(.., bit)| *bit)
 }
 
-/// Returns the key with this name, of which the case does not matter, or with this character. Its
-/// text is removed if a modifier makes it a command.
+/// Returns the key with this name (in any case) or this character. A key that a modifier makes a
+/// command has no text.
 fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
     let name = without_alias(name);
     let mut characters = name.chars();
@@ -177,8 +186,8 @@ fn key(name: &str, modifiers: Modifiers) -> Option<Key> {
         let mut key = character_key(character)?;
         // The capital letter in `Control+A` does not imply Shift.
         key.modifiers = if modifiers & !SHIFT == 0 { key.modifiers | modifiers } else { modifiers };
-        if modifiers & SHIFT != 0 && key.key.len() == 1 {
-            key.key = key.key.to_ascii_uppercase();
+        if modifiers & SHIFT != 0 {
+            key.key = with_shift(character).to_string();
             key.text = Some(key.key.clone());
         }
         // With one of these modifiers, a key is a command and inserts no text.
@@ -344,6 +353,19 @@ mod tests {
         assert_eq!((code, key_code, modifiers), ("Digit1", 49, SHIFT));
         let KeyEvent::Down { code, modifiers, .. } = strokes("q")[0][0].clone() else { panic!() };
         assert_eq!((code, modifiers), ("KeyQ", 0));
+    }
+
+    #[test]
+    fn shift_in_a_combination_selects_the_other_character_of_the_key() {
+        for (name, expected) in
+            [("Shift+1", "!"), ("Shift+;", ":"), ("Shift+a", "A"), ("Shift+!", "!")]
+        {
+            let text = chord(name, 0).unwrap().into_iter().find_map(|event| match event {
+                KeyEvent::Down { text, .. } => text,
+                _ => None,
+            });
+            assert_eq!(text.as_deref(), Some(expected), "{name}");
+        }
     }
 
     #[test]
