@@ -19,7 +19,7 @@ export interface Config {
   headless?: boolean
   /** Path of the browser executable */
   executablePath?: string
-  /** The only source of `troupe install chromium`: a mirror of Chrome for Testing */
+  /** Mirror of Chrome for Testing from which `troupe install chromium` downloads */
   downloadHost?: string
   /** Additional argument for the browser; can be repeated */
   browserArg?: string[]
@@ -161,7 +161,7 @@ export interface Config {
   rateLimit?: number
   /** How long a request may take to arrive, in ms. Default: 30000 */
   requestTimeout?: number
-  /** Suspend the session of an idle HTTP client after this time, in ms. Default: 60000 */
+  /** Save and close the sessions of an idle HTTP client after this time, in ms. Default: 60000 */
   idleTimeout?: number
   /** How long calls wait while a person controls their session, in ms. Default: 300000 */
   takeoverTimeout?: number
@@ -239,11 +239,11 @@ export interface Config {
   store?: string
   /** How long a call waits for its record, in ms (default: 1000; PostgreSQL: 5000) */
   storeTimeout?: number
-  /** What calls do that cannot be recorded (default: continue; PostgreSQL: refuse) */
+  /** What a call does if it is not recorded (default: continue; PostgreSQL: refuse) */
   storeFailure?: 'refuse' | 'continue'
   /** Maximum age and size of the record. Default: 7d,1GiB */
   retention?: string
-  /** Record Authorization and Cookie headers unmasked. Default: false */
+  /** Record the values of cookies, storage and Authorization headers unmasked. Default: false */
   recordHeaders?: boolean
   /** Record a small image of the page after each action. Default: false */
   recordPictures?: boolean
@@ -259,7 +259,7 @@ export interface Config {
   allowFileAccess?: boolean
   /** Same as `allowFileAccess` */
   allowUnrestrictedFileAccess?: boolean
-  /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
+  /** Offer evaluate (default: not while a page of the session holds a typed secret) */
   enableScriptEvaluation?: boolean
   /** Offer the tool run_script, which runs JavaScript with many steps in one call. Default: false */
   enableScripts?: boolean
@@ -308,7 +308,7 @@ export interface Config {
     allowedDomains?: string[]
     /** Block these domains; *.example.com is example.com and its subdomains */
     blockedDomains?: string[]
-    /** Offer the tool evaluate (default: not on a page that holds a typed secret) */
+    /** Offer evaluate (default: not while a page of the session holds a typed secret) */
     enableScriptEvaluation?: boolean
     /** Offer the tool run_script, which runs JavaScript with many steps in one call. Default: false */
     enableScripts?: boolean
@@ -364,7 +364,7 @@ export type ErrorCode =
   | 'NETWORK_ERROR'
   /** A script in the page threw an exception (`details` has message and position). */
   | 'SCRIPT_ERROR'
-  /** The server's configuration forbids it (`details.rule`). */
+  /** The server's configuration forbids the call (`details.rule`). */
   | 'BLOCKED_BY_POLICY'
   /** The browser or the page has crashed. Not retryable if a crashed page must be navigated first. */
   | 'BROWSER_CRASHED'
@@ -374,7 +374,7 @@ export type ErrorCode =
   | 'RESOURCE_EXHAUSTED'
   /** The upstream server of the session is not running. */
   | 'UPSTREAM_UNAVAILABLE'
-  /** The server behind `--connect` cannot be reached, or the server ended during the call. */
+  /** The server behind `--connect` cannot be reached, the server is stopping or ended during the call, or another server has taken over the session. */
   | 'SERVER_UNAVAILABLE'
   /** A person controls the session in the dashboard, and did not give it back within --takeover-timeout. */
   | 'SESSION_HELD'
@@ -791,8 +791,6 @@ export interface SessionInfo {
   pages: {
     pageId: string
     url: string
-    /** Only in the result of `pages`. */
-    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }[]
@@ -869,8 +867,6 @@ export interface RestoreStateResult {
   page: {
     pageId: string
     url: string
-    /** Only in the result of `pages`. */
-    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }
@@ -1016,10 +1012,9 @@ export interface PagesResult {
   pages: {
     pageId: string
     url: string
-    /** Only in the result of `pages`. */
-    title?: string
     /** True until the page navigates. */
     crashed?: boolean
+    title?: string
   }[]
   /** The page that calls without a `pageId` use. */
   current?: string
@@ -1110,6 +1105,8 @@ export interface ActionResult {
     /** Why the document could not be loaded: `net::ERR_CONNECTION_REFUSED`. */
     failure?: string
   }
+  /** The new URL, if the action has changed it without loading another document. */
+  url?: string
   /** A dialog that the action opened; the page waits until `handle_dialog`. */
   dialog?: {
     /** `alert`, `confirm`, `prompt` or `beforeunload`. */
@@ -1123,8 +1120,6 @@ export interface ActionResult {
   newPage?: {
     pageId: string
     url: string
-    /** Only in the result of `pages`. */
-    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }
@@ -1132,8 +1127,6 @@ export interface ActionResult {
   newPages?: {
     pageId: string
     url: string
-    /** Only in the result of `pages`. */
-    title?: string
     /** True until the page navigates. */
     crashed?: boolean
   }[]

@@ -151,7 +151,13 @@ export const ROWS = [
     action: 'snapshotUncut',
     bytes: true
   },
-  { id: 'links', title: 'snapshot of 3,000 links: time in the page', unit: 'ms', bounds: {}, limit: 60 },
+  {
+    id: 'links',
+    title: 'snapshot of 3,000 links: time in the page',
+    unit: 'ms',
+    bounds: {},
+    limit: 60
+  },
   {
     id: 'readRows',
     title: 'an agent reads a page with 400 rows',
@@ -212,8 +218,20 @@ export const ROWS = [
   { id: 'memoryOwn', title: '… more than Node alone', unit: 'MiB', bounds: { peer: 0.3 } },
   { id: 'recordMedian', title: 'recording adds to a call', unit: 'ms', bounds: {}, limit: 1 },
   { id: 'recordLate', title: '… to the 99th percentile', unit: 'ms', bounds: {}, limit: 3 },
-  { id: 'recordSaving', title: 'saving the session adds to a call', unit: 'ms', bounds: {}, limit: 0.1 },
-  { id: 'recordStream', title: 'writing 2,000 calls to the record', unit: 's', bounds: {}, limit: 1 },
+  {
+    id: 'recordSaving',
+    title: 'saving the session adds to a call',
+    unit: 'ms',
+    bounds: {},
+    limit: 0.1
+  },
+  {
+    id: 'recordStream',
+    title: 'writing 2,000 calls to the record',
+    unit: 's',
+    bounds: {},
+    limit: 1
+  },
   { id: 'job', title: 'three tasks of an agent', unit: 'turns', bounds: { peer: 0.4 } },
   { id: 'job-bytes', title: '… bytes read', unit: 'B', bounds: { peer: 0.35 } },
   ...JOBS.flatMap(({ name, title }) => [
@@ -225,7 +243,13 @@ export const ROWS = [
   { id: 'setClick', title: '… click', unit: 'ms', bounds: { peer: 0.02 } },
   { id: 'setNavigate', title: '… navigate', unit: 'ms', bounds: { peer: 0.5 } },
   { id: 'setRows', title: '… snapshot, 400 rows', unit: 'ms', bounds: { peer: 0.3 } },
-  { id: 'upstreamMedian', title: 'an upstream server adds to a call', unit: 'ms', bounds: {}, limit: 1 },
+  {
+    id: 'upstreamMedian',
+    title: 'an upstream server adds to a call',
+    unit: 'ms',
+    bounds: {},
+    limit: 1
+  },
   { id: 'upstreamLate', title: '… to the 99th percentile', unit: 'ms', bounds: {} },
   // On Firefox, without a comparison.
   { id: 'firefoxClick', title: 'Firefox: click', unit: 'ms', bounds: {}, limit: 6 },

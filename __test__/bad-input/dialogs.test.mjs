@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
+import { until } from '../support/wait.mjs'
 import { assertRefusal } from './refusal.mjs'
 
 describe('a dialog', { timeout: 60_000 }, () => {
@@ -55,6 +56,19 @@ describe('a dialog', { timeout: 60_000 }, () => {
     }
     await server.ok('handle_dialog', { accept: true })
     assert.equal(await out(), 'alerted')
+  })
+
+  test('of a page without a document of its own is closed without a wait', async () => {
+    const sessionId = await server.createSession()
+    await server.ok('pages', { sessionId, action: 'new' })
+    await server.ok('evaluate', { sessionId, script: `setTimeout(() => alert('blank')), 0` })
+    await until(async () => {
+      const { json } = await server.call('evaluate', { sessionId, script: '1' })
+      return json?.errorCode === 'DIALOG_OPEN'
+    }, 'the dialog')
+    const { json, ms, text } = await server.call('handle_dialog', { sessionId, accept: true })
+    assert.equal(json.settled, undefined, text)
+    assert.ok(ms < 1500, `${ms} ms`)
   })
 
   test('does not block other sessions or a new one', async () => {

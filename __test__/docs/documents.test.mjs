@@ -225,8 +225,11 @@ describe(
         .split('\n')
       const request = async (/** @type {string} */ command) => {
         const script = `${definition}\n${command}`
-        const env = { TROUPE_AUTH_TOKEN: token, PATH: process.env.PATH }
-        const { status, stdout, stderr } = await run('bash', ['-c', script], env)
+        const { status, stdout, stderr } = await run(
+          'bash',
+          ['-c', script],
+          cleanEnvironment({ TROUPE_AUTH_TOKEN: token })
+        )
         assert.equal(status, 0, stderr)
         return JSON.parse(stdout)
       }

@@ -268,7 +268,7 @@ describe('a hosted browser', { skip: process.platform !== 'linux', timeout: 60_0
     assert.equal(json.errorCode, 'BROWSER_ERROR', text)
     assert.match(
       json.message,
-      new RegExp(`proxy .*127\\.0\\.0\\.1:${port}.* rejects its credentials`)
+      new RegExp(`proxy .*127\\.0\\.0\\.1:${port}.* rejects the user name and password`)
     )
     assert.ok(!text.includes(SECRET), text)
   })

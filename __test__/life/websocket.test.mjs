@@ -66,6 +66,6 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     const server = await startServer(t, ['--executable-path', '/bin/false'], OVER_WEBSOCKET)
     const { json } = await server.call('navigate', { url: 'about:blank' })
     assert.equal(json.errorCode, 'BROWSER_ERROR')
-    assert.match(json.message, /the browser could not be started: it ended at once/)
+    assert.match(json.message, /the browser could not be started: it exited before it was ready/)
   })
 })

@@ -110,6 +110,7 @@ describe('cookies', { timeout: 60_000 }, () => {
     [{ name: 'a', value: 'b', url: 'about:blank' }, /cannot have cookies/],
     [{ name: 'a', value: 'b', domain: '' }, /`domain` is empty/],
     [{ name: 'a=b', value: 'c', domain: 'a.b' }, /must not contain `=`/],
+    [{ name: 'a', value: 'b\nc', domain: 'a.b' }, /its value must not contain control/],
     [{ name: '', value: '', domain: 'a.b' }, /neither a name nor a value/],
     [{ name: 'a', value: 'b', domain: 'a.b', path: 'x' }, /must begin with `\/`/],
     [{ name: 'a', value: 'b', domain: 'a.b', sameSite: 'None' }, /must be `secure`/],

@@ -471,7 +471,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     writeFileSync(file, 'PIN=123\n')
     const server = await startServer(t, ['--secrets', file], { handshake: false })
     assert.equal((await server.exit).code, 2)
-    assert.match(server.stderr(), /`PIN` has less than 4 characters/)
+    assert.match(server.stderr(), /value of `PIN` has fewer than 4 characters/)
     assert.doesNotMatch(server.stderr(), /123/)
   })
 })

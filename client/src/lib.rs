@@ -3,7 +3,8 @@
 //! The client sends a [`CommandRequest`] as JSON to [`PATH`] on the socket of the daemon. The
 //! response with status 200 has one [`CommandEvent`] in each line. An empty line only shows that
 //! the daemon runs. The daemon sends the head of this response before the command starts. With any
-//! other status, and without a response, the command has not run, and the Node program runs it.
+//! other status, or if the connection closes without a response, the command has not run, and the
+//! Node program runs it. After a timeout, the command may have run: the client reports an error.
 
 use std::{
     borrow::Cow,

@@ -27,7 +27,11 @@ pub fn run(arguments: &[OsString], stdin: Option<Vec<u8>>) -> ExitCode {
     let error = match stdin.map(|bytes| unnamed_file(&bytes)).transpose() {
         Ok(None) => command.exec(),
         Ok(Some(file)) => command.stdin(file).exec(),
-        Err(error) => error,
+        Err(error) => {
+            let why = "standard input cannot be copied to a temporary file";
+            output::err(&format!("troupe: {why}: {error}\n"));
+            return ExitCode::from(NOT_FOUND);
+        }
     };
     output::err(&format!("troupe: `node` cannot be started: {error}\n"));
     ExitCode::from(NOT_FOUND)

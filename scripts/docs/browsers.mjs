@@ -21,7 +21,7 @@ npx -y troupe --browser firefox
 - **Firefox** is driven over WebDriver BiDi. [Network rules](network.md) lists what BiDi does not report.
 - **WebKit** is WebKitGTK on Debian, driven over WebDriver. Each session has its own browser process.
   - A navigation's \`status\` is 0, and a dialog's \`type\` is \`unknown\`.
-  - Cookies are those that the session's pages had when they were last shown.
+  - WebDriver reads only the cookies of open documents. Those of other sites are what Troupe read when a page left the site.
   - A download is reported when its file is complete.
   - To restore storage, Troupe requests a page from each origin's server.
   - Offline, init scripts, mobile devices and the egress proxy are not supported.

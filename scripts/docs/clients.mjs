@@ -30,7 +30,10 @@ const INTRODUCTION = `# Clients
 
 <!-- Generated from what \`troupe config\` prints: \`npm run generate\` writes it. -->
 
-Troupe needs Node 20 or later. \`npx -y troupe config CLIENT\` prints the configuration for a client. It contains the options
+Troupe needs Node 20 or later. It is not on npm yet: with a checkout, write \`node CHECKOUT/bin/troupe.js\` for
+\`npx -y troupe\`.
+
+\`npx -y troupe config CLIENT\` prints the configuration for a client. It contains the options
 that you add:
 
 \`\`\`bash

@@ -30,6 +30,9 @@ Editors check the file with [schema.json](https://unpkg.com/troupe/schema.json),
 library takes the same keys: \`new SessionManager({ maxSessions: 20 })\`. A value that is out of range, an unknown option and
 options that contradict each other are errors at startup. Times are in milliseconds and sizes in bytes, unless the table says
 otherwise.
+
+A file can also group keys in objects: \`{"browser": {"type": "firefox"}}\`. The tables name such a key as "in groups". The
+*Playwright set* is the tools of @playwright/mcp that \`--tools playwright\` offers.
 `
 
 /** @param {OptionRow[]} rows @returns {string} */
@@ -48,7 +51,7 @@ function line({ flag, variable, key, nested, aliases, help, negatable, choices, 
   const names = [`\`${flag}\``, `\`${variable}\``, `\`${key}\``]
   const others = [
     ...(negatable ? [`the same: \`${variable}=false\`, \`"${key}": false\``] : []),
-    ...(nested ? [`in a nested file: \`${nested}\``] : []),
+    ...(nested ? [`in groups: \`${nested}\``] : []),
     ...(aliases.length > 0 ? [`also ${aliases.map((name) => `\`--${name}\``).join(', ')}`] : [])
   ]
   const text = [
@@ -56,7 +59,8 @@ function line({ flag, variable, key, nested, aliases, help, negatable, choices, 
     ...(choices ? [`one of ${choices.map((choice) => `\`${choice}\``).join(', ')}`] : []),
     ...others
   ].join('; ')
-  return `| ${names.join(' ')} | ${value === null ? '' : `\`${value}\``} | ${text.replaceAll('|', '\\|')} |`
+  const shown = negatable ? `${key}: ${value}` : value
+  return `| ${names.join(' ')} | ${shown === null ? '' : `\`${shown}\``} | ${text.replaceAll('|', '\\|')} |`
 }
 
 /** @param {object} schema the schema of the configuration @returns {string} */

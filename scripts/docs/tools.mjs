@@ -40,11 +40,11 @@ const DESCRIPTIONS = {
   block_resource: { block: '`false` removes the rule' },
   mock_response: { response: 'Omit it to remove the mock' },
   get_content: {
-    refId: 'The call, by the `ref_id` of its result',
+    refId: 'The call, by the `refId` in the `_meta` of its result',
     searchFor: 'Return only lines that contain this text',
     resetCursor: 'Return the whole content again, in place of its changes'
   },
-  get_console_content: { refId: 'The call, by the `ref_id` of its result' },
+  get_console_content: { refId: 'The call, by the `refId` in the `_meta` of its result' },
   list_requests: { limit: 'Default: 50' }
 }
 
@@ -66,10 +66,12 @@ A \`selector\` is a ref from the last snapshot (\`e12\`), a CSS selector, an XPa
 \`label=\`, \`placeholder=\` and \`testid=\`. \`>>>\` enters a frame. Snapshots and refs include elements in open shadow roots, and in
 Chromium and Firefox in closed ones. [Network rules](network.md) describes the patterns of URLs.
 
-The calls of one session run in the order in which they arrive, and calls of different sessions run in parallel. An action waits
-until its element is attached, visible, enabled, stable and not covered. It then dispatches trusted input events, and returns
-when the navigation, the requests and the messages of WebSockets that it caused have finished, at the latest after
-\`--timeout-settle\` (2 s; a navigation may take 10 s). A failed call returns an [error](errors.md).
+The calls of one session run in the order in which they arrive, and calls of different sessions run in parallel. While a
+\`wait_for\`, \`wait_for_selector\`, \`wait_for_load\` or \`find_element\` waits, later calls of the session run.
+
+An action waits until its element is attached, visible, enabled, stable and not covered. It then dispatches trusted input events
+and waits for the navigation and the requests that they caused; in Chromium also for responses to WebSocket messages. It waits
+for requests at most \`--timeout-settle\` (2 s), and for a navigation at most 10 s. A failed call returns an [error](errors.md).
 `
 
 /** @param {Tool[]} tools @param {import('./examples.mjs').Example[]} examples @returns {string} */

@@ -593,7 +593,9 @@ impl Config {
 
     /// Whether `--store` allows other servers to use the same record.
     pub fn has_shareable_store(&self) -> bool {
-        !matches!(self.store.as_deref(), Some("none" | "memory" | ":memory:"))
+        let store = self.store.as_deref();
+        let store = store.map(|store| store.strip_prefix("sqlite://").unwrap_or(store));
+        !matches!(store, Some("none" | "memory" | ":memory:"))
     }
 
     /// Whether calls are recorded.

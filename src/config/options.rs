@@ -272,7 +272,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "download-host",
         "downloadHost",
         Kind::Url(&["http", "https"]),
-        "The only source of `troupe install chromium`: a mirror of Chrome for Testing",
+        "Mirror of Chrome for Testing from which `troupe install chromium` downloads",
     ),
     row(
         BROWSER,
@@ -674,7 +674,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "idle-timeout",
         "idleTimeout",
         Kind::Millis { min: 0 },
-        "Suspend the session of an idle HTTP client after this time, in ms",
+        "Save and close the sessions of an idle HTTP client after this time, in ms",
     ),
     row(
         SERVER,
@@ -937,7 +937,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "store-failure",
         "storeFailure",
         Kind::Choice(StoreFailure::NAMES),
-        "What calls do that cannot be recorded (default: continue; PostgreSQL: refuse)",
+        "What a call does if it is not recorded (default: continue; PostgreSQL: refuse)",
     ),
     row(RECORD, "retention", "retention", Kind::Retention, "Maximum age and size of the record"),
     row(
@@ -945,7 +945,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "record-headers",
         "recordHeaders",
         Kind::Switch,
-        "Record Authorization and Cookie headers unmasked",
+        "Record the values of cookies, storage and Authorization headers unmasked",
     ),
     row(
         RECORD,
@@ -1002,7 +1002,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "enable-script-evaluation",
         "security.enableScriptEvaluation",
         Kind::Switch,
-        "Offer the tool evaluate (default: not on a page that holds a typed secret)",
+        "Offer evaluate (default: not while a page of the session holds a typed secret)",
     )
     .nested("security.enableScriptEvaluation")
     .scope(Scope::Engine),

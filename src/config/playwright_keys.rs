@@ -54,7 +54,10 @@ const KEYS: &[(&str, PlaywrightKey)] = &[
     ("timeouts.navigation", Same("timeout-navigation")),
     ("timeouts.settle", Same("timeout-settle")),
     ("timeouts.expect", Refused("the verify tools do not wait")),
-    ("timeouts.idle", Refused("a browser ends with its session")),
+    (
+        "timeouts.idle",
+        Refused("sessions share a browser, which stays open; use `--pool-idle-timeout`"),
+    ),
     ("network.allowedOrigins", Same("allowed-origins")),
     ("network.blockedOrigins", Same("blocked-origins")),
     ("secrets", Refused("write the secrets into a file, and pass its path in `--secrets`")),

@@ -267,7 +267,8 @@ impl Kind {
     /// Whether its values are or contain paths, which are relative to the working directory.
     pub fn holds_paths(&self) -> bool {
         let is_list = matches!(self, Self::List { item: ItemKind::File, .. });
-        is_list || matches!(self, Self::Path | Self::File | Self::Store | Self::Output)
+        is_list
+            || matches!(self, Self::Path | Self::File | Self::Store | Self::Output | Self::Attach)
     }
 
     /// Whether a flag without a value is complete.

@@ -75,7 +75,7 @@ pub enum EngineError {
     UnknownSetting { name: &'static str, value: String },
     #[error("{what} is not supported in this browser")]
     Unsupported { what: &'static str, instead: &'static str },
-    #[error("no answer within {} ms", .0.as_millis())]
+    #[error("the browser did not respond within {} ms", .0.as_millis())]
     TimedOut(Duration),
     /// A file was not transferred to the browser's machine.
     #[error("{reason}")]
@@ -116,7 +116,8 @@ pub enum World {
     Isolated,
 }
 
-/// The resource type of a request, as in CDP.
+/// The category of a request for waits, coarser than [`network::ResourceType`]. `Fetch` includes
+/// XHR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceKind {
     Document,
@@ -590,10 +591,10 @@ pub trait EnginePage: Send + Sync {
         frame: &FrameId,
         reference: &str,
     ) -> EngineResult<Option<FrameId>>;
-    /// Finds the closed shadow roots of elements, and calls a function with all hosts and their
-    /// roots in turn. `hosts` and `take` are expressions for the array of elements and for the
-    /// function, in the isolated world. If there are elements without closed roots only, the
-    /// function is called without arguments.
+    /// Finds the closed shadow roots of elements, and calls a function with `(host, root, host,
+    /// root, …)`. `hosts` is an expression for the array of elements, and `take` one for the
+    /// function, both in the isolated world. If no element has a closed root, calls the function
+    /// without arguments.
     async fn pass_closed_roots(
         &self,
         _frame: &FrameId,
@@ -627,13 +628,13 @@ pub trait EnginePage: Send + Sync {
     /// Turns the mouse wheel at a point of the page's viewport. `by` is in CSS pixels, to the right
     /// and down.
     async fn wheel(&self, at: (f64, f64), by: (f64, f64)) -> EngineResult<()>;
-    /// Calls Troupe's script in the main frame, presses the left button at the point in its answer
-    /// (`press: {x, y}`), and calls the script again, all in one round trip. Returns `None` if the
-    /// engine does not support this. Clicks the given number of times, and not at all after the
-    /// deadline.
+    /// Calls Troupe's script in the main frame (`check`), clicks at the point in its result
+    /// (`press: {x, y}`), and calls the script again (`then`), all in one round trip. `clicks` is
+    /// the number of clicks, and the time after which the engine no longer clicks. Returns `None`
+    /// if the engine does not support this.
     async fn click_between_calls(
         &self,
-        _look: &ScriptCall,
+        _check: &ScriptCall,
         _clicks: (u32, Duration),
         _then: &ScriptCall,
     ) -> EngineResult<Option<CombinedClick<'_>>> {
@@ -692,7 +693,8 @@ pub trait EnginePage: Send + Sync {
     async fn screenshot(&self, shot: ScreenshotOptions) -> EngineResult<String>;
     /// Prints the page. Returns a PDF in base64.
     async fn pdf(&self) -> EngineResult<String>;
-    /// Returns the data of a request whose event does not have it. `None` if there is none.
+    /// Returns the body of a request, if [`RequestEvent::Sent`] does not contain it. `None` if it
+    /// has none.
     async fn request_data(&self, _request: &str) -> EngineResult<Option<Vec<u8>>> {
         Ok(None)
     }

@@ -122,7 +122,7 @@ impl RunningBrowser {
             |line: &str| line.split_once(prefix).map(|(_, address)| address.trim().to_owned());
         tokio::select! {
             address = self.stderr.find(address) => Ok(address),
-            () = self.ending.exited().cancelled() => Err("it ended at once".to_owned()),
+            () = self.ending.exited().cancelled() => Err("it exited before it was ready".to_owned()),
             () = tokio::time::sleep(START_TIMEOUT) => {
                 Err(format!("it did not listen within {} s", START_TIMEOUT.as_secs()))
             }

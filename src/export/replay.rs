@@ -123,13 +123,10 @@ impl Replay {
         for text in texts_of(answer) {
             // The line of an element has no list marker, and may have the mark of a change.
             let lines = text.lines().map(|line| line.trim_start_matches(['~', '+', ' ']));
-            let lines: Vec<SnapshotLine> = match text.contains("- ") {
-                true => text.lines().filter_map(SnapshotLine::parse).collect(),
-                false => {
-                    lines.filter_map(|line| SnapshotLine::parse(&format!("- {line}"))).collect()
-                }
+            let parse = |line| {
+                SnapshotLine::parse(line).or_else(|| SnapshotLine::parse(&format!("- {line}")))
             };
-            for line in lines {
+            for line in lines.filter_map(parse) {
                 if let Some(reference) = &line.reference {
                     self.described.insert(reference.clone(), line.head());
                 }
@@ -186,19 +183,21 @@ impl Replay {
     /// Returns `target` with a target in place of each ref, and whether a ref has no target.
     fn without_refs(&self, target: &str, call_elements: &CallElements<'_>) -> (String, bool) {
         let mut is_unnamed = false;
-        let parts = target.split(" >> ").map(|part| {
-            match part.trim() {
-            reference if is_ref(reference) => self.target(reference, call_elements).unwrap_or_else(|| {
-                is_unnamed = true;
-                // Matches nothing, so that the script fails at this step with this text.
-                format!(
-                    "text=\"{reference} had no unique name and no test id: put a selector here\""
-                )
-            }),
+        let mut replace = |part: &str| match part.trim() {
+            reference if is_ref(reference) => {
+                self.target(reference, call_elements).unwrap_or_else(|| {
+                    is_unnamed = true;
+                    // Matches nothing, so that the script fails at this step with this text.
+                    format!(
+                        "text=\"{reference} had no unique name and no test id: put a selector here\""
+                    )
+                })
+            }
             other => other.to_owned(),
-        }
-        });
-        let replaced = parts.collect::<Vec<_>>().join(" >> ");
+        };
+        let in_frame =
+            |path: &str| path.split(" >> ").map(&mut replace).collect::<Vec<_>>().join(" >> ");
+        let replaced = target.split(" >>> ").map(in_frame).collect::<Vec<_>>().join(" >>> ");
         (replaced, is_unnamed)
     }
 

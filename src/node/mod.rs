@@ -149,8 +149,8 @@ pub fn event_schemas() -> String {
     crate::tools::event_schema().to_string()
 }
 
-/// Returns all native tools as JSON: name, group, description, schemas of parameters and result, and
-/// the option without which the server does not offer the tool.
+/// Returns all native tools as JSON: name, group, description, schemas of parameters and result,
+/// and the option without which the server does not offer the tool.
 #[napi(catch_unwind)]
 pub fn tool_schemas() -> String {
     let rows: Vec<Value> = Registry::all()

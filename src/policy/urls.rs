@@ -225,7 +225,7 @@ impl UrlRules {
 }
 
 /// The schemes that give access to the machine or the browser.
-const REFUSED: &[&str] = &["file", "view-source", "chrome", "devtools", "javascript"];
+const REFUSED: &[&str] = &["file", "view-source", "chrome", "edge", "devtools", "javascript"];
 
 #[cfg(test)]
 mod tests {

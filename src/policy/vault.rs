@@ -74,7 +74,9 @@ impl Vault {
                 continue;
             }
             if value.chars().count() < MIN_LENGTH {
-                return Err(wrong(format!("`{name}` has less than {MIN_LENGTH} characters")));
+                return Err(wrong(format!(
+                    "the value of `{name}` has fewer than {MIN_LENGTH} characters"
+                )));
             }
             secrets.push(Secret { name: name.to_owned(), value: value.to_owned() });
         }

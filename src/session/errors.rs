@@ -43,7 +43,9 @@ pub(super) fn engine_error(error: EngineError) -> TroupeError {
                 )
                 .suggestion(match name {
                     "timezone" => "use a name such as Europe/Berlin",
-                    _ => "use a tag such as de-DE",
+                    "locale" => "use a tag such as de-DE",
+                    "proxy" => "use a URL such as http://host:8080 or socks5://host:1080",
+                    _ => "omit it, or use --browser chromium",
                 })
         }
         EngineError::NoFreeSlot { .. } => TroupeError::new(

@@ -12,9 +12,9 @@ use crate::{
     upstream::{OnProgress, ProgressReport},
 };
 
-/// A field whose description contains one of these words counts as secret, because the server does
-/// not report the kind of field.
-const SECRET_WORDS: [&str; 6] = ["passw", "passphrase", "secret", "token", "pin", "one-time"];
+/// A field whose description contains one of these texts, or the word "PIN", counts as secret,
+/// because the server does not report the kind of field.
+const SECRET_TEXTS: [&str; 5] = ["passw", "passphrase", "secret", "token", "one-time"];
 /// Minimum length of typed values that are masked; shorter ones occur everywhere.
 const MIN_LENGTH: usize = 3;
 
@@ -94,13 +94,19 @@ pub(super) fn secrets(arguments: &Map<String, Value>) -> Vec<String> {
         let words = ["element", "name", "target", "ref"]
             .iter()
             .filter_map(|name| field.get(*name)?.as_str());
-        words
-            .map(str::to_lowercase)
-            .any(|words| SECRET_WORDS.iter().any(|secret| words.contains(secret)))
+        words.map(str::to_lowercase).any(|words| is_secret_name(&words))
     });
     let values =
         secret.filter_map(|field| field.get("text").or_else(|| field.get("value"))?.as_str());
     values.map(str::to_owned).collect()
+}
+
+/// Returns whether a description in lower case is that of a secret field.
+fn is_secret_name(description: &str) -> bool {
+    SECRET_TEXTS.iter().any(|secret| description.contains(secret))
+        || description
+            .split(|character: char| !character.is_alphanumeric())
+            .any(|word| word == "pin")
 }
 
 #[cfg(test)]

@@ -522,8 +522,10 @@ impl Registry {
                 Value::Object(given) => given,
                 _ => Map::new(),
             };
-            // The parameter may be given under any of the names.
-            let named = session.iter().filter_map(|name| given.remove(*name)).next();
+            // The parameter may be given under any of the names. The upstream server gets none.
+            let values: Vec<Value> =
+                session.iter().filter_map(|name| given.remove(*name)).collect();
+            let named = values.into_iter().next();
             recording.set_parameters(&given);
             let mut session_id = Map::from_iter(named.map(|named| ("sessionId".to_owned(), named)));
             let (session, _turn) = self

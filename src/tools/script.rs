@@ -105,7 +105,12 @@ impl RunStep {
 
 /// Runs the script. Its steps run one after the other, each as a separate call.
 pub(super) async fn run(call: ScriptInvocation<'_>, given: ScriptParameters) -> Result<Answer> {
-    let limit = given.timeout.map_or(TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
+    let limit = match given.timeout {
+        None => TIMEOUT,
+        // As in other tools, 0 means no limit of the client's.
+        Some(0) => MAX_TIMEOUT,
+        Some(timeout) => Duration::from_millis(timeout).min(MAX_TIMEOUT),
+    };
     let tools: Value = call
         .steps()
         .map(|tool| {

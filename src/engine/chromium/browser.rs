@@ -114,19 +114,19 @@ impl ChromiumBrowser {
         };
         let version = match tokio::time::timeout(LAUNCH_TIMEOUT, handshake).await {
             Ok(Ok(version)) => version,
-            Ok(Err(_)) => {
-                return Err(launch_error(
-                    &process.stderr,
-                    process.ending.exited(),
-                    "it ended at once",
-                )
-                .await);
+            Ok(Err(error)) => {
+                let reason = match error {
+                    EngineError::BrowserGone => "it exited before it was ready".to_owned(),
+                    error => format!("the connection could not be set up: {error}"),
+                };
+                let exited = process.ending.exited();
+                return Err(launch_error(&process.stderr, exited, &reason).await);
             }
             Err(_) => {
                 return Err(launch_error(
                     &process.stderr,
                     process.ending.exited(),
-                    "it did not answer within 30 s",
+                    "it did not respond within 30 s",
                 )
                 .await);
             }

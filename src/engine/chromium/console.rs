@@ -184,7 +184,7 @@ fn preview_text(preview: &ObjectPreview) -> String {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a time of day is neither"
+    reason = "the time is positive and fits"
 )]
 fn millis(at: f64) -> u64 {
     at as u64

@@ -274,7 +274,7 @@ pub(super) async fn launch_error(
     } else if output.contains("sandbox") {
         Some("the browser's sandbox does not work here: pass --no-sandbox".to_owned())
     } else {
-        Some("run `troupe doctor` to see what is missing".to_owned())
+        Some("run `troupe doctor`: it lists missing programs and files".to_owned())
     };
     // The fatal line, or else the last lines, without the time and the source location.
     let fatal: Vec<&str> = output.lines().filter(|line| line.contains(":FATAL:")).collect();

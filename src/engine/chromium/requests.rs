@@ -314,7 +314,7 @@ pub(super) fn enable(keeps_details: bool) -> EnableParams {
 /// The events that a network event is converted into.
 #[derive(Default)]
 pub(super) struct NetworkUpdate {
-    /// For the log; `None` for data that crosses no network.
+    /// For the log. `None` if the event is not logged, for example for a `data:` URL.
     pub logged: Option<RequestEvent>,
     /// For waits on the page.
     pub page: Option<PageEvent>,

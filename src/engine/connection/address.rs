@@ -97,7 +97,8 @@ impl BrowserAddress {
         self
     }
 
-    /// Returns the address of the browser's WebSocket. An HTTP endpoint is asked for it.
+    /// Returns the address of the browser's WebSocket. Requests it from an HTTP endpoint
+    /// (`/json/version`).
     pub async fn resolve(self, timeout: Duration) -> Result<Self, AttachFailure> {
         if matches!(self.url.scheme(), "ws" | "wss") {
             return Ok(self);

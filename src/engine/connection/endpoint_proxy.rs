@@ -57,9 +57,10 @@ pub(super) async fn connect(
         .flatten()
         .ok_or_else(|| failure("is not supported: use http:// or socks5://".to_owned()))?;
     upstream.connect(host, port).await.map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            AttachFailure { is_permanent: true, ..failure("rejects its credentials".to_owned()) }
-        }
-        _ => failure(format!("does not connect to it: {error}")),
+        io::ErrorKind::PermissionDenied => AttachFailure {
+            is_permanent: true,
+            ..failure("rejects the user name and password in its URL".to_owned())
+        },
+        _ => failure(format!("cannot connect to `{host}:{port}`: {error}")),
     })
 }

@@ -109,7 +109,7 @@ impl FirefoxBrowser {
         let (capabilities, privileged) = match tokio::time::timeout(LAUNCH_TIMEOUT, start).await {
             Ok(Ok(session)) => session,
             Ok(Err(error)) => return Err(connection_failed(&error.to_string())),
-            Err(_) => return Err(connection_failed("no answer within 45 s")),
+            Err(_) => return Err(connection_failed("no response within 45 s")),
         };
         let shared = Arc::new(FirefoxState::new(bidi.clone(), privileged, process.files));
         bidi.connection.listen(None, Arc::new(FirefoxListener(Arc::downgrade(&shared))));
@@ -148,7 +148,7 @@ async fn new_session(bidi: &Bidi) -> EngineResult<NegotiatedCapabilities> {
 
 fn connection_failed(reason: &str) -> EngineError {
     EngineError::Launch {
-        reason: format!("Firefox does not answer over WebDriver BiDi: {reason}"),
+        reason: format!("the WebDriver BiDi session could not be started: {reason}"),
         suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
     }
 }

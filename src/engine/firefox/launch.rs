@@ -30,7 +30,7 @@ pub(super) struct FirefoxProcess {
     pub downloads: PathBuf,
     /// The files on the machine of a remote browser, if they can be transferred.
     pub files: Option<Arc<GridFiles>>,
-    /// The proxy, if pages may not connect everywhere.
+    /// The proxy, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
     /// Caches this browser's compiled scripts when it ends normally.
     pub startup: Option<StartupCache>,

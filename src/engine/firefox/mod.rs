@@ -1,5 +1,4 @@
-//! Firefox over WebDriver BiDi, with Troupe's own client. The existing crates are not suitable: one
-//! has a busy loop, one panics, one needs a second program.
+//! Firefox over WebDriver BiDi, with Troupe's own client.
 //!
 //! One BiDi session drives the whole browser, and each Troupe session has a user context. For
 //! features that BiDi lacks (titles of pages that a dialog blocks, pages that consider themselves

@@ -79,7 +79,7 @@ fn file_name(program: &Path) -> String {
         .collect()
 }
 
-/// Copies both, the compiled scripts first, so that incomplete ones are never used.
+/// Copies the compiled scripts and then the version file. Scripts without that file are not used.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let compiled = fs::read_dir(from.join(COMPILED_SCRIPTS))?;
     fs::create_dir_all(to.join(COMPILED_SCRIPTS))?;

@@ -1,5 +1,4 @@
-//! Finds an installed browser. Starts no process and takes far less than a millisecond, because
-//! every start calls it.
+//! Finds an installed browser. Only reads the file system, because every start calls it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

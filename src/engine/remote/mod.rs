@@ -197,7 +197,7 @@ impl RemoteBrowsers {
             return "check that the Grid runs: its /status must have a node that is UP".to_owned();
         }
         match (&self.config.browser_command, protocol) {
-            (Some(_), _) => "run the command of --browser-command by hand: it must print {\"url\": \"wss://…\"} of a running browser",
+            (Some(_), _) => "run the command of --browser-command in a terminal: it must print {\"url\": \"wss://…\"} of a running browser",
             (None, RemoteProtocol::Cdp) => {
                 "start one with --remote-debugging-port=9222 and pass its address"
             }

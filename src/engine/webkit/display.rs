@@ -65,7 +65,7 @@ impl Display {
         let number = stderr.find(|line| line.trim().parse::<u32>().ok());
         let number = tokio::select! {
             number = number => number,
-            () = ending.exited().cancelled() => return Err(failed(format!("`{XVFB}` ended at once: {}", stderr.text()), None)),
+            () = ending.exited().cancelled() => return Err(failed(format!("`{XVFB}` exited before it was ready: {}", stderr.text()), None)),
             () = tokio::time::sleep(START_TIMEOUT) => {
                 return Err(failed(format!("`{XVFB}` did not start within {} s", START_TIMEOUT.as_secs()), None));
             }

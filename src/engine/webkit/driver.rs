@@ -96,7 +96,7 @@ impl Driver {
         Ok(Arc::new(Self { session, version, target, switching, gone: CancellationToken::new() }))
     }
 
-    /// Cancelled when the browser is gone.
+    /// Returns a token that is canceled when the browser is gone.
     pub fn gone(&self) -> CancellationToken {
         self.gone.clone()
     }

@@ -32,9 +32,9 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
         (config.has_touch, "touch emulation (--device)"),
         (
             config.device_scale_factor.is_some_and(|factor| factor != 1.0),
-            "another device pixel ratio (--device)",
+            "setting the device pixel ratio (--device)",
         ),
-        (config.locale.is_some(), "another language (--locale)"),
+        (config.locale.is_some(), "setting the language (--locale)"),
         (!config.permissions.is_empty(), "granting permissions (--grant-permissions)"),
     ];
     if let Some((_, what)) = unsupported_settings.into_iter().find(|(requested, _)| *requested) {
@@ -43,7 +43,7 @@ pub(super) fn read(options: &ContextOptions) -> EngineResult<LaunchOptions> {
     if let Some(zone) = &config.timezone {
         let known = !zone.starts_with(['/', '.']) && !zone.contains("..");
         if !known || !std::path::Path::new(TIME_ZONES).join(zone).is_file() {
-            return Err(EngineError::UnknownSetting { name: "time zone", value: zone.clone() });
+            return Err(EngineError::UnknownSetting { name: "timezone", value: zone.clone() });
         }
     }
     Ok(LaunchOptions {

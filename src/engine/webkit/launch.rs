@@ -105,7 +105,7 @@ async fn start(
 ) -> EngineResult<DriverProcess> {
     let failed = |reason: String| EngineError::Launch {
         reason,
-        suggestion: Some("run `troupe doctor` to see what is missing".to_owned()),
+        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
     };
     let port = free_port()
         .map_err(|error| failed(format!("no free port for WebKit's driver: {error}")))?;
@@ -148,7 +148,7 @@ async fn start(
     };
     let opened = tokio::select! {
         opened = opening => opened.map_err(|reason| failed(format!("WebKit could not be started: {reason}"))),
-        () = ending.exited().cancelled() => Err(failed(format!("WebKit's driver ended at once: {}", stderr.text()))),
+        () = ending.exited().cancelled() => Err(failed(format!("WebKit's driver exited before it was ready: {}", stderr.text()))),
         () = tokio::time::sleep(START_TIMEOUT) => {
             Err(failed(format!("WebKit did not start within {} s: {}", START_TIMEOUT.as_secs(), stderr.text())))
         }

@@ -81,18 +81,23 @@ impl Page {
         self.outcome(element, frame, mark, before, None).await
     }
 
-    /// Returns the page's snapshot before an action. `None` also if the page does not respond in
-    /// time.
+    /// Returns the page's snapshot before an action. `None` if the configuration does not report
+    /// changes, or if the page cannot be read in time.
     pub(in crate::page) async fn snapshot_before_action(&self) -> Option<SnapshotBefore> {
         self.within(self.config.timeout_settle, self.before_action()).await.flatten()
     }
 
-    /// Returns the changes since the client's last result. `None` also if the client was not shown
-    /// this document.
+    /// Returns the changes of the page since the client's last result. `None` if there are none, if
+    /// the client was not shown this document, or if the page cannot be read in time.
     pub async fn changes_since_shown(&self) -> Option<String> {
         let now = self.snapshot_before_action().await?;
         let changes = Box::pin(self.changes_since(Some(now), None));
-        self.within(self.config.timeout_settle, changes).await?.earlier
+        let Changes { earlier, made } = self.within(self.config.timeout_settle, changes).await?;
+        // The page may have changed while it was read.
+        match (earlier, made) {
+            (Some(earlier), Some(made)) => Some(format!("{earlier}\n{made}")),
+            (earlier, made) => earlier.or(made),
+        }
     }
 
     /// Describes the effects of an action on `element` since `mark`. `tick` is a tick of the page

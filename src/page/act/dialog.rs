@@ -8,7 +8,7 @@ use crate::{
         Page,
         act::{ActionOutcome, SettledEffects, WaitUntil},
         script::ANSWER_TIMEOUT,
-        state::EventSequence,
+        state::{EventSequence, PageFacts},
     },
 };
 
@@ -19,8 +19,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const DIALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Page {
-    /// Answers the open dialog, and describes the effects. They include what the script that opened
-    /// the dialog has changed before.
+    /// Answers the open dialog, and describes the effects. These include the changes that the
+    /// page's script made before it opened the dialog.
     pub async fn handle_dialog(
         &self,
         accept: bool,
@@ -43,7 +43,7 @@ impl Page {
                 ErrorCode::InvalidParameters,
                 "no dialog is open in this page",
             )
-            .suggestion("go on without it: `snapshot` shows the page"));
+            .suggestion("continue without handle_dialog: `snapshot` shows the page"));
         };
         let mark = self.state.mark();
         // Without `prompt_text`, a prompt returns its default text, as when a user only presses OK.
@@ -64,10 +64,7 @@ impl Page {
         }
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that opened while the page loaded has blocked the load.
-        if settled.dialog.is_none()
-            && !settled.closed
-            && !self.state.read(|facts| facts.main_frame().loaded)
-        {
+        if settled.dialog.is_none() && !settled.closed && self.state.read(PageFacts::is_loading) {
             let loading = self.loaded(WaitUntil::Load, EventSequence::default());
             match self.within(self.config.timeout_settle, loading).await {
                 Some(dialog) => settled.dialog = dialog?,

@@ -52,8 +52,9 @@ impl EnteredField {
     }
 }
 
-/// Returns whether `text` is a date or time in the format of HTML for an input of this type. Its
-/// keys would enter another one, because the parts of the field have the order of the language.
+/// Returns whether `kind` is a type of date or time input, and `text` begins like its value in HTML
+/// (`2026-11-21`, `09:30`). Such a text is set, not typed: the parts of the field have the order of
+/// the user's language, so its keys would enter another value.
 fn is_date_value(kind: &str, text: &str) -> bool {
     let (digits, separator) = match kind {
         "date" | "datetime-local" | "month" | "week" => (4, b'-'),
@@ -68,7 +69,8 @@ fn is_date_value(kind: &str, text: &str) -> bool {
 
 impl Page {
     /// Waits until the element that `target` refers to is editable, and types `text` into it with
-    /// keystrokes.
+    /// keystrokes. Pastes the text into a code editor. With `clear`, sets the value of a date or
+    /// time field.
     pub async fn type_text(
         &self,
         target: &str,

@@ -90,8 +90,8 @@ impl Page {
             let parent = self
                 .state
                 .read(|facts| facts.frames.get(&inner).and_then(|frame| frame.parent.clone()))
-                .ok_or_else(|| stale(frame))?;
-            let reference = self.frame_owner(&parent, &inner).await?.ok_or_else(|| stale(frame))?;
+                .ok_or_else(removed_frame)?;
+            let reference = self.frame_owner(&parent, &inner).await?.ok_or_else(removed_frame)?;
             owners.push(FrameElement { frame: parent.clone(), reference });
             inner = parent;
         }
@@ -122,6 +122,13 @@ fn stale(what: &str) -> TroupeError {
     )
     .detail("reason", "stale")
     .suggestion("call `snapshot`: it shows the current refs")
+}
+
+fn removed_frame() -> TroupeError {
+    let message = "the frame of the target was removed from the page";
+    TroupeError::new(ErrorCode::ElementNotFound, message)
+        .detail("reason", "stale")
+        .suggestion("call `snapshot`: it shows the current refs")
 }
 
 fn unknown(reference: &str) -> TroupeError {

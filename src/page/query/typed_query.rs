@@ -39,10 +39,11 @@ impl Page {
         }
     }
 
-    /// Fails with `ELEMENT_NOT_FOUND` if nothing matches `target`. The error names similar
-    /// elements.
-    pub async fn require(&self, target: &str) -> Result<()> {
-        self.read::<Value>(Some(target), "resolve", json!({})).await.map(drop)
+    /// Returns the ref of the element that `target` refers to. Fails with `ELEMENT_NOT_FOUND` if
+    /// nothing matches. The error names similar elements.
+    pub async fn require(&self, target: &str) -> Result<String> {
+        let found: Value = self.read(Some(target), "resolve", json!({})).await?;
+        Ok(found["ref"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Calls `name` of the injected script in the frame of `target`, or in the main frame if there

@@ -132,8 +132,9 @@ impl Page {
             Err(error) if error.code == ErrorCode::Timeout => {
                 // The same message as for any missing element, with what was found instead.
                 let found = self.within(GRACE, self.require(target)).await.unwrap_or(Err(error));
-                found.map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
-                AwaitedElement { r#ref: Some(target.to_owned()), ..AwaitedElement::default() }
+                let found = found
+                    .map_err(|missing| missing.detail("timeout", millis(time_limit.timeout)))?;
+                AwaitedElement { r#ref: Some(found), ..AwaitedElement::default() }
             }
             other => other?,
         };

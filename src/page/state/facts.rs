@@ -59,6 +59,12 @@ impl PageFacts {
         self.main_frame().is_navigating_since(mark)
     }
 
+    /// Returns whether the main frame's document is loading. The initial `about:blank`, which no
+    /// event announces, never is.
+    pub fn is_loading(&self) -> bool {
+        self.committed_since(EventSequence::default()) && !self.main_frame().loaded
+    }
+
     /// Returns whether the main frame has committed a document since `mark`.
     pub fn committed_since(&self, mark: EventSequence) -> bool {
         self.main_frame().committed > mark

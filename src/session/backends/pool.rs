@@ -86,7 +86,8 @@ impl BrowserPool {
         })
     }
 
-    /// Starts the minimum number of browsers. Removes what servers that were killed have left.
+    /// Starts the minimum number of browsers. Removes the folders and remote sessions of killed
+    /// servers.
     pub async fn start(&self) -> Result<()> {
         self.engine.end_leftovers();
         with_sweep(self.launch_minimum()).await

@@ -114,7 +114,7 @@ impl SessionManager {
     /// Returns the error for a call that got no slot in time.
     fn exhausted(&self) -> TroupeError {
         match self.config.max_sessions_total {
-            // The call has waited for the limit of all servers, or for the turn of a call that did.
+            // This server is below its own limit, so the call waited for the limit of all servers.
             Some(total) if self.list().len() < self.limit().count => TroupeError::new(
                 ErrorCode::MaxSessionsReached,
                 format!(

@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 /// How long an answer waits for the call that asks for it.
 const ANSWER_KEPT: Duration = Duration::from_secs(15 * 60);
 
-/// A question of the agent to a person.
+/// A question to a person, from an agent or from Troupe.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PersonQuestion {
     pub id: Arc<str>,
@@ -18,7 +18,7 @@ pub struct PersonQuestion {
     pub schema: Option<Value>,
 }
 
-/// A request for a person that no call has made.
+/// A question that Troupe asks because of `--handoff-on`, without a call of `ask_user`.
 pub(super) struct HandoffRequest {
     pub page_id: String,
     /// The text of the question, which names the page.

@@ -62,11 +62,14 @@ impl CookieParameter {
         }
         // Tabs are allowed in values.
         let is_control = |character: char| character.is_control() && character != '\t';
-        if name.contains(['=', ';', '\t']) || format!("{name}{}", given.value).contains(is_control)
-        {
+        if name.contains(['=', ';', '\t']) || name.contains(is_control) {
+            let problem = "its name must not contain `=`, `;` or control characters";
+            return Err(wrong(".name", problem.to_owned()));
+        }
+        if given.value.contains(is_control) {
             return Err(wrong(
-                ".name",
-                "it must not contain `=`, `;` or control characters".to_owned(),
+                ".value",
+                "its value must not contain control characters".to_owned(),
             ));
         }
         let expires = given.expires.unwrap_or(-1.0);

@@ -275,11 +275,14 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // Another server may have applied them while this one waited.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
-    for step in &MIGRATIONS[done..] {
-        connection.execute_batch(step)?;
+    // A newer server may have applied more migrations. They stay, and the next statement that does
+    // not fit them fails.
+    if let Some(missing) = usize::try_from(version).ok().and_then(|done| MIGRATIONS.get(done..)) {
+        for step in missing {
+            connection.execute_batch(step)?;
+        }
+        connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     }
-    connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     connection.execute_batch("COMMIT")
 }
 

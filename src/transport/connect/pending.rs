@@ -269,11 +269,15 @@ impl ConnectState {
     }
 }
 
-/// Returns whether calls of the tool `name` are idempotent. Tools that read the record are not:
-/// they move a cursor.
+/// Returns whether calls of the tool `name` are idempotent. Tools that read the record are not,
+/// because they move a cursor, nor are tools that write a new file or ask a person.
 fn is_repeatable(name: &str) -> bool {
-    let rows = Registry::all().iter().filter(|tool| tool.name == name);
-    rows.filter(|tool| tool.group != Group::Record).any(|tool| tool.properties.hints.read_only)
+    Registry::all().iter().any(|tool| {
+        tool.name == name
+            && tool.properties.hints.read_only
+            && !matches!(tool.group, Group::Record | Group::Person)
+            && !tool.takes("path")
+    })
 }
 
 #[cfg(test)]

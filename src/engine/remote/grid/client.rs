@@ -153,7 +153,11 @@ impl GridClient {
         if status.is_success() {
             let read = serde_json::from_slice::<GridResponse<SessionValue>>(&body);
             let SessionValue { session_id, capabilities } = read
-                .map_err(|_| self.with_grid_url(AttachFailure::new("it is not a Selenium Grid")))?
+                .map_err(|_| {
+                    self.with_grid_url(AttachFailure::new(
+                        "its response to POST /session is not that of a Selenium Grid",
+                    ))
+                })?
                 .value;
             return Ok(CreatedSession { id: session_id, capabilities });
         }

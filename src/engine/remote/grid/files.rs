@@ -35,7 +35,7 @@ const MAX_RESPONSE: usize = 140 << 20;
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum number of downloads that run or wait for their transfer.
 const MAX_RUNNING: usize = 100;
-/// The files of earlier downloads on the node from which they are deleted.
+/// When the node has this many transferred files, or files of this many bytes, they are deleted.
 const MAX_LEFT_FILES: usize = 16;
 const MAX_LEFT_BYTES: u64 = 64 << 20;
 /// Maximum number of file names in an error.

@@ -62,7 +62,7 @@ struct PendingSession {
     is_done: CancellationToken,
 }
 
-/// A session of the Grid. The Grid deletes it when its lease is dropped.
+/// A session of the Grid. Its [`SlotOwner`] deletes it when the lease is dropped.
 pub(super) struct GridSession {
     /// The address of the protocol connection.
     pub socket: BrowserAddress,
@@ -347,7 +347,10 @@ impl SlotOwner {
                 }
             }
         }
-        tracing::warn!(session = self.id, "the Grid has ended a session");
+        tracing::warn!(
+            session = self.id,
+            "lost a session of the Grid: it was deleted, or the Grid cannot be reached"
+        );
     }
 
     /// Deletes the session. Returns whether it no longer exists.

@@ -153,7 +153,7 @@ const isSameValue = (type: string, left: string, right: string): boolean =>
   type === 'color'
     ? left === right.toLowerCase()
     : type === 'datetime-local' || type === 'time'
-      ? left.length > 0 && right.startsWith(left)
+      ? left.length > 0 && right.replace(' ', 'T').startsWith(left)
       : (type === 'number' || type === 'range') &&
         left !== '' &&
         right !== '' &&

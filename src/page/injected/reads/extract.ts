@@ -60,9 +60,13 @@ export function table(argument: TargetArgument): TableResult {
     : (target.querySelector('table, [role="table"], [role="grid"], [role="treegrid"]') ??
       elementClosest(target, 'table, [role="table"], [role="grid"], [role="treegrid"]'))
   if (!element)
-    throw new CallError('ELEMENT_NOT_FOUND', `${tagOf(target)} is not a table and contains none`, {
-      reason: 'not-a-table'
-    })
+    throw new CallError(
+      'ELEMENT_NOT_FOUND',
+      `${tagOf(target)} is not a table, contains none, and is not in one`,
+      {
+        reason: 'not-a-table'
+      }
+    )
   const native = localName(element) === 'table' && (element as HTMLTableElement).rows.length > 0
   const { grid, headRows } = native ? nativeGrid(element as HTMLTableElement) : ariaGrid(element)
   const width = grid.reduce((most, row) => Math.max(most, row.length), 0)
@@ -92,7 +96,10 @@ function nativeGrid(element: HTMLTableElement): { grid: Cell[][]; headRows: numb
     for (const cell of Array.from(row.cells)) {
       if (!isShown(cell)) continue
       while (grid[top][column]) column++
-      const content: Cell = { text: normalize(textWithFields(cell)), header: localName(cell) === 'th' }
+      const content: Cell = {
+        text: normalize(textWithFields(cell)),
+        header: localName(cell) === 'th'
+      }
       // A cell never extends beyond its section. A rowspan of 0 extends to the end of the section.
       const section = rows.filter(
         (other, index) => index >= top && other.parentElement === row.parentElement
@@ -130,6 +137,7 @@ function ariaGrid(element: Element): { grid: Cell[][]; headRows: number } {
         row,
         '[role="cell"], [role="gridcell"], [role="columnheader"], [role="rowheader"]'
       )) {
+        if (!isShown(cell)) continue
         const content = {
           text: normalize(textWithFields(cell)),
           header: attr(cell, 'role') === 'columnheader'

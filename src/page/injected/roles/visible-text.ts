@@ -12,15 +12,16 @@ import {
   queryAll
 } from '../dom/composed-tree'
 import { shadowRoots } from '../dom/css'
+import { queryAllDeep } from '../dom/test-ids'
 import { isBlock, pseudoText, Rendering, renderingOf } from '../dom/styles'
 import { fieldValue, nameOf } from './accessible-name'
 
 /** Images that have an alternative text. */
 const pictures = 'img[alt]:not([alt=""]), svg[aria-label], [role="img"][aria-label]'
-const fields = 'input, select, textarea'
+const fields = 'input, select, textarea, progress, meter'
 /**
- * Maximum number of descendants for reading alternative texts. For larger elements, the browser's
- * `innerText` is returned.
+ * Maximum number of descendants for reading alternative texts. For larger elements without shadow
+ * roots, the browser's `innerText` is returned.
  */
 const maxElements = 5000
 
@@ -37,7 +38,7 @@ export function visibleText(element: Element): string {
 
 /** Returns the visible text of an element with the values of its fields and the checked states. */
 export function textWithFields(element: Element): string {
-  return queryAll(element, fields).length === 0
+  return queryAllDeep(fields, element).length === 0
     ? visibleText(element)
     : collectedText(element, true)
 }
@@ -58,7 +59,7 @@ function fieldState(element: Element): string | null {
 
 function collectedText(element: Element, withFields: boolean): string {
   const parts: string[] = []
-  collect(element, parts, withFields)
+  collect(element, parts, { withFields, isVisible: true })
   return parts
     .join('')
     .replace(/[^\S\n]+/g, ' ')
@@ -67,14 +68,25 @@ function collectedText(element: Element, withFields: boolean): string {
     .trim()
 }
 
-function collect(element: Element, parts: string[], withFields: boolean): void {
+interface CollectOptions {
+  withFields: boolean
+  /** False in an invisible element, which can have visible descendants. */
+  isVisible: boolean
+}
+
+function collect(element: Element, parts: string[], options: CollectOptions): void {
+  const { withFields, isVisible } = options
   eachComposedChild(element, (child) => {
-    if (nodeType(child) === 3) parts.push((child as Text).data.replace(/\s+/g, ' '))
+    if (nodeType(child) === 3 && isVisible) parts.push((child as Text).data.replace(/\s+/g, ' '))
     if (!isElement(child)) return
     const tag = localName(child)
     if (tag === 'br') parts.push('\n')
     const shown = renderingOf(child, true)
-    if (shown === Rendering.None || shown === Rendering.Invisible) return
+    if (shown === Rendering.None) return
+    if (shown === Rendering.Invisible) {
+      collect(child, parts, { withFields, isVisible: false })
+      return
+    }
     if (elementMatches(child, pictures)) {
       parts.push(` ${nameOf(child, 'img')} `)
       return
@@ -87,7 +99,7 @@ function collect(element: Element, parts: string[], withFields: boolean): void {
     const block = shown === Rendering.Visible && isBlock(child)
     if (block) parts.push('\n')
     parts.push(pseudoText(child, '::before'))
-    collect(child, parts, withFields)
+    collect(child, parts, { withFields, isVisible: true })
     parts.push(pseudoText(child, '::after'))
     if (block) parts.push('\n')
     else if (tag === 'td' || tag === 'th') parts.push('\t')
