@@ -52,7 +52,7 @@ const total = { passed: 0, failed: 0, skipped: 0 }
  * @type {string[]}
  */
 const failures = []
-/** The file with these counts and the failed parts, for `.ci/run`. */
+/** The failed parts and tests, for `.ci/run`. Empty if all passed. */
 const FAILURES_FILE = join(ROOT, '.cache', 'failures.txt')
 
 /**
@@ -115,7 +115,7 @@ const PARTS = {
   package: {
     title: 'Packages from a registry',
     run: async () => {
-      // A test file has less time than the build.
+      // The build can take longer than the timeout of a test file.
       await releaseAddon()
       await nodeTestsIn(['__test__/registry/registry.test.mjs'])
     },
@@ -301,6 +301,7 @@ async function nodeTests() {
     await (main && words.length === 0 && !rest ? runWithCoverage(files) : nodeTestsIn(files))
     delete process.env.NODE_OPTIONS
   }
+  delete process.env.TEST_BROWSER
 }
 
 /**
@@ -363,7 +364,7 @@ async function runFiles(files, concurrency, durations) {
       .slice(0, REASON_LINES)
       .join('\n    ')
     failures.push(
-      `${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER}: ${name}\n    ${reason}`
+      `${red('✗')} ${relative(ROOT, file ?? '')} with ${process.env.TEST_BROWSER ?? 'chromium'}: ${name}\n    ${reason}`
     )
   })
   const key = {

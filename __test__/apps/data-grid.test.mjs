@@ -23,7 +23,7 @@ async function openGrid(t) {
 }
 
 describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
-  test('what is drawn is read as rows of a grid, and a long way down other rows are', async (t) => {
+  test('the rendered rows are read as rows of a grid, and after scrolling down, other rows', async (t) => {
     const agent = await openGrid(t)
     const top = await agent.see()
     assert.match(

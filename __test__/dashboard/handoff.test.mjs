@@ -95,7 +95,7 @@ describe('--handoff-on', { timeout: 120_000 }, () => {
       assert.equal((await visit('/login')).length, 1, 'the question is asked once')
     })
 
-  test('asks nobody when nothing is visible, and without the option', async () => {
+  test('asks no question if no password field or CAPTCHA is visible, or without the option', async () => {
     const on = await open('--handoff-on', 'captcha,login')
     assert.deepEqual(await on.visit('/hidden'), { notice: undefined, question: null })
     const off = await open()

@@ -203,6 +203,11 @@ describe('the live view', { timeout: 120_000 }, () => {
     assert.deepEqual(second.frames[0], await live.frame((shown) => shown.frame === frame))
     second.watch()
     second.cut()
+    // The first viewer still gets images.
+    const seen = live.frames.length
+    const script = "document.body.style.background = 'blue'"
+    await own.call('evaluate', { sessionId, script })
+    await until(() => live.frames.length > seen, 'an image for the first viewer')
     assert.deepEqual(imageCommands(), ['Page.startScreencast'])
     live.watch()
     await until(() => imageCommands().length === 2, 'the end of the screencast')

@@ -207,7 +207,7 @@ describe('the page of the dashboard', OPTIONS, () => {
       await page.getByText('No running session matches').waitFor()
       await page.getByRole('button', { name: 'Show all sessions' }).click()
       assert.equal(await page.locator('.card').count(), 4)
-      await page.getByLabel('Activity').selectOption('With a person')
+      await page.getByLabel('Activity').selectOption('Needs or has a person')
       await page.getByText('2 of 4 sessions').waitFor()
     })
 
@@ -248,9 +248,11 @@ describe('the page of the dashboard', OPTIONS, () => {
     test('connects again after the connection was lost', async (t) => {
       const { page, server } = await open(t)
       await page.getByText('Connected').waitFor()
-      server.cut()
-      await page.getByText('Connection lost').waitFor()
       server.sessions[0].name = 'renamed meanwhile'
+      // The page connects again after a fraction of a second.
+      const lost = page.getByText('Connection lost').waitFor()
+      server.cut()
+      await lost
       await page.getByText('renamed meanwhile').waitFor()
       await page.getByText('Connected').waitFor()
     })

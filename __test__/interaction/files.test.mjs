@@ -4,6 +4,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
+import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { html } from '../support/site.mjs'
@@ -84,7 +85,7 @@ describe('files', { timeout: 60_000 }, () => {
   })
 
   test('upload_file answers the file chooser of a cross-site frame, out-of-process too', async (t) => {
-    const isolating = process.env.TEST_BROWSER ? [] : [['--browser-arg=--site-per-process']]
+    const isolating = BROWSER === 'chromium' ? [['--browser-arg=--site-per-process']] : []
     for (const args of [[], ...isolating]) {
       const own = await startServer(t, args, { cwd: folder })
       await own.ok('navigate', { url: site.url('/around') })

@@ -20,7 +20,7 @@ const PROGRESS = 'notifications/progress'
 const FRAMES = `new Promise((resolve) => { let frames = 0
   const next = () => { frames++; requestAnimationFrame(next) }
   next(); setTimeout(() => resolve(frames), 300) })`
-/** How long the user takes to decide in the test of ten clients (ms): 90000 by hand. */
+/** How long the simulated user takes to decide in the test of ten clients (ms). */
 const DECISION = Number(process.env.CONSENT_DELAY ?? 2500)
 
 /** A page of the user, whose title contains how often it was shown or hidden. */

@@ -207,7 +207,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
       // Otherwise a browser that was started in advance could be killed instead of the session's.
       const server = await startServer(t, ['--warm-browsers', '0'])
       const first = await server.createSession()
-      /** The server may not have noticed the third crash yet when it is called. */
+      /** Repeats a call until `wanted` accepts its answer: the server may notice the crash late. */
       const asked = (/** @type {(answer: any) => boolean} */ wanted, what) =>
         until(async () => {
           const answer = await server.call('evaluate', { sessionId: first, script: '1' })
@@ -215,7 +215,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
         }, what)
       for (let round = 0; round < 3; round++) {
         await asked(({ json }) => json?.value === 1, 'the session')
-        // Only this session is there: a browser of another's own would not be missed by it.
+        // This is the only session: with WebKit, another one would have its own browser.
         const [browser] = browsers(/** @type {number} */ (server.child.pid))
         process.kill(browser.pid, 'SIGKILL')
         await allEnded([browser])

@@ -93,8 +93,10 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
     // Sequential sessions each use a context that was created in advance.
     await until(async () => {
       const before = taken(server)
-      await server.createSession()
-      return taken(server) > before
+      const sessionId = await server.createSession()
+      const isTaken = taken(server) > before
+      await server.ok('close_session', { sessionId })
+      return isTaken
     }, 'one that is ready')
   })
 

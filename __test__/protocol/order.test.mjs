@@ -98,11 +98,16 @@ describe('pipelined calls', { timeout: 60_000 }, () => {
 
   test('a busy script in a session does not delay another session', async () => {
     const [busy, quick] = [await sessionAt(), await sessionAt()]
-    const script = 'const end = Date.now() + 700; while (Date.now() < end); "done"'
+    const held = site.hold('/held')
+    // A synchronous request blocks the page until its response arrives.
+    const script = `const request = new XMLHttpRequest()
+      request.open('GET', '/held', false); request.send(); 'done'`
     const working = server.call('evaluate', { sessionId: busy, script })
+    await within(held.requested, 'the script')
     const { ms, json } = await server.call('evaluate', { sessionId: quick, script: '6 * 7' })
     assert.equal(json.value, 42)
     assert.ok(await isPending(working), `the other session answered only after ${ms} ms`)
+    held.release()
     assert.equal((await working).json.value, 'done')
   })
 

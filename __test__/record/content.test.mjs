@@ -204,7 +204,7 @@ describe('get_content', { timeout: 120_000 }, () => {
     assert.equal(requests[2].refId, meta.refId)
   })
 
-  test('reading the record is not recorded; the parameter names of the seeds are accepted', async () => {
+  test('reading the record is not recorded; snake_case names of tools and parameters are accepted', async () => {
     const { session_id: sessionId, ...created } = await server.ok('create_new_session', {})
     assert.equal(created.sessionId, sessionId)
     assert.equal((await server.ok('create_session')).session_id, undefined)

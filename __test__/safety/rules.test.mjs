@@ -413,7 +413,7 @@ describe('settings', { timeout: 60_000 }, () => {
 })
 
 test(
-  'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port',
+  'a page whose host name is rebound to 127.0.0.1 (DNS rebinding) gets no data from a server on a port',
   { timeout: 60_000 },
   async (t) => {
     const victim = await startHttpServer(t)

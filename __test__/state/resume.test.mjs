@@ -181,10 +181,11 @@ describe('session_resume', { timeout: 120_000 }, () => {
       '--session-expiry',
       'fixed'
     ])
+    await server.browserReady()
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
-    const awaited = 'the last 200 ms of the session'
-    await until(() => Date.now() >= expiresAt - 200, awaited, Number(BRIEF))
+    const awaited = 'the last 500 ms of the session'
+    await until(() => Date.now() >= expiresAt - 500, awaited, Number(BRIEF))
     // Only the last save contains this, and it takes as long as the page is busy.
     const script = `document.querySelector('input').value = 'typed late'; while (Date.now() < ${expiresAt + 250});`
     const { json } = await server.call('evaluate', { sessionId, script })

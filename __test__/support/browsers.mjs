@@ -337,7 +337,7 @@ export const BROWSERS = {
       },
       'record/content.test.mjs': {
         'console logs do NOT implement diff (always return full logs for ref_id)': NO_CONSOLE,
-        'reading the record is not recorded; the parameter names of the seeds are accepted':
+        'reading the record is not recorded; snake_case names of tools and parameters are accepted':
           NO_CONSOLE,
         'is returned with levels and locations, with --store memory': NO_CONSOLE,
         'is returned with levels and locations, with --store none': NO_CONSOLE,
@@ -420,7 +420,7 @@ export const BROWSERS = {
         'stays blocked in a resumed session, and hosts that the client has navigated to stay allowed':
           NO_PROXY,
         'is blocked in every notation of its address, compared with another URL parser': NO_PROXY,
-        'a page whose name comes to mean this machine (DNS rebinding) gets nothing from a server on a port':
+        'a page whose host name is rebound to 127.0.0.1 (DNS rebinding) gets no data from a server on a port':
           NO_PROXY
       },
       'safety/secrets.test.mjs': {
@@ -522,6 +522,7 @@ export const ALONE = [
   'life/deaths.test.mjs',
   'life/ends.test.mjs',
   'network/conditions.test.mjs',
+  'page/frames.test.mjs',
   'playwright/differential.test.mjs',
   'protocol/large-messages.test.mjs',
   'protocol/order.test.mjs',

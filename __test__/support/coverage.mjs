@@ -190,7 +190,7 @@ export function missing(path) {
     for (const [tool, points] of JSON.parse(readFileSync(join(path, file), 'utf8')))
       seen.set(tool, new Set([...(seen.get(tool) ?? []), ...points]))
   }
-  // An error that many tools share needs to be covered once.
+  // Tools with the same output schema share the coverage of their result fields.
   /** @type {Map<string, Set<string>>} */
   const answers = new Map()
   for (const { name, outputSchema } of TOOLS) {

@@ -75,7 +75,7 @@ export async function dieDuringCalls(t, file, moment) {
       content.map(({ annotations: _, ...part }) => unmarked(part))
     )
     assert.equal(stored.isError ?? false, isError ?? false)
-    // Queries of the tools must return the same.
+    // The structured content must equal the text.
     if (structuredContent) assert.deepEqual(structuredContent, JSON.parse(content[0].text))
   }
   for (const { ref_id, status, error_message } of rows.filter((row) => !row.result)) {

@@ -17,7 +17,7 @@ const STREAM = [
   ['find', { text: 'save' }]
 ]
 
-/** Makes calls until the server has ended, and counts the responses. */
+/** Makes calls until one fails, or until `over` is aborted. */
 async function stream(server, sessionId, over) {
   for (let call = 0; !over.aborted; call++) {
     const [tool, args] = STREAM[call % STREAM.length]

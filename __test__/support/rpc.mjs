@@ -146,6 +146,7 @@ function unmarked(text, refId) {
   const end = `\n</page ${nonce}>`
   if (!nonce || !text.startsWith(begin)) return text
   const at = text.lastIndexOf(end)
+  if (at < 0) throw new Error(`the end mark of the page text is missing: ${text}`)
   return text.slice(begin.length, at) + text.slice(at + end.length)
 }
 

@@ -15,9 +15,11 @@ import { BIN } from './server.mjs'
 export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' })) {
   return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
     new Promise((resolve) => {
-      const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
-        resolve({ status: Number(error?.code ?? 0), stdout, stderr })
-      )
+      const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) => {
+        // A program that a signal ended, or that did not start, has no exit code.
+        const code = typeof error?.code === 'number' ? error.code : -1
+        resolve({ status: error ? code : 0, stdout, stderr })
+      })
       child.stdin?.end()
     })
   )

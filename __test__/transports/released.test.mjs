@@ -165,19 +165,23 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
   })
 })
 
-test('a suspended implicit session also says so', { timeout: 60_000 }, async (t) => {
-  const server = await startHttpServer(t, ['--idle-timeout', '300'])
-  const site = await startSite(t)
-  const client = await server.connect()
-  await client.ok('navigate', { url: site.url('/form') })
-  await until(async () => (await count(server)) === 0, 'the rest')
-  assert.match((await client.ok('get_text', { selector: 'title' })).resumed, NOTICE)
-  assert.equal((await client.ok('get_text', { selector: 'title' })).resumed, undefined)
-  await client.delete()
-})
+test(
+  'the first result of a resumed implicit session reports that it was suspended',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = await startHttpServer(t, ['--idle-timeout', '300'])
+    const site = await startSite(t)
+    const client = await server.connect()
+    await client.ok('navigate', { url: site.url('/form') })
+    await until(async () => (await count(server)) === 0, 'the suspension')
+    assert.match((await client.ok('get_text', { selector: 'title' })).resumed, NOTICE)
+    assert.equal((await client.ok('get_text', { selector: 'title' })).resumed, undefined)
+    await client.delete()
+  }
+)
 
 test(
-  'a session that expires while it rests has expired for its client',
+  'a session that expires while it is suspended is reported as expired',
   { timeout: 60_000 },
   async (t) => {
     const server = await startHttpServer(t, ['--idle-timeout', '100', '--session-timeout', '2500'])

@@ -151,11 +151,12 @@ describe('over HTTP', { timeout: 120_000 }, () => {
   test('a DELETE while a call runs stops the call and answers it', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/') })
-    const running = client.call('evaluate', { script: 'new Promise(() => {})' })
-    // So that it runs.
+    const fetched = site.hold('/running')
+    const script = "fetch('/running'); new Promise(() => {})"
+    const running = client.call('evaluate', { script })
+    await within(fetched.requested, 'the script')
+    fetched.release()
     const behind = client.call('evaluate', { script: '1' })
-    await until(async () => (await sessions(server)) === 1, 'the session')
-    assert.ok(await isPending(behind))
     const begun = performance.now()
     assert.equal(await client.delete(), 204)
     const { error, isError } = await within(running, 'the end of the call', 3000)
@@ -479,10 +480,10 @@ describe('an absent client', { timeout: 60_000 }, () => {
         .split('\n')
         .some((line) => line.includes(sessionId) && line.includes(` ${state} `))
     }
-    await until(() => is('recoverable'), 'the session at rest')
+    await until(() => is('recoverable'), 'the suspended session')
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
     await client.delete()
-    await until(() => is('recoverable'), 'the session that was left')
+    await until(() => is('recoverable'), 'the session of the disconnected client')
   })
 
   test('and whose only session another client has closed gets an implicit one', async () => {

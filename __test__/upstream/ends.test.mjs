@@ -43,7 +43,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
     const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
     await server.ok('close_session', { sessionId })
     assert.equal(readProcess(pid), null)
-    // Its parent is not ours any more: that one may look after it later.
+    // The child's new parent may reap it later.
     assert.ok((readProcess(child)?.state ?? 'Z') === 'Z')
     assert.equal(noted('SIGTERM', { pid }).length, 1)
   })
@@ -71,7 +71,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
       options: ['--ignore-eof', '--ignore-sigterm'],
       args: []
     })
-    // Its own, and those that it has created.
+    // The implicit session, and those that it has created.
     await who(server)
     const sessions = [await server.createSession(), await server.createSession()]
     await Promise.all(sessions.map((sessionId) => who(server, { sessionId })))

@@ -83,11 +83,11 @@ describe('an upstream server for each conversation', { timeout: 120_000 }, () =>
     const [one, two] = await Promise.all([server.connect(), server.connect()])
     // The first client sends nothing more. The second keeps its stream open.
     const { pid } = await who(one)
+    const left = performance.now()
     const process = readProcess(pid)
     const stop = new AbortController()
     t.after(() => stop.abort())
     await two.fetch('GET', { signal: stop.signal, headers: { accept: 'text/event-stream' } })
-    const left = performance.now()
     const other = await who(two)
     assert.ok(process)
     await allEnded([process])

@@ -54,7 +54,7 @@ export function behind(words) {
 export const startBehind = (t, words, args = [], options = {}) =>
   startServer(t, [...behind(words), ...args], { browser: false, ...options })
 
-/** So many of them start at once: each takes a second of a processor. */
+/** How many conversations start at the same time. Each start takes a second of processor time. */
 const AT_ONCE = 4
 
 /**
@@ -90,7 +90,7 @@ export async function realConversations(t, count) {
   }
   await Promise.all(Array.from({ length: AT_ONCE }, converse))
   const below = descendants(server.child.pid ?? 0)
-  // All are there now: what one has set, the others could see.
+  // All conversations are open. None may see the cookie of another.
   for (const [number, client] of clients.entries()) {
     const { text } = await client.call('browser_navigate', { url: site.url('/cookies') })
     const { text: seen } = await client.call('browser_evaluate', {

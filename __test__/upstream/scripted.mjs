@@ -121,7 +121,7 @@ const TOOLS = {
   show: ({ text }) => page(text),
   inline: ({ text }) =>
     textResult(`### Page\n- Page URL: ${url}\n### Snapshot\n\`\`\`yaml\n${text}\n\`\`\``),
-  // A result that no other JSON writer would write so.
+  // Returns JSON in an unusual format, to check that Troupe does not rewrite it.
   odd: () => ({ [RAW]: ODD }),
   log: ({ lines }) => {
     const file = join(folder, 'console.log')

@@ -8,7 +8,7 @@ import { until } from '../support/wait.mjs'
 
 const SCRIPTED = fileURLToPath(new URL('scripted.mjs', import.meta.url))
 
-/** Faster than a person would have it: a hang is found, and a restart made, within a second. */
+/** Short intervals: Troupe detects a hang and restarts the server within a second. */
 export const QUICK = [
   ...['--upstream-ping-interval', '100', '--upstream-ping-timeout', '200'],
   ...[

@@ -52,11 +52,13 @@ export function answerFields(schema: AnswerSchema | null | undefined): AnswerFie
 /** Returns the answer that a person has entered. Empty fields are left out. */
 export function readAnswer(fields: AnswerField[], data: FormData): Record<string, unknown> {
   const answer: Record<string, unknown> = {}
-  for (const { name, kind } of fields) {
+  for (const { name, kind, isRequired } of fields) {
     const text = String(data.get(name) ?? '')
     if (kind === 'boolean') answer[name] = data.has(name)
-    else if (kind === 'choices') answer[name] = data.getAll(name)
-    else if (text !== '') answer[name] = kind === 'number' ? Number(text) : text
+    else if (kind === 'choices') {
+      const chosen = data.getAll(name)
+      if (chosen.length > 0 || isRequired) answer[name] = chosen
+    } else if (text !== '') answer[name] = kind === 'number' ? Number(text) : text
   }
   return answer
 }

@@ -75,7 +75,8 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(`api/${path}`, signal ? { signal } : {})
   const date = Date.parse(response.headers.get('date') ?? '')
   // The header has no milliseconds, so only a clear difference is corrected.
-  if (Math.abs(date - Date.now()) > 2000) clockOffset = date - Date.now()
+  const difference = date - Date.now()
+  if (!Number.isNaN(difference)) clockOffset = Math.abs(difference) > 2000 ? difference : 0
   return (await readJson(response)) as T
 }
 

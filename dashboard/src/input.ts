@@ -191,6 +191,8 @@ export function forwardInput({ image, keyboard, viewport, send }: Surface) {
   })
   on(keyboard, 'keyup', (event) => {
     const { key, code } = event
+    // While Command is held, macOS reports no release of other keys.
+    if (key === 'Meta') return releaseAll()
     if (!keysDown.delete(code || key)) return
     event.preventDefault()
     now({ kind: 'key', action: 'up', key, code, text: null, modifiers: modifiersOf(event) })

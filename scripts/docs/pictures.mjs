@@ -1,6 +1,7 @@
 // `npm run docs:pictures` creates the pictures of the documents: an annotated screenshot of the
 // demo's app, a recording of the demo in a terminal as an animated SVG, and the views of the
 // dashboard. `npm run docs:pictures -- dashboard` creates only the views of the dashboard.
+import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -95,12 +96,14 @@ async function demoLines() {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit']
   })
+  const ended = once(child, 'close')
   const lines = ['$ npm run demo']
   for await (const line of createInterface({ input: child.stdout })) {
     const text = stripVTControlCharacters(line).replaceAll(ROOT, '')
     lines.push(text.length > COLUMNS ? `${text.slice(0, COLUMNS - 1)}…` : text)
   }
-  if (child.exitCode) throw new Error(`the demo ended with ${child.exitCode}`)
+  const [code] = await ended
+  if (code !== 0) throw new Error(`the demo ended with ${code}`)
   return lines
 }
 

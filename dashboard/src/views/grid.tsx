@@ -20,7 +20,7 @@ const ACTIVITIES = {
   all: 'All activity',
   running: 'Running a call',
   idle: 'Idle',
-  person: 'With a person'
+  person: 'Needs or has a person'
 }
 type Activity = keyof typeof ACTIVITIES
 
@@ -36,8 +36,9 @@ function hasText(session: Session, text: string): boolean {
 
 function hasActivity({ running, heldBy, question }: Session, activity: Activity): boolean {
   if (activity === 'running') return running !== null
-  if (activity === 'person') return heldBy !== null || Boolean(question)
-  return activity === 'all' || running === null
+  const involvesPerson = heldBy !== null || Boolean(question)
+  if (activity === 'person') return involvesPerson
+  return activity === 'all' || (running === null && !involvesPerson)
 }
 
 export function Grid() {

@@ -66,7 +66,13 @@ function Field({ field }: { field: AnswerField }) {
         {hintText}
         {choices.map(({ value, label }) => (
           <label class="check" key={value}>
-            <input type="checkbox" name={name} value={value} /> {label}
+            <input
+              type="checkbox"
+              name={name}
+              value={value}
+              defaultChecked={Array.isArray(initial) && initial.includes(value)}
+            />{' '}
+            {label}
           </label>
         ))}
       </fieldset>

@@ -13,7 +13,10 @@ type Order = keyof typeof ORDERS
 
 /** The delay after the last key before a search begins, in ms. */
 const SEARCH_DELAY = 250
-/** Maximum calls that a running session keeps in the view. Older ones can be loaded again. */
+/**
+ * Maximum calls that a running session keeps in the view. After older ones were dropped, the list
+ * is loaded from its beginning.
+ */
 const KEPT = 500
 
 function ordered(calls: Call[], order: Order): Call[] {
@@ -27,7 +30,7 @@ function ordered(calls: Call[], order: Order): Call[] {
 export function Timeline({ session, isLive }: { session: string; isLive: boolean }) {
   const [search, setSearch] = useState('')
   const [order, setOrder] = useState<Order>('newest')
-  const { calls, next, error, load, loadOlder } = useCalls(session, search, isLive)
+  const { calls, hasOlder, error, load, loadOlder } = useCalls(session, search, isLive)
   const shown = calls && ordered(calls, order)
   // A running session has a live image instead.
   const hasPictures = !isLive && (calls?.some(({ pictureUrl }) => pictureUrl) ?? false)
@@ -50,7 +53,7 @@ export function Timeline({ session, isLive }: { session: string; isLive: boolean
           ))}
         </ol>
       )}
-      {next !== null && <button onClick={loadOlder}>Load older calls</button>}
+      {hasOlder && <button onClick={loadOlder}>Load older calls</button>}
       <p class="hidden" role="status">
         {shown && counted(shown.length, 'call')}
       </p>
@@ -76,6 +79,7 @@ function NoCalls(props: { search: string; order: Order; isLive: boolean }) {
 function useCalls(session: string, search: string, isLive: boolean) {
   const [calls, setCalls] = useState<Call[] | null>(null)
   const [next, setNext] = useState<Cursor | null>(null)
+  const [isTrimmed, setTrimmed] = useState(false)
   const [error, setError] = useState<Failure | null>(null)
   /** Only the newest request may change the list. */
   const request = useRef(0)
@@ -90,6 +94,7 @@ function useCalls(session: string, search: string, isLive: boolean) {
           before !== null ? merged([...(former ?? []), ...page.calls]) : page.calls
         )
         setNext(page.next)
+        if (before === null) setTrimmed(false)
         setError(null)
       } catch (reason) {
         if (current === request.current) setError(failureOf(reason))
@@ -109,16 +114,20 @@ function useCalls(session: string, search: string, isLive: boolean) {
     if (!isLive || search) return undefined
     return listenToCalls((call) => {
       if (call.session !== session) return
-      setCalls((former) => merged([call, ...(former ?? [])]).slice(0, KEPT))
+      setCalls((former) => {
+        const all = merged([call, ...(former ?? [])])
+        if (all.length > KEPT) setTrimmed(true)
+        return all.slice(0, KEPT)
+      })
     })
   }, [session, search, isLive])
 
   return {
     calls,
-    next,
+    hasOlder: next !== null || isTrimmed,
     error,
     load: () => void load(null),
-    loadOlder: () => void load(next)
+    loadOlder: () => void load(isTrimmed ? null : next)
   }
 }
 
