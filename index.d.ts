@@ -99,7 +99,7 @@ export interface Config {
   grantPermissions?: ('accelerometer' | 'ambient-light-sensor' | 'background-sync' | 'camera' | 'clipboard-read' | 'clipboard-write' | 'geolocation' | 'gyroscope' | 'local-fonts' | 'local-network-access' | 'magnetometer' | 'microphone' | 'midi' | 'midi-sysex' | 'notifications' | 'payment-handler' | 'screen-wake-lock' | 'storage-access')[]
   /** Prevent pages from registering service workers. Default: false */
   blockServiceWorkers?: boolean
-  /** Lifetime of a session, in ms. Default: 300000 */
+  /** Time after which a session expires, in ms (see --session-expiry). Default: 300000 */
   sessionTimeout?: number
   /** When the timeout starts: at the creation (fixed), or at the last call (idle). Default: idle */
   sessionExpiry?: 'fixed' | 'idle'
@@ -173,7 +173,7 @@ export interface Config {
   daemonIdle?: number
   /** Run as a stdio proxy for a running Troupe server */
   connect?: string
-  /** Supervise this MCP server, one for each session, instead of the built-in engine */
+  /** Start this MCP server for each session, in place of the built-in engine */
   upstream?: string
   /** Transport to the upstream server. Default: stdio */
   upstreamTransport?: 'stdio' | 'http'
@@ -203,25 +203,25 @@ export interface Config {
   noTools?: string[]
   /** Offer only tools that do not change pages. Default: false */
   readOnly?: boolean
-  /** Capabilities of the Playwright set, such as vision,pdf */
+  /** Capabilities of the Playwright tools, such as vision,pdf */
   caps?: ('config' | 'core' | 'core-input' | 'core-install' | 'core-navigation' | 'core-tabs' | 'devtools' | 'network' | 'pdf' | 'storage' | 'testing' | 'tracing' | 'vision')[]
   /** The same as --caps vision. Default: false */
   vision?: boolean
-  /** Language of the code in results of the Playwright set. Default: typescript */
+  /** Language of the code in results of the Playwright tools. Default: typescript */
   codegen?: 'typescript' | 'python' | 'java' | 'csharp' | 'none'
-  /** Least severe console messages in results of the Playwright set. Default: info */
+  /** Minimum level of console messages in results of the Playwright tools. Default: info */
   consoleLevel?: 'error' | 'warning' | 'info' | 'debug'
-  /** How results of the Playwright set name files. Default: relative */
+  /** How results of the Playwright tools name files. Default: relative */
   filePaths?: 'relative' | 'absolute'
-  /** Whether results of the Playwright set contain images. Default: allow */
+  /** Whether results of the Playwright tools contain images. Default: allow */
   imageResponses?: 'allow' | 'omit' | 'only'
   /** Size of the output folder, in bytes, at which old files are deleted */
   outputMaxSize?: number
-  /** Whether actions of the Playwright set write a snapshot. Default: full */
+  /** Whether actions of the Playwright tools write a snapshot. Default: full */
   snapshotMode?: 'full' | 'none'
-  /** Include the boxes of elements in snapshots of the Playwright set. Default: false */
+  /** Include the boxes of elements in snapshots of the Playwright tools. Default: false */
   snapshotBoxes?: boolean
-  /** Test id attribute of locators of the Playwright set (default: data-testid) */
+  /** Test id attribute of locators of the Playwright tools (default: data-testid) */
   testIdAttribute?: string
   /** Folder with additional prompts */
   prompts?: string
@@ -239,7 +239,7 @@ export interface Config {
   store?: string
   /** How long a call waits for its record, in ms (default: 1000; PostgreSQL: 5000) */
   storeTimeout?: number
-  /** What a call does if it is not recorded (default: continue; PostgreSQL: refuse) */
+  /** What to do if a call cannot be recorded (default: continue; PostgreSQL: refuse) */
   storeFailure?: 'refuse' | 'continue'
   /** Maximum age and size of the record. Default: 7d,1GiB */
   retention?: string
@@ -653,7 +653,7 @@ export class Session {
   snapshot(selector?: SnapshotArguments['selector'], options?: Omit<SnapshotArguments, 'selector'>): Promise<string>
   snapshot(args?: SnapshotArguments): Promise<string>
 
-  /** Search the whole page for lines, with refs, if a snapshot is long or folded. */
+  /** Find lines of the whole page, with refs, if a snapshot is long or shortened. */
   find(text?: FindArguments['text'], options?: Omit<FindArguments, 'text'>): Promise<string>
   find(args?: FindArguments): Promise<string>
 
@@ -676,7 +676,7 @@ export class Session {
   getValue(selector: GetValueArguments['selector'], options?: Omit<GetValueArguments, 'selector'>): Promise<GetValueResult>
   getValue(args: GetValueArguments): Promise<GetValueResult>
 
-  /** Take a screenshot of the page. To act on it, use snapshot. */
+  /** Take a screenshot of the page. To act on a page, use snapshot. */
   screenshot(args?: ScreenshotArguments): Promise<Picture>
 
   /** Take a screenshot of an element. */
@@ -759,7 +759,7 @@ export class Session {
   getRequestLog(filter?: GetRequestLogArguments['filter'], options?: Omit<GetRequestLogArguments, 'filter'>): Promise<GetRequestLogResult>
   getRequestLog(args?: GetRequestLogArguments): Promise<GetRequestLogResult>
 
-  /** Read a call's content and images (default: the newest page), then its changes; searchFor filters lines. */
+  /** Read a call's content and images (default: newest page); repeated reads return changes; searchFor filters lines. */
   getContent(refId?: GetContentArguments['refId'], options?: Omit<GetContentArguments, 'refId'>): Promise<string | Content>
   getContent(args?: GetContentArguments): Promise<string | Content>
 

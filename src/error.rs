@@ -68,7 +68,7 @@ pub struct ErrorRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HttpStatus {
-    /// The call was not made: every route responds with this status.
+    /// The call did not run: every route responds with this status.
     Refused(u16),
     /// The call ran and failed: `POST /api/requests` responds with 200, the other routes with this
     /// status.

@@ -112,7 +112,7 @@ describe('an element', { timeout: 60_000 }, () => {
     const { tools } = (await server.request('tools/list')).result
     for (const selector of ['#agree', '#pick']) {
       const { json } = await server.call('type', { selector, text: 'x', timeout: 100 })
-      const tool = /Use (\w+) for it/.exec(json.suggestion)?.[1]
+      const tool = /Use `(\w+)` for it/.exec(json.suggestion)?.[1]
       assert.ok(
         tools.some(({ name }) => name === tool),
         `no tool \`${tool}\`: ${json.suggestion}`

@@ -405,9 +405,7 @@ describe('settings', { timeout: 60_000 }, () => {
     const server = await startServer(t, [], {
       env: { TROUPE_RATE_LIMIT: '5', TROUPE_AUTH_TOKEN: 'correct-horse' }
     })
-    await server.awaitLog(
-      /environment variable `TROUPE_RATE_LIMIT` has no effect: .*needs `--transport http`/
-    )
+    await server.awaitLog(/ignored: .*TROUPE_RATE_LIMIT.*needs `--transport http`/)
     assert.doesNotMatch(server.stderr(), /correct-horse/)
   })
 })

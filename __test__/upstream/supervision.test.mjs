@@ -38,7 +38,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     assert.equal(hung.json.errorCode, 'UPSTREAM_UNAVAILABLE')
     assert.notEqual(await pidOf(server), before)
     assert.equal(noted('start').length, 2)
-    await server.awaitLog(/did not answer a ping[^]*hangs/)
+    await server.awaitLog(/did not answer a ping[^]*is being ended/)
   })
 
   test('that hangs is ended after as many pings as --upstream-ping-misses says', async (t) => {
@@ -48,8 +48,8 @@ describe('an upstream server', { timeout: 60_000 }, () => {
       })
       const { json } = await server.call('hang')
       assert.equal(json.errorCode, 'UPSTREAM_UNAVAILABLE')
-      await server.awaitLog(/hangs and is ended/)
-      const [before] = server.stderr().split('hangs and is ended')
+      await server.awaitLog(/does not answer pings and is being ended/)
+      const [before] = server.stderr().split('does not answer pings and is being ended')
       assert.equal(before.match(/did not answer a ping/g)?.length, misses)
     }
   })
@@ -69,7 +69,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     const pid = await pidOf(server)
     const { json } = await server.call('wait')
     assert.equal(json.errorCode, 'TIMEOUT', JSON.stringify(json))
-    assert.match(json.message, /`wait` gave no answer and no progress for 300 ms/)
+    assert.match(json.message, /`wait` sent no result and no progress for 300 ms/)
     assert.match(json.suggestion, /--upstream-call-timeout/)
     await until(() => noted('notifications/cancelled').length === 1, 'the cancellation')
     // A call that reports progress may take longer, and the server keeps running.

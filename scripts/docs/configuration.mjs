@@ -32,7 +32,7 @@ options that contradict each other are errors at startup. Times are in milliseco
 otherwise.
 
 A file can also group keys in objects: \`{"browser": {"type": "firefox"}}\`. The tables name such a key as "in groups". The
-*Playwright set* is the tools of @playwright/mcp that \`--tools playwright\` offers.
+*Playwright tools* are the tools of @playwright/mcp that \`--tools playwright\` offers.
 `
 
 /** @param {OptionRow[]} rows @returns {string} */

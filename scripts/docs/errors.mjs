@@ -14,7 +14,7 @@ suggestion?}\`. The Node library throws it as a \`TroupeError\`. \`retryable\` m
 nothing has changed. An error without a suggestion of its own has the one in the table.
 
 \`exit\` is the exit code of a [command](command-line.md). \`HTTP\` is the status of the JSON API. With a status in bold, the call
-was not made. Otherwise it ran and failed: \`POST /api/requests\` then responds with 200 and the error in its body, the other routes
+did not run. Otherwise it ran and failed: \`POST /api/requests\` then responds with 200 and the error in its body, the other routes
 with the status in the table.
 `
 

@@ -289,7 +289,7 @@ pub(super) fn application() -> Clap {
     .subcommand(command(
         Clap::new("doctor")
             .about("Report what is installed, what is missing and how to install it")
-            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON, for programs"))
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the report as JSON"))
             .arg(
                 Arg::new("repair")
                     .long("repair")
@@ -328,12 +328,12 @@ pub(super) fn application() -> Clap {
     ))
     .subcommand(command(
         Clap::new("dashboard")
-            .about("Show all servers of this user in a web page, and print a link that opens it; --read-only: a link that changes nothing")
+            .about("Show all servers of this user in a web page, and print a link that opens it; with --read-only, viewers cannot change anything")
             .arg(
                 Arg::new("url")
                     .long("url")
                     .value_name("URL")
-                    .help("Print a link of the dashboard of the server at this URL instead"),
+                    .help("Print a link to the dashboard of the server at this URL instead"),
             )
             .arg(
                 Arg::new("session")

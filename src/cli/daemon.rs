@@ -1,4 +1,4 @@
-//! The daemon of the command line: starts it, stops it, and is it (`troupe daemon serve`).
+//! Starts, stops and runs the daemon of the command line (`troupe daemon serve` runs it).
 
 use std::{
     fs::{self, OpenOptions},

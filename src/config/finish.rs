@@ -439,7 +439,7 @@ fn reject_options_without_effect(
         if !is_tolerated {
             return Err(error);
         }
-        config.warnings.push(format!("{origin} has no effect: {error}"));
+        config.warnings.push(format!("ignored: {error}"));
     }
     Ok(())
 }
@@ -486,7 +486,7 @@ fn without_effect(
         }
         Scope::Upstream if !has_upstream => Some(needs("upstream", "there is no upstream server")),
         Scope::Playwright if !config.offers_playwright_tools() => {
-            Some(needs("tools playwright", "it is an option of the Playwright set"))
+            Some(needs("tools playwright", "it is an option of the Playwright tools"))
         }
         Scope::Record if !config.records() => Some(contradicts("store", "nothing is recorded")),
         _ => None,

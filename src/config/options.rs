@@ -56,7 +56,7 @@ pub enum Scope {
     Upstream,
     /// Servers that record calls: not with `--store none`.
     Record,
-    /// Servers that offer tools of the Playwright set.
+    /// Servers that offer tools of the Playwright tools.
     Playwright,
 }
 
@@ -462,7 +462,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "session-timeout",
         "sessionTimeout",
         Kind::Millis { min: 1 },
-        "Lifetime of a session, in ms",
+        "Time after which a session expires, in ms (see --session-expiry)",
     ),
     row(
         SESSION,
@@ -721,7 +721,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "upstream",
         "upstream.command",
         Kind::Text,
-        "Supervise this MCP server, one for each session, instead of the built-in engine",
+        "Start this MCP server for each session, in place of the built-in engine",
     )
     .scope(Scope::Any),
     row(
@@ -811,7 +811,7 @@ pub static OPTIONS: &[ConfigOption] = &[
     row(TOOLS, "no-tools", "noTools", COMMAS, "Tools and groups to disable"),
     row(TOOLS, "read-only", "readOnly", Kind::Switch, "Offer only tools that do not change pages")
         .scope(Scope::Engine),
-    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright set, such as vision,pdf")
+    row(TOOLS, "caps", "caps", CAPS, "Capabilities of the Playwright tools, such as vision,pdf")
         .scope(Scope::Playwright),
     row(TOOLS, "vision", "vision", Kind::Switch, "The same as --caps vision")
         .scope(Scope::Playwright),
@@ -820,7 +820,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "codegen",
         "codegen",
         Kind::Choice(Codegen::NAMES),
-        "Language of the code in results of the Playwright set",
+        "Language of the code in results of the Playwright tools",
     )
     .scope(Scope::Playwright),
     row(
@@ -828,7 +828,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "console-level",
         "consoleLevel",
         Kind::Choice(ConsoleThreshold::NAMES),
-        "Least severe console messages in results of the Playwright set",
+        "Minimum level of console messages in results of the Playwright tools",
     )
     .scope(Scope::Playwright),
     row(
@@ -836,7 +836,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "file-paths",
         "filePaths",
         Kind::Choice(FilePaths::NAMES),
-        "How results of the Playwright set name files",
+        "How results of the Playwright tools name files",
     )
     .scope(Scope::Playwright),
     row(
@@ -844,7 +844,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "image-responses",
         "imageResponses",
         Kind::Choice(ImageResponses::NAMES),
-        "Whether results of the Playwright set contain images",
+        "Whether results of the Playwright tools contain images",
     )
     .scope(Scope::Playwright),
     row(
@@ -860,7 +860,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "snapshot-mode",
         "snapshotMode",
         Kind::Choice(SnapshotMode::NAMES),
-        "Whether actions of the Playwright set write a snapshot",
+        "Whether actions of the Playwright tools write a snapshot",
     )
     .scope(Scope::Playwright),
     row(
@@ -868,7 +868,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "snapshot-boxes",
         "snapshotBoxes",
         Kind::Switch,
-        "Include the boxes of elements in snapshots of the Playwright set",
+        "Include the boxes of elements in snapshots of the Playwright tools",
     )
     .scope(Scope::Playwright),
     row(
@@ -876,7 +876,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "test-id-attribute",
         "testIdAttribute",
         Kind::Text,
-        "Test id attribute of locators of the Playwright set (default: data-testid)",
+        "Test id attribute of locators of the Playwright tools (default: data-testid)",
     )
     .scope(Scope::Playwright),
     row(TOOLS, "prompts", "prompts", Kind::Path, "Folder with additional prompts"),
@@ -937,7 +937,7 @@ pub static OPTIONS: &[ConfigOption] = &[
         "store-failure",
         "storeFailure",
         Kind::Choice(StoreFailure::NAMES),
-        "What a call does if it is not recorded (default: continue; PostgreSQL: refuse)",
+        "What to do if a call cannot be recorded (default: continue; PostgreSQL: refuse)",
     ),
     row(RECORD, "retention", "retention", Kind::Retention, "Maximum age and size of the record"),
     row(

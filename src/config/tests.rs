@@ -73,7 +73,7 @@ fn file(text: &str) -> PathBuf {
 }
 
 #[test]
-fn without_any_setting_the_defaults_of_the_seeds_hold() {
+fn without_settings_the_documented_defaults_apply() {
     let config = load(&[], &[("PATH", "/bin"), ("TROUPE_LOCALE", "")]).unwrap();
     assert_eq!(config, Config::default());
     assert_eq!((config.browser, config.headless), (BrowserKind::Chromium, None));
@@ -81,7 +81,7 @@ fn without_any_setting_the_defaults_of_the_seeds_hold() {
 }
 
 #[test]
-fn the_example_of_seed_004_is_read() {
+fn a_nested_configuration_file_is_read() {
     let config = Config::from_json(NESTED_FILE).unwrap();
     assert_eq!(config.headless, Some(true));
     assert!(!config.sandbox);
@@ -99,7 +99,7 @@ fn the_example_of_seed_004_is_read() {
 }
 
 #[test]
-fn the_flat_file_of_seed_000_is_read() {
+fn a_flat_configuration_file_is_read() {
     let config = Config::from_json(
         r#"{"browser": "firefox", "headless": false, "sessionTimeout": 5, "maxSessions": 2}"#,
     )

@@ -31,7 +31,7 @@ use crate::{
 const QUALITY: u8 = 70;
 /// The minimum time between two images of a screencast.
 const FRAME_INTERVAL: Duration = Duration::from_millis(40);
-/// The same for a session that is only part of an overview of sessions.
+/// The JPEG quality of images in an overview of sessions.
 const OVERVIEW_QUALITY: u8 = 50;
 /// The minimum time between two images of a session in an overview.
 pub const OVERVIEW_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,7 +42,8 @@ const CAPTURE_TIMEOUT: Duration = Duration::from_millis(500);
 const PAUSE_FACTOR: u32 = 29;
 /// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum time that an image of an overview waits until no call runs. It would delay the call.
+/// Maximum time that an image of an overview waits until no call runs: capturing it would delay the
+/// call.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The minimum time between two images in browsers without a screencast.
 const SCREENSHOT_INTERVAL: Duration = Duration::from_millis(500);

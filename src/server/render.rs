@@ -18,7 +18,7 @@ use crate::{
 /// Returns a tool as `tools/list` shows it.
 pub(super) fn tool(row: &Tool) -> McpTool {
     if let Some(listed) = &row.listed {
-        // The upstream tool's own schema, with a parameter for the session.
+        // Upstream and Playwright tools have their own schemas, with a parameter for the session.
         if let Ok(listed) = serde_json::from_value(listed.clone()) {
             return listed;
         }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 pub(super) fn browser_died() -> TroupeError {
-    TroupeError::new(ErrorCode::BrowserCrashed, "the browser died during the call")
+    TroupeError::new(ErrorCode::BrowserCrashed, "the browser exited during the call")
         .suggestion("repeat the call: the browser is restarted and the session is resumed")
 }
 

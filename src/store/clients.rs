@@ -31,7 +31,7 @@ pub enum ClientHolder {
     Ended,
 }
 
-/// How long the lease of a server lasts, as `IS_RUNNING` in `postgres/servers.rs` has it.
+/// The duration of a server's lease. Equals the interval in `IS_RUNNING` (`postgres/servers.rs`).
 const LEASE: Duration = Duration::from_secs(3);
 /// The minimum time that a query waits for a database that does not respond.
 const MIN_WAIT: Duration = Duration::from_secs(1);

@@ -46,5 +46,6 @@ pub enum NotRecorded {
     TakenOver,
 }
 
-/// Whether an entry is in the record. Also `Ok` with `--store-failure continue` if it is not.
+/// The result of a write. With `--store-failure continue`, it is `Ok` even if the entry was not
+/// written.
 pub type WriteResult = Result<(), NotRecorded>;

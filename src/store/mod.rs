@@ -173,8 +173,8 @@ impl Store {
         let opened = sqlite::open_file(path, &server)?;
         if opened.is_new && config.store.is_none() {
             tracing::info!(
-                "calls and sessions are recorded in {}, which only you can read; `troupe sessions purge --all` empties it, \
-                 --store none switches that off",
+                "calls and sessions are recorded in {} (readable only by your user account). To delete the record: \
+                 `troupe sessions purge --all`; to record nothing: --store none",
                 path.display()
             );
         }
@@ -278,8 +278,8 @@ impl Store {
         self.read_within(self.0.writer.timeout(), query).await
     }
 
-    /// Runs a query. Fails when the database has not responded for `limit`, and for the time of a
-    /// lease.
+    /// Runs a query. Fails when the database has not responded for `limit` or for the duration of a
+    /// lease, whichever is longer.
     async fn read_within<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -395,7 +395,9 @@ impl Store {
             .await
             .map_err(|error| unreadable(&not_committed(&error.to_string())))?;
         if !matches!(truncated, Ok(true)) {
-            tracing::warn!("another server is reading the record: its file shrinks later");
+            tracing::warn!(
+                "another server is reading the record: the file shrinks when that server has finished"
+            );
         }
         Ok(())
     }

@@ -83,8 +83,9 @@ pub(super) trait RecordTables {
     fn begin_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()>;
     /// Writes the unwritten data of a session of `server`.
     fn write_session(&self, id: &str, unwritten: &Unwritten, server: &str) -> DatabaseResult<()>;
-    /// Waits until no other server counts sessions to add one. Excludes them until the end of the
-    /// transaction. A transaction that writes to SQLite always does.
+    /// Locks the number of sessions until the end of the transaction, so that two servers cannot
+    /// both add the last allowed session. SQLite needs no lock: it runs one writing transaction at
+    /// a time.
     fn lock_session_count(&self) -> DatabaseResult<()> {
         Ok(())
     }

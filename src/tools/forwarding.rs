@@ -19,7 +19,7 @@ use crate::{
     store::{OtherServer, UnreachableServerWait},
 };
 
-/// A call that another server makes.
+/// A call that another server runs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ForwardedCall {
     /// The id of the client's connection.
@@ -55,7 +55,7 @@ impl ForwardedCall {
         }
     }
 
-    /// Returns the call as it arrives at the server that makes it.
+    /// Returns the call as it arrives at the server that runs it.
     pub fn into_invocation(self) -> Invocation {
         let connection = Arc::new(Connection::forwarded(self.connection, self.sees_all));
         Invocation {
@@ -70,8 +70,8 @@ impl ForwardedCall {
 /// Sends calls to other servers.
 #[async_trait]
 pub trait CallForwarder: Send + Sync {
-    /// Returns the outcome of a call; `None` if the server cannot be reached, so that the call was
-    /// not made. Reports the call's stages to `progress`. Drops `turn` when the call is in the
+    /// Returns the outcome of a call; `None` if the server cannot be reached, so that the call did
+    /// not run. Reports the call's stages to `progress`. Drops `turn` when the call is in the
     /// queue of its session.
     async fn forward(
         &self,
@@ -82,8 +82,8 @@ pub trait CallForwarder: Send + Sync {
     ) -> Result<Option<CallOutcome>>;
 }
 
-/// Forwards a call if another server holds its session. Returns `None` if the call is to be made
-/// here.
+/// Forwards a call if another server holds its session. Returns `None` if this server runs the
+/// call.
 pub(super) async fn forward(
     forwarder: &dyn CallForwarder,
     manager: &SessionManager,
@@ -127,7 +127,7 @@ fn unreachable(session: &str, server: &OtherServer) -> TroupeError {
     TroupeError::new(
         ErrorCode::ServerUnavailable,
         format!(
-            "session `{session}` is in use by the server at {}, which cannot be reached; the call was not made",
+            "session `{session}` is in use by the server at {}, which cannot be reached; the call did not run",
             server.url
         ),
     )

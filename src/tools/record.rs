@@ -29,7 +29,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "get_content",
             Group::Record,
-            "Read a call's content and images (default: the newest page), then its changes; searchFor filters lines.",
+            "Read a call's content and images (default: newest page); repeated reads return changes; searchFor filters lines.",
         )
         .read_only()
         .server(get_content),

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_uris_of_the_seed_are_parsed() {
+    fn documented_uris_are_parsed() {
         let page = || "page-1".to_owned();
         for (uri, kind) in [
             ("session/abc123", McpResourceKind::Session),

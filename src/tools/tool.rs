@@ -238,7 +238,8 @@ pub struct Tool {
     pub output: Option<Value>,
     /// The name of the answer's type; several tools may have the same.
     pub output_type: Option<String>,
-    /// The upstream server's own description of the tool, for tools of an upstream server.
+    /// The tool as `tools/list` returns it, for tools of an upstream server and of the Playwright
+    /// set.
     pub listed: Option<Value>,
     pub(super) run: Run,
 }
@@ -361,7 +362,8 @@ impl Deref for Callable {
     }
 }
 
-/// Begins a row; `server` or `page` with its function ends it.
+/// Starts the row of a tool. One of `server`, `session`, `page`, `batch` or `script` completes it
+/// with its function.
 pub(super) fn tool(name: &'static str, group: Group, description: &'static str) -> ToolBuilder {
     ToolBuilder { name, group, description, properties: Properties::default() }
 }

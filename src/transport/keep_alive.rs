@@ -5,19 +5,18 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// An idle connection is probed after this time,
+/// The idle time before the first probe.
 const IDLE: Duration = Duration::from_secs(30);
-/// then at this interval,
+/// The interval between probes.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// and closed after this many probes without an answer.
+/// The number of unanswered probes after which the system closes the connection.
 const PROBES: u32 = 3;
-/// How long sent data may stay unacknowledged: as long as an idle connection lives without its
-/// peer.
+/// How long sent data may stay unacknowledged: `IDLE + PROBES * INTERVAL`.
 #[cfg(target_os = "linux")]
 const ACKNOWLEDGMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Makes the system close `stream` within about a minute after its peer has disappeared. The
-/// defaults of Linux take more than eleven minutes.
+/// Makes the system close `stream` about a minute after its peer has disappeared, in place of more
+/// than eleven.
 pub(super) fn watch(stream: &TcpStream) {
     let probes = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL).with_retries(PROBES);
     let socket = SockRef::from(stream);

@@ -42,7 +42,7 @@ pub type OnProgress = Box<dyn Fn(ProgressReport) + Send + Sync>;
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum RequestFailure {
-    #[error("the server is gone")]
+    #[error("the connection to the server has ended")]
     Gone,
     #[error("there was no answer within {0:?}")]
     TimedOut(Duration),
@@ -135,7 +135,7 @@ impl Client {
         &self.gone
     }
 
-    /// Returns the token that is canceled when nothing more is sent.
+    /// Returns the token that ends the connection when it is canceled: nothing more is sent.
     pub fn shut(&self) -> &CancellationToken {
         &self.shut
     }

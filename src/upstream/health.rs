@@ -139,13 +139,13 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn seed_002() -> RestartPolicy {
+    fn default_policy() -> RestartPolicy {
         RestartPolicy::from(&UpstreamConfig::default())
     }
 
     #[test]
-    fn the_policy_is_that_of_seed_002() {
-        let mut health = Health::new(seed_002());
+    fn the_default_policy_restarts_three_times_and_then_pauses() {
+        let mut health = Health::new(default_policy());
         assert_eq!(health.on(HealthEvent::Started, seconds(0)), HealthState::Healthy { missed: 0 });
         assert_eq!(health.on(HealthEvent::Missed, seconds(30)), HealthState::Healthy { missed: 1 });
         assert_eq!(health.on(HealthEvent::Missed, seconds(60)), HealthState::Healthy { missed: 2 });
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_answer_resets_the_count_of_missed_pings() {
-        let mut health = Health::new(seed_002());
+        let mut health = Health::new(default_policy());
         health.on(HealthEvent::Started, seconds(0));
         health.on(HealthEvent::Missed, seconds(30));
         health.on(HealthEvent::Missed, seconds(60));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_port_is_that_of_seed_003() {
+    fn the_first_port_comes_from_the_hash_of_the_session_id() {
         // sha256('abc') begins with ba78: 47736 % 20000.
         assert_eq!(first_choice("abc"), 27_736);
     }

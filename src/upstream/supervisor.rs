@@ -250,13 +250,16 @@ impl Upstream {
                 HealthState::Healthy { .. } => match self.await_event().await {
                     HealthEvent::Gone => {
                         last_error = self.clean_up().await;
-                        tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has died");
+                        tracing::warn!(session = &*self.id, error = %last_error, "the upstream server has exited");
                         HealthEvent::Gone
                     }
                     event => event,
                 },
                 HealthState::Unhealthy => {
-                    tracing::warn!(session = &*self.id, "the upstream server hangs and is ended");
+                    tracing::warn!(
+                        session = &*self.id,
+                        "the upstream server does not answer pings and is being ended"
+                    );
                     self.status.send_replace(ServerStatus::Unhealthy);
                     last_error = unavailable(format!(
                         "the upstream server did not answer {} pings and was ended",
@@ -399,7 +402,7 @@ impl Upstream {
             RequestFailure::TimedOut(timeout) => TroupeError::new(
                 ErrorCode::Timeout,
                 format!(
-                    "`{tool}` gave no answer and no progress for {} ms; the call was canceled",
+                    "`{tool}` sent no result and no progress for {} ms; the call was canceled",
                     timeout.as_millis()
                 ),
             )

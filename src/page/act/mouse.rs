@@ -75,7 +75,7 @@ impl Page {
     pub async fn press_mouse(&self, button: MouseButton) -> Result<()> {
         let mark = self.state.mark();
         if button == MouseButton::Left {
-            // A detached frame has no drags.
+            // Errors are ignored: a frame that was detached meanwhile has no drags.
             let frames = self.frame_ids();
             let watch = frames.iter().map(|frame| {
                 self.guarded(self.engine.evaluate(frame, World::Isolated, WATCH_DRAG))

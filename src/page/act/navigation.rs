@@ -211,7 +211,7 @@ impl Page {
             Ok(reached) => reached,
             Err(_) if self.state.read(|facts| facts.committed_since(mark)) => {
                 Err(self.failed(to, "timeout", timeout).worded(format!(
-                    "`{to}` has answered but was not loaded within {} ms",
+                    "`{to}` responded but did not finish loading within {} ms",
                     timeout.as_millis()
                 )))
             }
@@ -265,7 +265,7 @@ impl Page {
             if let Value::Object(timing) = answer["timing"].take() {
                 navigation.timing = timing;
             }
-            // A page with new possible hosts returns no snapshot.
+            // A page with possible shadow hosts that were not checked returns no snapshot.
             if answer["snapshot"].is_object() {
                 Box::pin(self.cache_arrival_snapshot(answer["snapshot"].take())).await;
             }
@@ -399,7 +399,7 @@ impl Page {
                 "check `url` and that its server runs"
             }
             reason if reason.starts_with("net::ERR_CERT") => {
-                "pass another `url`: the certificate is not trusted, unless the server is started with --ignore-https-errors"
+                "the certificate is not trusted: start the server with --ignore-https-errors, or pass another `url`"
             }
             "net::ERR_UNSAFE_PORT" => "serve the page on another port, and pass that `url`",
             "net::ERR_INTERNET_DISCONNECTED" => {

@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Timeout for the document to receive the release after the input. It does not if another document
-/// receives the events, for example that of a frame.
+/// How long to wait until the main document receives the button release. It never does if another
+/// document, such as that of a frame, receives the events.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(30);
 
 /// How to click.
@@ -144,7 +144,8 @@ impl Page {
         self.click_on(action_point, None, options).await
     }
 
-    /// Does the same. `done` is the outcome of the first click if it was made already.
+    /// Clicks at `action_point` until no other element covers it. `done` is the outcome of the
+    /// first click, if it was already made.
     async fn click_on(
         &self,
         mut action_point: ActionPoint,

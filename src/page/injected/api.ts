@@ -343,7 +343,10 @@ export interface TextArgument extends RefContext {
 }
 
 export interface TextResult {
-  /** The visible text (`innerText` with shadow roots and values of fields). */
+  /**
+   * The visible text: `innerText` with shadow roots and the alternative texts of images. For a
+   * field, its value.
+   */
   text: string
   /** With `all`: the text of each match. */
   texts?: string[]
@@ -438,7 +441,10 @@ export interface LinksResult {
 export interface TableResult {
   caption?: string
   headers: string[]
-  /** Each row has a text for each column. Cells are repeated over their spans. */
+  /**
+   * Each row has a text for each column, with the values of fields. Cells are repeated over their
+   * spans.
+   */
   rows: string[][]
   next: number
 }
@@ -1035,6 +1041,6 @@ export interface PlaywrightTroupe {
   playwrightTick: Call<PlaywrightTickArgument, Promise<PlaywrightTickResult>>
   /** Finds the element of a target, and its locator. */
   playwrightTarget: Call<PlaywrightTargetArgument, PlaywrightTargetResult>
-  /** Does the same, and checks whether the element is actionable. */
+  /** Finds the element like `playwrightTarget`, and checks whether it is actionable. */
   playwrightClickTarget: Call<PlaywrightClickTargetArgument, Promise<PlaywrightClickTargetResult>>
 }

@@ -166,7 +166,8 @@ impl Page {
         self.await_actionable_with(target, json!({"action": action, "force": force}), timeout).await
     }
 
-    /// Does the same with other arguments of `waitActionable`.
+    /// Waits until `target` is actionable, with `arguments` for `waitActionable`, and returns the
+    /// point to act at.
     pub(in crate::page) async fn await_actionable_with(
         &self,
         target: &str,

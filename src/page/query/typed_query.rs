@@ -79,7 +79,7 @@ pub(in crate::page) fn parse_answer<T: DeserializeOwned>(name: &str, answer: Val
     serde_json::from_value(answer).map_err(|error| {
         TroupeError::new(
             ErrorCode::InternalError,
-            format!("the page layer's `{name}` answered in another form: {error}"),
+            format!("the injected script's `{name}` returned an unexpected result: {error}"),
         )
     })
 }

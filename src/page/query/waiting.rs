@@ -209,7 +209,7 @@ impl Page {
     /// Waits until no frame shows `text`.
     pub async fn wait_for_text_gone(&self, text: &str, time_limit: TimeLimit) -> Result<()> {
         let waiting = self.across_frames(|frames| self.await_text_gone(text, frames, time_limit));
-        self.within_time_limit(time_limit, &format!("the text `{text}` was not gone"), waiting)
+        self.within_time_limit(time_limit, &format!("the text `{text}` was still visible"), waiting)
             .await
     }
 

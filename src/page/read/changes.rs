@@ -31,7 +31,7 @@ pub(in crate::page) struct SnapshotBefore {
     /// The text that the client was last shown, if the page has changed since then.
     shown: Option<Arc<str>>,
     mark: EventSequence,
-    /// When the snapshot was taken.
+    /// When the action began: content that was requested earlier is not awaited.
     pub taken_at: Instant,
 }
 

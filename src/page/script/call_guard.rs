@@ -38,7 +38,7 @@ impl Page {
         self.guarded_for(ANSWER_TIMEOUT, work).await
     }
 
-    /// Does the same with the time limit `limit`.
+    /// Awaits `work` like [`Self::guarded`], with the time limit `limit`.
     pub(in crate::page) async fn guarded_for<T>(
         &self,
         limit: Duration,
@@ -64,8 +64,8 @@ impl Page {
         self.while_responsive(limit, outcome).await
     }
 
-    /// Awaits work in the page. If the page does not complete a tick within `limit`, it is marked
-    /// as unresponsive.
+    /// Awaits `work` in the page. If it takes longer than `limit`, marks the page as unresponsive
+    /// and fails.
     pub(in crate::page) async fn while_responsive<T>(
         &self,
         limit: Duration,
@@ -76,7 +76,7 @@ impl Page {
         }
         self.is_unresponsive.store(true, Ordering::Relaxed);
         Err(self
-            .timed_out("the page did not respond (a script may be blocking its main thread)", limit)
+            .timed_out("a script may be blocking the page's main thread: the page did not respond", limit)
             .suggestion("wait and call again, navigate away with `navigate`, close the page with `pages`, or close the session"))
     }
 

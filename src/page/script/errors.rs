@@ -73,9 +73,9 @@ impl Page {
         match error {
             EngineError::BrowserGone => TroupeError::new(
                 ErrorCode::BrowserCrashed,
-                format!("the browser died during the call; page `{}` was at `{url}`", self.id),
+                format!("the browser exited during the call; page `{}` was at `{url}`", self.id),
             )
-            .suggestion("repeat the call: the browser is started again and the session resumed"),
+            .suggestion("repeat the call: Troupe restarts the browser and resumes the session"),
             EngineError::PageCrashed => TroupeError::new(
                 ErrorCode::BrowserCrashed,
                 format!("page `{}` has crashed at `{url}`", self.id),

@@ -198,7 +198,7 @@ impl Page {
     fn script_refusal(&self, error: &Value) -> TroupeError {
         let code =
             serde_json::from_value(error["code"].clone()).unwrap_or(ErrorCode::InternalError);
-        let message = error["message"].as_str().unwrap_or("the page layer failed");
+        let message = error["message"].as_str().unwrap_or("the injected script failed");
         let mut refusal = TroupeError::new(code, message);
         if let Some(details) = error["details"].as_object() {
             refusal.details.clone_from(details);
@@ -218,6 +218,6 @@ fn readable(name: &str, answer: &str) -> Result<Value> {
 fn unreadable(name: &str, what: &str) -> TroupeError {
     TroupeError::new(
         ErrorCode::InternalError,
-        format!("the page layer's `{name}` gave no readable answer: {what}"),
+        format!("the injected script's `{name}` returned an invalid result: {what}"),
     )
 }

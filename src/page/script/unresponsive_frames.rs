@@ -14,7 +14,7 @@ use crate::{
     page::Page,
 };
 
-/// How long a cross-site frame may take to run an empty script.
+/// How long a frame of another host may take to run an empty script.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// `details.reason` of a call to a frame that is unresponsive.

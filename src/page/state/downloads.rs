@@ -277,7 +277,8 @@ fn file_name(suggested: &str) -> String {
     }
 }
 
-/// Characters that reverse the text direction: `gpj.exe` would be displayed as `exe.jpg`.
+/// Returns whether a character is invisible or reverses the text direction: `gpj.exe` could be
+/// displayed as `exe.jpg`.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

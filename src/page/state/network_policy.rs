@@ -174,8 +174,8 @@ impl SessionNetworkPolicy {
             .map(|(_, outcome)| outcome.clone())
     }
 
-    /// Returns the same if `reason` is an error that browsers report when the proxy has blocked a
-    /// connection or could not make it.
+    /// Returns why the last connection for `url` was not made. `None` unless browsers report
+    /// `reason` for a connection that the proxy blocked or could not make.
     pub(in crate::page) fn outcome_of(&self, url: &str, reason: &str) -> Option<ConnectionFailure> {
         let word = reason.split(' ').next().unwrap_or_default();
         if word == BLOCKED {

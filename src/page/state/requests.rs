@@ -146,7 +146,8 @@ impl InFlightRequests {
         self.update_quiet_since();
     }
 
-    /// Returns whether waiting tasks must be woken. Later messages of a response only prolong it.
+    /// Records the activity of a WebSocket. A message that the page sends starts a wait for its
+    /// response, which later messages prolong.
     pub fn socket_activity(&mut self, id: Arc<str>, activity: SocketActivity, now: EventSequence) {
         let message = self.sockets.entry(id);
         match (activity, message) {

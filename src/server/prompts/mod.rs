@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_prompts_have_the_text_of_the_seed() {
+    fn built_in_prompts_have_the_documented_text() {
         let cases = [
             (
                 "scrape_website",

@@ -41,8 +41,8 @@ impl PostgresTables<'_> {
     }
 
     /// Stores the states of the sessions of servers whose lease has expired, and removes these
-    /// servers, even if one extends its lease meanwhile: it then notices that. Locks sessions
-    /// before servers, as a claim does.
+    /// servers. A server that extends its lease meanwhile is removed too, and notices it at its
+    /// next heartbeat. Locks sessions before servers, as a claim does.
     pub(super) fn end_expired_leases(&self) -> DatabaseResult<()> {
         let expired = format!("SELECT server_id FROM servers WHERE NOT ({IS_RUNNING})");
         let expired = self.query(&expired, &[])?;

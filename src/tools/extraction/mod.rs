@@ -42,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
             .read_only()
             .snapshot()
             .page(snapshot),
-        tool("find", "Search the whole page for lines, with refs, if a snapshot is long or folded.").command("find", &["text"], "troupe find 'order total'")
+        tool("find", "Find lines of the whole page, with refs, if a snapshot is long or shortened.").command("find", &["text"], "troupe find 'order total'")
             .read_only()
             .page(text::find),
         tool("read_page", "Read the main content as Markdown: articles, documentation.").command("read", &[], "troupe read").read_only().page(text::read_page),
@@ -50,7 +50,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool("get_all_text", "Read the text of all matches.").read_only().page(text::get_all_text),
         tool("get_attribute", "Read an attribute, such as href.").read_only().page(text::get_attribute),
         tool("get_value", "Read a field's value and checked state.").command("value", &["selector"], "troupe value 'label=Email'").read_only().page(text::get_value),
-        tool("screenshot", "Take a screenshot of the page. To act on it, use snapshot.").command("screenshot", &["path"], "troupe screenshot page.png").files(&["path"]).read_only().page(pictures::screenshot),
+        tool("screenshot", "Take a screenshot of the page. To act on a page, use snapshot.").command("screenshot", &["path"], "troupe screenshot page.png").files(&["path"]).read_only().page(pictures::screenshot),
         tool("screenshot_element", "Take a screenshot of an element.").read_only().page(pictures::screenshot_element),
         tool("compare_screenshots", "Compare with an earlier screenshot: percentage, and an image with the changes boxed.")
             .read_only()

@@ -287,7 +287,7 @@ pub(super) async fn open_once(target: &ConnectTarget) -> Result<ServerLink> {
 /// Returns the message of the server's rejection.
 fn refusal(target: &ConnectTarget, response: &Response<Option<Vec<u8>>>) -> String {
     let body = String::from_utf8_lossy(response.body().as_deref().unwrap_or_default());
-    format!("{} refused: {} {body}", target.shown, response.status())
+    format!("the server at {} rejected the connection: {} {body}", target.shown, response.status())
 }
 
 /// Returns the pause that the server requests, at most `MAX_WAIT`.

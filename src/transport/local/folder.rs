@@ -73,12 +73,13 @@ impl DaemonFolder {
         self.0.join("log")
     }
 
-    /// The folder for downloads and other files that the caller has not named.
+    /// Returns the folder for downloads and for other files whose path the caller has not given.
     pub fn output(&self) -> PathBuf {
         self.0.join("output")
     }
 
-    /// Describes the daemon that holds the lock. On Windows, a locked file cannot be read.
+    /// Returns the path of the file that describes the daemon. It is separate from the lock,
+    /// because Windows cannot read a locked file.
     fn info(&self) -> PathBuf {
         self.0.join("daemon.json")
     }
@@ -141,7 +142,7 @@ async fn locked(path: PathBuf) -> Result<File> {
         Err(_) => Err(TroupeError::new(
             ErrorCode::ServerUnavailable,
             format!(
-                "another process has held `{shown}` for {} s: a daemon that does not respond",
+                "another process has held `{shown}` for {} s: a daemon that does not respond, or a command that starts one",
                 LOCK_TIMEOUT.as_secs()
             ),
         )

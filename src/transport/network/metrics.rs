@@ -140,7 +140,7 @@ impl Collector for CurrentValues {
         let longest_wait = ConstGauge::new(manager.longest_wait().as_secs_f64());
         longest_wait.encode(encoder.encode_descriptor(
             "session_queue_seconds",
-            "How long the first call has waited for a free session",
+            "How long the oldest waiting call has waited for a free session",
             None,
             longest_wait.metric_type(),
         )?)?;

@@ -353,7 +353,7 @@ fn routes(config: &Config, guard: Arc<Guard>, state: ServerState) -> Router {
 
 /// Stops the server, as SIGTERM does. Running calls may still finish.
 async fn drain(State(state): State<ServerState>) -> StatusCode {
-    tracing::info!("the server stops: a client has asked for it");
+    tracing::info!("the server is stopping: a client sent POST /admin/drain");
     state.draining.cancel();
     StatusCode::ACCEPTED
 }

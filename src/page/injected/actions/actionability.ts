@@ -341,7 +341,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
       return {
         reason: 'not-a-text-field',
         why: `is an input of type ${field.type}, which accepts no text`,
-        suggestion: `Use ${use} for it.`
+        suggestion: `Use \`${use}\` for it.`
       }
     }
     if (field.readOnly) return { reason: 'read-only', why: 'is read-only' }
@@ -353,7 +353,7 @@ export function editProblem(element: Element, action: Action): EditProblem | nul
     return {
       reason: 'not-a-text-field',
       why: 'is a select element, which accepts no text',
-      suggestion: 'Use select for it.'
+      suggestion: 'Use `select` for it.'
     }
   if (isHtml(element) && element.isContentEditable)
     return attr(element, 'aria-readonly') === 'true'

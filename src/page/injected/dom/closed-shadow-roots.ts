@@ -128,7 +128,10 @@ function beginSearch(): typeof search {
   return { end, ended }
 }
 
-/** Returns those hosts, and marks them as checked. The caller has to call `adoptShadowRoots`. */
+/**
+ * Returns the possible hosts that have not been checked, and marks them as checked. The caller must
+ * then call `adoptShadowRoots`.
+ */
 export function closedCandidates(): Element[] {
   refresh()
   const unknown = [...possibleHosts].filter(isUnchecked)

@@ -1,5 +1,5 @@
 /**
- * CSS selectors that pierce open shadow roots, with pseudo-classes that agents know from other
+ * CSS selectors that pierce shadow roots, with pseudo-classes that agents know from other
  * tools: `:has-text("…")`, `:text("…")`, `:text-is("…")`, `:contains("…")`, `:visible`.
  */
 import { CallError } from './call-error'

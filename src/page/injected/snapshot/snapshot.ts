@@ -51,7 +51,7 @@ export function snapshot(argument: SnapshotArgument): SnapshotResult {
         ? `snapshot {selector: "${writer.cutAt}"} shows this part whole`
         : 'snapshot {budget} with a higher budget shows more'
     writer.lines.push(
-      `- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows less of everything`
+      `- … cut at ${argument.budget} characters: ${part}, {interactive: true} shows only controls, headings and landmarks`
     )
   }
   if (stoppedIn !== null && !cut) writer.lines.push(`- … ${truncationNotice(stoppedIn, refs)}`)

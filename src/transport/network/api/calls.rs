@@ -62,7 +62,7 @@ async fn exchange(
     address: Option<IpAddr>,
     body: Value,
 ) -> Result<(Exchange, usize), ApiError> {
-    let invalid = |why: String| ApiError::InvalidBody(format!("not a call: {why}"));
+    let invalid = |why: String| ApiError::InvalidBody(format!("the request is not valid: {why}"));
     let CallRequest { session_id, tool, params, request_id } =
         serde_json::from_value(body).map_err(|error| invalid(error.to_string()))?;
     let registry = state.server.registry();

@@ -1,4 +1,4 @@
-//! Forwards calls to the servers that hold their sessions, and makes the calls of other servers.
+//! Forwards calls to the servers that hold their sessions, and runs the calls of other servers.
 //!
 //! The response is a stream of lines: `admitted` when the call enters the queue of its session,
 //! each stage, and finally the outcome. An empty line at an interval lets the caller detect that
@@ -58,7 +58,7 @@ impl ResponseLine {
     }
 }
 
-/// Makes a call that another server has forwarded.
+/// Runs a call that another server has forwarded.
 pub(super) async fn answer(State(state): State<ServerState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Some(refusal) = refusal(&state, &parts.headers) {
@@ -68,14 +68,17 @@ pub(super) async fn answer(State(state): State<ServerState>, request: Request) -
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    let call = match offload::in_place(body.len(), || {
-        serde_json::from_slice::<ForwardedCall>(&body)
-    }) {
-        Ok(call) => call,
-        Err(error) => {
-            return problem(StatusCode::BAD_REQUEST, "INVALID_BODY", format!("no call: {error}"));
-        }
-    };
+    let call =
+        match offload::in_place(body.len(), || serde_json::from_slice::<ForwardedCall>(&body)) {
+            Ok(call) => call,
+            Err(error) => {
+                return problem(
+                    StatusCode::BAD_REQUEST,
+                    "INVALID_BODY",
+                    format!("the body is not a forwarded call: {error}"),
+                );
+            }
+        };
     let mut call = call.into_invocation();
     // The next turn on the call's own connection comes when the call is in the queue.
     call.turn = Some(call.connection.arrive());

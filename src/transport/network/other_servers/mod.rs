@@ -66,7 +66,7 @@ pub(super) fn join(state: &ServerState, config: &Config, listens_at: SocketAddr)
         .advertise_url
         .clone()
         .unwrap_or_else(|| format!("http://{}{}", reachable(listens_at), config.base_path));
-    tracing::info!(url, "other servers that share the record reach this one there");
+    tracing::info!(url, "other servers that share the record reach this server at this URL");
     manager.store().register_url(url.trim_end_matches('/').to_owned());
     state.server.registry().set_forwarder(Arc::new(ServerCallForwarder(state.others.clone())));
 }
