@@ -165,8 +165,8 @@ describe('actionability', { timeout: 60_000 }, () => {
       await refusal(world, '#d', { action: 'type' }),
       /^ELEMENT_NOT_EDITABLE: .*accepts no text/
     )
-    assert.match(await refusal(world, '#k', { action: 'fill' }), /Use check/)
-    assert.match(await refusal(world, '#s', { action: 'type' }), /Use select/)
+    assert.match(await refusal(world, '#k', { action: 'fill' }), /Use `check`/)
+    assert.match(await refusal(world, '#s', { action: 'type' }), /Use `select`/)
     assert.match(await refusal(world, '#z'), /its box is empty/)
   })
 })

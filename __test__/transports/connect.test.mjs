@@ -266,7 +266,10 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const otherClient = await face(t, server.url, { handshake: false })
     const { code } = await within(otherClient.exit, 'its end', 10_000)
     assert.equal(code, 2)
-    assert.match(otherClient.stderr(), /^troupe: .*refused: 401.*--auth-token-file/m)
+    assert.match(
+      otherClient.stderr(),
+      /^troupe: .*rejected the connection: 401.*--auth-token-file/m
+    )
   })
 
   test('reports the URL on stderr at the first failure to connect, and names it in its errors', async (t) => {
