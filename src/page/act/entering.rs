@@ -80,10 +80,8 @@ impl Page {
         let action_point =
             self.await_focused(target, "type", options.clear, options.timeout).await?;
         let is_set = options.clear && is_date_value(&action_point.kind, text);
-        let mut groups = match action_point.is_editor || is_set {
-            true => Vec::new(),
-            false => keyboard::strokes(text),
-        };
+        let types_keys = !action_point.is_editor && !is_set;
+        let mut groups = if types_keys { keyboard::strokes(text) } else { Vec::new() };
         if options.clear && text.is_empty() {
             groups.extend(keyboard::named("Delete").map(Vec::from));
         }
