@@ -9,7 +9,7 @@ const INTRODUCTION = `# Browsers
 <!-- The table is generated from __test__/support/browsers.mjs: \`npm run generate\` writes it. -->
 
 \`--browser\` selects the browser. Troupe searches \`PATH\`, the standard folders of the system, and
-[its own downloads](platforms.md), those of Playwright and those of Puppeteer. \`npx -y troupe doctor\` reports what it finds.
+[its own downloads](platforms.md), those of Playwright and those of Puppeteer. \`npx -y troupe doctor\` lists the browsers that it finds.
 
 \`\`\`bash
 npx -y troupe install chromium    # downloads a browser; also firefox and webkit
@@ -21,7 +21,7 @@ npx -y troupe --browser firefox
 - **Firefox** is driven over WebDriver BiDi. [Network rules](network.md) lists what BiDi does not report.
 - **WebKit** is WebKitGTK on Debian, driven over WebDriver. Each session has its own browser process.
   - A navigation's \`status\` is 0, and a dialog's \`type\` is \`unknown\`.
-  - WebDriver reads only the cookies of open documents. Those of other sites are what Troupe read when a page left the site.
+  - WebDriver reads only the cookies of open documents. Troupe reads the cookies of a site when a page leaves it, and returns these.
   - A download is reported when its file is complete.
   - To restore storage, Troupe requests a page from each origin's server.
   - Offline, init scripts, mobile devices and the egress proxy are not supported.

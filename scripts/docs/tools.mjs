@@ -20,7 +20,7 @@ const TITLES = {
 }
 
 /**
- * What the schemas leave out, because agents know it from the name and the description of the tool.
+ * Descriptions of parameters whose schemas have none. They would make `tools/list` longer.
  * @type {Record<string, Record<string, string>>}
  */
 const DESCRIPTIONS = {

@@ -56,7 +56,7 @@ pub enum Scope {
     Upstream,
     /// Servers that record calls: not with `--store none`.
     Record,
-    /// Servers that offer tools of the Playwright tools.
+    /// Servers that offer Playwright tools.
     Playwright,
 }
 

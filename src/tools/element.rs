@@ -146,7 +146,8 @@ struct Waited {
 }
 
 impl Waited {
-    /// Adds what the client has not been shown of the page.
+    /// Adds the changes of the page since the client's last result, or a short snapshot of a
+    /// document that no result has contained.
     async fn with_page(mut self, call: &PageCall) -> Self {
         if call.config.after_action != AfterAction::Changes {
             return self;

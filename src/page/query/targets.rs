@@ -116,16 +116,14 @@ impl Page {
 }
 
 fn stale(what: &str) -> TroupeError {
-    TroupeError::new(
-        ErrorCode::ElementNotFound,
-        format!("`{what}` is in a frame whose document was replaced or removed"),
-    )
-    .detail("reason", "stale")
-    .suggestion("call `snapshot`: it shows the current refs")
+    stale_because(format!("`{what}` is in a frame whose document was replaced or removed"))
 }
 
 fn removed_frame() -> TroupeError {
-    let message = "the frame of the target was removed from the page";
+    stale_because("the frame of the target was removed from the page".to_owned())
+}
+
+fn stale_because(message: String) -> TroupeError {
     TroupeError::new(ErrorCode::ElementNotFound, message)
         .detail("reason", "stale")
         .suggestion("call `snapshot`: it shows the current refs")
