@@ -53,10 +53,6 @@ describe('every page', { timeout: 60_000 }, () => {
     await first.ok('evaluate', {
       script: "localStorage.kept = 'yes'; document.cookie = 'kept=yes; max-age=3600'; null"
     })
-    if (BROWSER === 'firefox') {
-      const { json } = await first.call('create_session')
-      assert.equal(json.errorCode, 'MAX_SESSIONS_REACHED', 'the profile allows one session')
-    }
     assert.equal((await first.end()).code, 0)
     const second = await start()
     await second.ok('navigate', { url: site.url('/form') })
@@ -76,6 +72,20 @@ describe('every page', { timeout: 60_000 }, () => {
     assert.match(JSON.stringify(json), /CERT/)
     const lenient = await startServer(t, ['--ignore-https-errors'])
     assert.equal((await lenient.ok('navigate', { url })).title, 'Encrypted')
+  })
+
+  test('of a profile follows --ignore-https-errors and --proxy-server', async (t) => {
+    const [site, url] = [await startSite(t), await startTlsSite(t)]
+    const internet = await startInternet(t, site.port)
+    const server = await startServer(t, [
+      ...['--user-data-dir', temporaryFolder(t), '--ignore-https-errors'],
+      ...['--proxy-server', `http://127.0.0.1:${internet.port}`, '--proxy-bypass', '127.0.0.1']
+    ])
+    assert.equal((await server.ok('navigate', { url })).title, 'Encrypted')
+    assert.equal((await server.ok('navigate', { url: 'http://far.example/form' })).title, 'Form')
+    assert.ok(internet.asked.includes('far.example:80'), internet.asked.join())
+    // The browser writes to its profile until it exits.
+    await server.end()
   })
 
   test('loads from the domains of --proxy-bypass without the proxy', async (t) => {

@@ -87,6 +87,79 @@ describe('the sessions of a profile', { timeout: 90_000 }, () => {
     await server.end()
   })
 
+  test('have their own settings, also in popups', async (t) => {
+    const [site, profile] = [await startSite(t), temporaryFolder(t)]
+    const server = await start(t, profile)
+    const settings = [
+      { viewport: { width: 500, height: 400 }, timezone: 'Pacific/Auckland', userAgent: 'one' },
+      { viewport: { width: 600, height: 300 }, timezone: 'Asia/Tokyo', userAgent: 'two' }
+    ]
+    const script =
+      '[innerWidth, innerHeight, Intl.DateTimeFormat().resolvedOptions().timeZone, navigator.userAgent]'
+    for (const options of settings) {
+      const { sessionId } = await server.ok('create_session', options)
+      const { viewport, timezone, userAgent } = options
+      const expected = [viewport.width, viewport.height, timezone, userAgent]
+      await server.ok('navigate', { sessionId, url: site.url('/form') })
+      assert.deepEqual((await server.ok('evaluate', { sessionId, script })).value, expected)
+      for (const rel of ['opener', 'noopener']) {
+        const link = `<a target=_blank rel=${rel} href="/cookies">Open</a>`
+        await server.ok('evaluate', {
+          sessionId,
+          script: `document.body.innerHTML = ${JSON.stringify(link)}`
+        })
+        await server.ok('click', { sessionId, selector: 'a' })
+        const { pages } = await server.ok('pages', { sessionId, action: 'list' })
+        const popup = pages.at(-1).pageId
+        await server.ok('pages', { sessionId, action: 'select', pageId: popup })
+        await server.ok('wait_for', { sessionId, url: site.url('/cookies') })
+        assert.deepEqual((await server.ok('evaluate', { sessionId, script })).value, expected, rel)
+        await server.ok('pages', { sessionId, action: 'close', pageId: popup })
+      }
+    }
+    await server.end()
+  })
+
+  test('have their own network rules, also in later pages', async (t) => {
+    const [site, profile] = [await startSite(t), temporaryFolder(t)]
+    const server = await start(t, profile)
+    const [one, two] = [await server.createSession(), await server.createSession()]
+    for (const sessionId of [one, two])
+      await server.ok('navigate', { sessionId, url: site.url('/form') })
+    const script =
+      "fetch('/form', { cache: 'no-store' }).then(({ status }) => status, () => 'failed')"
+    const results = async () => {
+      const values = []
+      for (const sessionId of [one, two])
+        values.push((await server.ok('evaluate', { sessionId, script })).value)
+      return values
+    }
+    await server.ok('mock_response', { sessionId: one, url: '**/form', response: { status: 418 } })
+    assert.deepEqual(await results(), [418, 200])
+    await server.ok('mock_response', { sessionId: one, url: '**/form' })
+    await server.ok('set_offline', { sessionId: one, offline: true })
+    assert.deepEqual(await results(), ['failed', 200])
+    const { json } = await server.call('pages', {
+      sessionId: one,
+      action: 'new',
+      url: site.url('/form')
+    })
+    assert.equal(json.errorCode, 'NAVIGATION_FAILED', 'a later page is offline, too')
+    await server.ok('set_offline', { sessionId: one, offline: false })
+    await server.ok('navigate', { sessionId: one, url: site.url('/form') })
+    assert.deepEqual(await results(), [200, 200])
+    await server.ok('set_throttling', { sessionId: one, latency: 400 })
+    // Firefox delays the data of a response, but not its headers.
+    const timed =
+      "(() => { const begin = performance.now(); return fetch('/form', { cache: 'no-store' }).then((response) => response.text()).then(() => performance.now() - begin) })()"
+    const delays = []
+    await server.ok('pages', { sessionId: one, action: 'new', url: site.url('/form') })
+    for (const sessionId of [one, two])
+      delays.push((await server.ok('evaluate', { sessionId, script: timed })).value)
+    assert.ok(delays[0] >= 400 && delays[1] < 400, delays.join())
+    await server.end()
+  })
+
   test('do not replace its cookies and storage', async (t) => {
     const server = await start(t, temporaryFolder(t))
     const state = { cookies: [], origins: [] }

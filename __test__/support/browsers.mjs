@@ -112,7 +112,6 @@ const ABOUT_CHROMIUM = {
   'life/install.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach-firefox.test.mjs': { '*': 'the test selects a browser itself' },
   'life/attach.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
-  'life/profile.test.mjs': { '*': 'a profile of Firefox has one session' },
   'life/grid.test.mjs': { '*': 'the browsers of the Grid are Chromium' },
   'life/browser-command.test.mjs': { '*': 'the browser that is attached to is a Chromium' },
   'life/hosted.test.mjs': { '*': 'the browser that is attached to is a Chromium' },

@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Bidi,
     context::{DEFAULT, FirefoxContext},
-    emulation,
+    emulation::{self, SettingsScope},
     launch::FirefoxProcess,
     network::FirefoxNetwork,
     page::SANDBOX,
     pending_tabs::PendingTabs,
     privileged::PrivilegedScript,
     routing::{CHANNEL, ContextHandles, FirefoxListener, FirefoxState},
+    session_tabs::FirefoxSessionTabs,
     startup_cache::StartupCache,
 };
 use crate::{
@@ -87,6 +88,30 @@ struct NegotiatedCapabilities {
 }
 
 impl FirefoxBrowser {
+    /// Sets the download folder of a user context, and installs the script of its isolated worlds.
+    async fn prepare(&self, user_context: &Arc<str>, prelude: &str) -> EngineResult<()> {
+        let FirefoxState { bidi, files, privileged, .. } = &*self.shared;
+        let has_folder = files.as_ref().is_some_and(|files| files.has_download_folder());
+        let downloads = json!({
+            "downloadBehavior": {"type": "allowed", "destinationFolder": self.downloads},
+            "userContexts": [user_context],
+        });
+        let set_folder = || bidi.post("browser.setDownloadBehavior", downloads);
+        let downloads = (!has_folder).then(set_folder).transpose()?;
+        let registration = if privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
+        let script = json!({
+            "functionDeclaration": format!("(report) => {{ {LOCATION_SCRIPT}{prelude}{registration} }}"),
+            "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
+            "sandbox": SANDBOX,
+            "userContexts": [user_context],
+        });
+        let script = bidi.post("script.addPreloadScript", script)?;
+        for sent in downloads.into_iter().chain([script]) {
+            sent.raw().await.map_err(super::convert_error)?;
+        }
+        Ok(())
+    }
+
     /// Starts the BiDi session and listens to the browser's events.
     pub async fn open(
         process: FirefoxProcess,
@@ -100,7 +125,7 @@ impl FirefoxBrowser {
             let capabilities = match process.session {
                 Some(capabilities) => serde_json::from_value(capabilities.into())
                     .map_err(|error| EngineError::Refused(error.to_string()))?,
-                None => new_session(&bidi).await?,
+                None => new_session(&bidi, &config, process.gateway.as_deref()).await?,
             };
             let privileged =
                 PrivilegedScript::open(&bidi, headless && process.pid.is_some()).await?;
@@ -138,11 +163,22 @@ impl FirefoxBrowser {
     }
 }
 
-async fn new_session(bidi: &Bidi) -> EngineResult<NegotiatedCapabilities> {
+async fn new_session(
+    bidi: &Bidi,
+    config: &Config,
+    gateway: Option<&Gateway>,
+) -> EngineResult<NegotiatedCapabilities> {
+    // The parameters of a user context have the names of capabilities. Those of the default user
+    // context, which the sessions of a profile share, cannot be set later.
+    let mut capabilities = match config.user_data_dir {
+        Some(_) => emulation::user_context(&config.context, gateway)?,
+        None => json!({}),
+    };
     // Troupe answers all dialogs, including `beforeunload`.
-    let capabilities = json!({"alwaysMatch": {"unhandledPromptBehavior": {"default": "ignore", "beforeUnload": "ignore"}}});
-    let session: SessionCreated =
-        bidi.call("session.new", json!({"capabilities": capabilities})).await?;
+    capabilities["unhandledPromptBehavior"] =
+        json!({"default": "ignore", "beforeUnload": "ignore"});
+    let params = json!({"capabilities": {"alwaysMatch": capabilities}});
+    let session: SessionCreated = bidi.call("session.new", params).await?;
     Ok(session.capabilities)
 }
 
@@ -180,46 +216,38 @@ impl Browser for FirefoxBrowser {
     ) -> EngineResult<Arc<dyn Context>> {
         let shared = &self.shared;
         let bidi = &shared.bidi;
-        let own = self.config.user_data_dir.is_some();
-        let egress = Egress::of_context(options, self.gateway.as_ref(), own).await?;
-        let id = if own {
-            DEFAULT.into()
-        } else {
-            let gateway = egress.as_ref().map(|egress| &*egress.gateway);
-            let params = emulation::user_context(&options.config, gateway)?;
-            bidi.call::<CreatedUserContext>("browser.createUserContext", params).await?.user_context
-        };
-        let settings = emulation::apply(bidi, &id, options, self.headed)?;
-        let has_folder = shared.files.as_ref().is_some_and(|files| files.has_download_folder());
-        let downloads = json!({
-            "downloadBehavior": {"type": "allowed", "destinationFolder": self.downloads},
-            "userContexts": [id],
-        });
-        let set_folder = || bidi.post("browser.setDownloadBehavior", downloads);
-        let downloads = (!has_folder).then(set_folder).transpose()?;
-        let registration = if shared.privileged.is_open() { REGISTRATION_SCRIPT } else { "" };
-        let prelude = json!({
-            "functionDeclaration": format!("(report) => {{ {LOCATION_SCRIPT}{}{registration} }}", options.prelude),
-            "arguments": [{"type": "channel", "value": {"channel": CHANNEL}}],
-            "sandbox": SANDBOX,
-            "userContexts": [id],
-        });
-        let prelude = bidi.post("script.addPreloadScript", prelude)?;
-        for (setting, sent) in settings {
-            sent.raw()
-                .await
-                .map_err(|error| emulation::refused(setting, error, &options.config))?;
-        }
-        for sent in downloads.into_iter().chain([prelude]) {
-            sent.raw().await.map_err(super::convert_error)?;
-        }
+        let in_profile = self.config.user_data_dir.is_some();
+        let egress = Egress::of_context(options, self.gateway.as_ref(), in_profile).await?;
         let keeps_details = self.config.keeps_request_details;
+        if in_profile {
+            let id: Arc<str> = DEFAULT.into();
+            shared.install_default_prelude(self.prepare(&id, options.prelude)).await?;
+            let network =
+                FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress, keeps_details);
+            let tabs = FirefoxSessionTabs::open(shared, observer, options, network, self.headed)?;
+            return Ok(Arc::new(tabs));
+        }
+        emulation::check(&options.config)?;
+        let gateway = egress.as_ref().map(|egress| &*egress.gateway);
+        let params = emulation::user_context(&options.config, gateway)?;
+        let CreatedUserContext { user_context: id } =
+            bidi.call("browser.createUserContext", params).await?;
+        let scope = SettingsScope::UserContext(id.clone());
+        let settings = emulation::apply(bidi, &scope, options, self.headed)?;
+        let (applied, prepared) = tokio::join!(
+            emulation::await_applied(settings, &options.config),
+            self.prepare(&id, options.prelude),
+        );
+        applied.and(prepared)?;
         let network = FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress, keeps_details);
         let tabs: Arc<PendingTabs> = Arc::default();
-        shared.add_context(
-            &id,
-            ContextHandles { observer, network: network.clone(), tabs: tabs.clone() },
-        );
+        let handles = ContextHandles {
+            observer,
+            network: network.clone(),
+            tabs: tabs.clone(),
+            tab_settings: None,
+        };
+        shared.add_context(&id, handles);
         let touch = options.config.has_touch;
         Ok(Arc::new(FirefoxContext::new(id, shared.clone(), network, tabs, touch, self.headed)))
     }

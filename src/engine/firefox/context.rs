@@ -10,8 +10,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    CAPABILITIES, cookies, network::FirefoxNetwork, pending_tabs::PendingTabs,
-    privileged::SYSTEM_ACCESS_HINT, routing::FirefoxState,
+    CAPABILITIES, cookies,
+    emulation::{self, SettingsScope},
+    network::FirefoxNetwork,
+    pending_tabs::PendingTabs,
+    privileged::SYSTEM_ACCESS_HINT,
+    routing::FirefoxState,
 };
 use crate::config::Viewport;
 use crate::engine::{
@@ -19,12 +23,12 @@ use crate::engine::{
     network::{Cookie, NetworkRules},
 };
 
-/// The default user context, which a browser with the user's own profile uses.
+/// The default user context, which has the cookies and the storage of the profile.
 pub(super) const DEFAULT: &str = "default";
 
 #[derive(Deserialize)]
-struct CreatedBrowsingContext {
-    context: Arc<str>,
+pub(super) struct CreatedBrowsingContext {
+    pub context: Arc<str>,
 }
 
 pub(super) struct FirefoxContext {
@@ -48,6 +52,28 @@ impl FirefoxContext {
     ) -> Self {
         Self { id, shared, network, tabs, touch, headed, closed: AtomicBool::new(false) }
     }
+
+    fn scope(&self) -> SettingsScope {
+        SettingsScope::UserContext(self.id.clone())
+    }
+}
+
+/// Brings a new tab to the front if the browser has a window. With `touch`, emulates a touch screen.
+pub(super) async fn show_tab(
+    shared: &FirefoxState,
+    tab: &str,
+    headed: bool,
+    touch: bool,
+) -> EngineResult<()> {
+    if headed {
+        // BiDi's own command would wait until the tab is painted.
+        let _ = shared.privileged.post(&format!("select({})", json!(tab)));
+    }
+    if touch {
+        let call = format!("touch({})", json!(tab));
+        shared.privileged.call("emulating touch", SYSTEM_ACCESS_HINT, &call).await?;
+    }
+    Ok(())
 }
 
 #[async_trait]
@@ -61,14 +87,7 @@ impl Context for FirefoxContext {
             self.shared.bidi.call("browsingContext.create", params).await?;
         drop(request);
         let page = self.shared.arrival(&created.context).page().await?;
-        if self.headed {
-            // Bring the new tab to the front. BiDi's own command would wait until it is painted.
-            let _ = self.shared.privileged.post(&format!("select({})", json!(created.context)));
-        }
-        if self.touch {
-            let call = format!("touch({})", json!(created.context));
-            self.shared.privileged.call("emulating touch", SYSTEM_ACCESS_HINT, &call).await?;
-        }
+        show_tab(&self.shared, &created.context, self.headed, self.touch).await?;
         Ok(page)
     }
 
@@ -76,15 +95,13 @@ impl Context for FirefoxContext {
         CAPABILITIES
     }
 
-    async fn set_viewport(&self, Viewport { width, height }: Viewport) -> EngineResult<()> {
-        let size =
-            json!({"viewport": {"width": width, "height": height}, "userContexts": [self.id]});
-        self.shared.bidi.run("browsingContext.setViewport", size).await.map(drop)
+    async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
+        emulation::set_viewport(&self.shared.bidi, &self.scope(), size).await
     }
 
     async fn set_network(&self, rules: NetworkRules) -> EngineResult<()> {
         let FirefoxState { bidi, privileged, intercept, .. } = &*self.shared;
-        intercept.set((bidi, privileged), &self.id, &self.network, rules).await
+        intercept.set((bidi, privileged), &self.scope(), &self.network, rules).await
     }
 
     async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
@@ -99,15 +116,9 @@ impl Context for FirefoxContext {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let pages = self.shared.remove_context(&self.id);
+        self.shared.remove_context(&self.id);
         // Run every step even if an earlier one fails: the pages and their data must be removed.
-        let mut outcome = self.shared.intercept.remove(&self.shared.bidi, &self.network).await;
-        if &*self.id == DEFAULT {
-            for page in pages {
-                outcome = outcome.and(page.close().await);
-            }
-            return outcome;
-        }
+        let outcome = self.shared.intercept.remove(&self.shared.bidi, &self.network).await;
         let context = json!({"userContext": self.id});
         outcome.and(self.shared.bidi.run("browser.removeUserContext", context).await)
     }

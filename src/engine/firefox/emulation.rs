@@ -1,4 +1,6 @@
-//! The emulation settings of a context, as commands for its user context.
+//! The emulation settings of a context, as commands for its tabs.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -15,6 +17,60 @@ use crate::{
 
 /// The default viewport, in CSS pixels.
 const DEFAULT_VIEWPORT: Viewport = Viewport { width: 1280, height: 720 };
+
+/// The tabs to which a setting applies.
+pub(super) enum SettingsScope {
+    /// All tabs of a user context, including those that open later.
+    UserContext(Arc<str>),
+    /// Open tabs of the default user context.
+    Tabs(Vec<Arc<str>>),
+}
+
+impl SettingsScope {
+    /// Sends a command whose setting applies to these tabs. There is no response if there are no
+    /// tabs.
+    pub fn post(
+        &self,
+        bidi: &Bidi,
+        method: &'static str,
+        mut params: Value,
+    ) -> EngineResult<Vec<PendingCall>> {
+        match self {
+            Self::UserContext(id) => params["userContexts"] = json!([id]),
+            // This command accepts only one tab.
+            Self::Tabs(tabs) if method == SET_VIEWPORT => {
+                let one = |tab| {
+                    params["context"] = json!(tab);
+                    bidi.post(method, params.clone())
+                };
+                return tabs.iter().map(one).collect();
+            }
+            Self::Tabs(tabs) if tabs.is_empty() => return Ok(Vec::new()),
+            Self::Tabs(tabs) => params["contexts"] = json!(tabs),
+        }
+        Ok(vec![bidi.post(method, params)?])
+    }
+
+    /// Like [`Self::post`], and waits for the responses.
+    pub async fn run(&self, bidi: &Bidi, method: &'static str, params: Value) -> EngineResult<()> {
+        for sent in self.post(bidi, method, params)? {
+            sent.raw().await.map_err(super::convert_error)?;
+        }
+        Ok(())
+    }
+}
+
+const SET_VIEWPORT: &str = "browsingContext.setViewport";
+
+/// Sets the viewport of the tabs in `scope`.
+pub(super) async fn set_viewport(
+    bidi: &Bidi,
+    scope: &SettingsScope,
+    Viewport { width, height }: Viewport,
+) -> EngineResult<()> {
+    let params = json!({"viewport": {"width": width, "height": height}});
+    scope.run(bidi, SET_VIEWPORT, params).await
+}
 
 /// Returns the parameters of a user context: its certificate checks and its proxy.
 pub(super) fn user_context(
@@ -34,25 +90,28 @@ pub(super) fn user_context(
     Ok(params)
 }
 
-/// Sends the commands for `options`. Returns each pending response with its setting.
-pub(super) fn apply(
-    bidi: &Bidi,
-    user_context: &str,
-    options: &ContextOptions,
-    headed: bool,
-) -> EngineResult<Vec<(ContextSetting, PendingCall)>> {
-    let ContextOptions { config, init_scripts, .. } = options;
+/// Returns an error if Firefox does not support a setting of `config`.
+pub(super) fn check(config: &ContextConfig) -> EngineResult<()> {
     if config.is_mobile {
         return Err(EngineError::Unsupported {
             what: "mobile emulation",
             instead: "use --browser chromium, or set the viewport and the user agent only",
         });
     }
-    let contexts = json!([user_context]);
+    Ok(())
+}
+
+/// Sends the commands for `options`. Returns each pending response with its setting.
+pub(super) fn apply(
+    bidi: &Bidi,
+    scope: &SettingsScope,
+    options: &ContextOptions,
+    headed: bool,
+) -> EngineResult<Vec<(ContextSetting, PendingCall)>> {
+    let ContextOptions { config, init_scripts, .. } = options;
     let mut sent = Vec::new();
-    let mut set = |setting: ContextSetting, method: &'static str, mut params: Value| {
-        params["userContexts"] = contexts.clone();
-        sent.push((setting, bidi.post(method, params)?));
+    let mut set = |setting: ContextSetting, method: &'static str, params: Value| {
+        sent.extend(scope.post(bidi, method, params)?.into_iter().map(|sent| (setting, sent)));
         Ok::<_, EngineError>(())
     };
     let viewport = config.viewport.or((!headed).then_some(DEFAULT_VIEWPORT));
@@ -62,7 +121,7 @@ pub(super) fn apply(
         if let Some(scale) = config.device_scale_factor {
             params["devicePixelRatio"] = scale.into();
         }
-        set(ContextSetting::Other, "browsingContext.setViewport", params)?;
+        set(ContextSetting::Other, SET_VIEWPORT, params)?;
     }
     if let Some(user_agent) = &config.user_agent {
         set(
@@ -90,6 +149,17 @@ pub(super) fn apply(
         )?;
     }
     Ok(sent)
+}
+
+/// Waits for the responses to the commands for `config`.
+pub(super) async fn await_applied(
+    sent: Vec<(ContextSetting, PendingCall)>,
+    config: &ContextConfig,
+) -> EngineResult<()> {
+    for (setting, sent) in sent {
+        sent.raw().await.map_err(|error| refused(setting, error, config))?;
+    }
+    Ok(())
 }
 
 /// Returns the properties of a browsing context that override the media type and the media
@@ -128,11 +198,7 @@ pub(super) enum ContextSetting {
 }
 
 /// Converts the error of a setting.
-pub(super) fn refused(
-    setting: ContextSetting,
-    error: ConnectionError,
-    config: &ContextConfig,
-) -> EngineError {
+fn refused(setting: ContextSetting, error: ConnectionError, config: &ContextConfig) -> EngineError {
     let (name, value) = match (setting, &error) {
         (ContextSetting::Locale, ConnectionError::Refused { .. }) => ("locale", &config.locale),
         (ContextSetting::Timezone, ConnectionError::Refused { .. }) => {

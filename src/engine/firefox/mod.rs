@@ -1,12 +1,12 @@
 //! Firefox over WebDriver BiDi, with Troupe's own client.
 //!
-//! One BiDi session drives the whole browser, and each Troupe session has a user context. For
-//! features that BiDi lacks (titles of pages that a dialog blocks, pages that consider themselves
+//! One BiDi session drives the whole browser, and each Troupe session has a user context. The
+//! sessions of a profile share the default user context, see `session_tabs`. For features that BiDi lacks (titles of pages that a dialog blocks, pages that consider themselves
 //! focused), `privileged.js` runs in the browser's chrome window. A Firefox that Troupe attaches to
 //! may not allow that.
 //!
 //! `launch` starts and ends the process with `preferences` and `startup_cache`. `browser`,
-//! `context` and `page` implement the traits. `routing` dispatches events to pages.
+//! `context`, `session_tabs` and `page` implement the traits. `routing` dispatches events to pages.
 //! `navigation_events` and `network_events` convert BiDi's events into
 //! [`PageEvent`](super::PageEvent)s. `network` applies the rules of contexts. `remote_value`,
 //! `emulation`, `cookies` and `network_errors` convert data.
@@ -27,6 +27,7 @@ mod preferences;
 mod privileged;
 mod remote_value;
 mod routing;
+mod session_tabs;
 mod startup_cache;
 
 use std::{sync::Arc, time::Duration};

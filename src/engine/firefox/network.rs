@@ -15,12 +15,14 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::{
     Bidi,
+    emulation::SettingsScope,
     network_events::NetworkEvent,
     privileged::{PrivilegedScript, SYSTEM_ACCESS_HINT},
 };
 use crate::{
     engine::{
         EngineResult,
+        connection::PendingCall,
         network::{HeaderChanges, Mock, NetworkRules, RequestEvent, Route, Throttling},
         network_policy::{
             DocumentUrls, Egress, Initiator, NetworkPolicy, RequestCheck, RequestInitiator,
@@ -95,6 +97,26 @@ impl FirefoxNetwork {
         }
         intercept.add(&network);
         network
+    }
+
+    /// Sends the rules that apply to single tabs. `tabs` are all tabs of the context.
+    pub fn post_tab_rules(
+        &self,
+        privileged: &PrivilegedScript,
+        tabs: Vec<Arc<str>>,
+    ) -> EngineResult<Vec<PendingCall>> {
+        let rules = lock(&self.rules).clone();
+        let scope = SettingsScope::Tabs(tabs);
+        let mut sent = Vec::new();
+        if rules.throttling != Throttling::default() {
+            // All tabs of the context share the limit.
+            sent.extend(privileged.post(&throttle(&scope, &rules.throttling))?);
+        }
+        if rules.offline {
+            let params = network_conditions(true);
+            sent.extend(scope.post(&self.bidi, SET_NETWORK_CONDITIONS, params)?);
+        }
+        Ok(sent)
     }
 
     /// Lets the policy decide on each request.
@@ -203,16 +225,16 @@ impl RequestInterception {
         contexts.push(Arc::downgrade(network));
     }
 
-    /// Replaces the rules of the context.
+    /// Replaces the rules of the context, whose tabs are in `scope`.
     pub async fn set(
         &self,
         (bidi, privileged): (&Bidi, &PrivilegedScript),
-        user_context: &str,
+        scope: &SettingsScope,
         network: &FirefoxNetwork,
         rules: NetworkRules,
     ) -> EngineResult<()> {
         let former = std::mem::replace(&mut *lock(&network.rules), rules.clone());
-        let applied = self.apply((bidi, privileged), user_context, &former, &rules).await;
+        let applied = self.apply((bidi, privileged), scope, &former, &rules).await;
         if applied.is_err() {
             // The next call must send the rules again.
             *lock(&network.rules) = former;
@@ -225,21 +247,17 @@ impl RequestInterception {
     async fn apply(
         &self,
         (bidi, privileged): (&Bidi, &PrivilegedScript),
-        user_context: &str,
+        scope: &SettingsScope,
         former: &NetworkRules,
         rules: &NetworkRules,
     ) -> EngineResult<()> {
         if former.throttling != rules.throttling {
-            let Throttling { download, upload, latency } = rules.throttling;
-            let (download, upload) = (download.unwrap_or(0.0), upload.unwrap_or(0.0));
-            let call =
-                format!("throttle({}, {download}, {upload}, {latency})", json!(user_context));
+            let call = throttle(scope, &rules.throttling);
             privileged.call("network throttling", SYSTEM_ACCESS_HINT, &call).await?;
         }
         if former.offline != rules.offline {
-            let conditions = if rules.offline { json!({"type": "offline"}) } else { Value::Null };
-            let params = json!({"networkConditions": conditions, "userContexts": [user_context]});
-            bidi.run("emulation.setNetworkConditions", params).await?;
+            let params = network_conditions(rules.offline);
+            scope.run(bidi, SET_NETWORK_CONDITIONS, params).await?;
         }
         self.update(bidi).await
     }
@@ -276,6 +294,24 @@ impl RequestInterception {
             }
         }
     }
+}
+
+const SET_NETWORK_CONDITIONS: &str = "emulation.setNetworkConditions";
+
+fn network_conditions(offline: bool) -> Value {
+    let conditions = if offline { json!({"type": "offline"}) } else { Value::Null };
+    json!({"networkConditions": conditions})
+}
+
+/// Returns the call of the privileged script that limits the speed of the tabs in `scope`.
+fn throttle(scope: &SettingsScope, throttling: &Throttling) -> String {
+    let Throttling { download, upload, latency } = throttling;
+    let (download, upload) = (download.unwrap_or(0.0), upload.unwrap_or(0.0));
+    let scope = match scope {
+        SettingsScope::UserContext(id) => json!({"userContext": id}),
+        SettingsScope::Tabs(tabs) => json!({"tabs": tabs}),
+    };
+    format!("throttle({scope}, {download}, {upload}, {latency})")
 }
 
 fn mock_response(step: &NetworkEvent, mock: &Mock) -> Value {

@@ -62,19 +62,15 @@ function connect(frameScript, headless) {
     // This version of Firefox does not have the module. BiDi's own reports are then the only
     // source.
   }
-  // BiDi reports a window that a Shift-click opens only when it has loaded, which may be after the
-  // result of the click.
+  // A Shift-click opens a tab, as `window.open` does with Troupe's preferences: BiDi reports a
+  // window only when it has loaded, and does not report which page opened it.
   try {
     const { URILoadingHelper } = ChromeUtils.importESModule(
       'resource:///modules/URILoadingHelper.sys.mjs'
     )
     const open = URILoadingHelper.openLinkIn
     URILoadingHelper.openLinkIn = function (from, url, where, params) {
-      if (where === 'window' && url)
-        send({
-          window: { userContext: UserContextManager.getIdByInternalId(params.userContextId ?? 0) }
-        })
-      return open.call(this, from, url, where, params)
+      return open.call(this, from, url, where === 'window' ? 'tab' : where, params)
     }
   } catch {
     // This version of Firefox does not have the module. The result of the click can then lack such
@@ -85,11 +81,14 @@ function connect(frameScript, headless) {
     activate(target)
     // BiDi reports the tab later, which may be after the result of the command that opened it.
     const userContext = UserContextManager.getIdByInternalId(target.userContextId ?? 0)
+    const { openerTab } = target
     send({
       tab: {
         userContext,
         context: NavigableManager.getIdForBrowser(target.linkedBrowser),
-        url: openingUrl
+        url: openingUrl,
+        // BiDi does not report the opener of a link with `noopener`.
+        opener: openerTab ? NavigableManager.getIdForBrowser(openerTab.linkedBrowser) : undefined
       }
     })
   })
@@ -138,12 +137,23 @@ function connect(frameScript, headless) {
     'clear-hang-report'
   )
 
-  // Network throttles by Firefox's internal id of the user context.
+  // Network throttles by Firefox's internal id of the user context, or by the id of the tab.
   const { NetworkThrottleManager } = ChromeUtils.importESModule(
     'resource://devtools/shared/network-observer/NetworkThrottleManager.sys.mjs'
   )
   const throttles = new Map()
-  const throttleOf = (channel) => throttles.get(channel.loadInfo?.originAttributes.userContextId)
+  const throttleOf = (channel) => {
+    const { loadInfo } = channel
+    if (!loadInfo || throttles.size === 0) return
+    const context = loadInfo.workerAssociatedBrowsingContext ?? loadInfo.targetBrowsingContext
+    return (
+      throttles.get(loadInfo.originAttributes.userContextId) ??
+      (context && throttles.get(NavigableManager.getIdForBrowsingContext(context.top)))
+    )
+  }
+  gBrowser.tabContainer.addEventListener('TabClose', ({ target }) =>
+    throttles.delete(NavigableManager.getIdForBrowser(target.linkedBrowser))
+  )
   const throttleUpload = (channel) =>
     throttleOf(channel.QueryInterface(Ci.nsIHttpChannel))?.manageUpload(channel)
   const throttleDownload = (channel) =>
@@ -253,24 +263,23 @@ function connect(frameScript, headless) {
       while (root?.parent && process(root.parent) === process(root)) root = root.parent
       return root ? NavigableManager.getIdForBrowsingContext(root) : null
     },
+    // Limits the speed of the tabs of a user context, or of single `tabs`, which share the limit.
     // `download` and `upload` are bytes per second, 0 for no limit. `latency` is in milliseconds.
-    throttle(userContext, download, upload, latency) {
-      const id = UserContextManager.getInternalIdById(userContext)
-      throttles.get(id)?.destroy()
-      throttles.delete(id)
+    throttle({ userContext, tabs }, download, upload, latency) {
+      const ids = tabs ?? [UserContextManager.getInternalIdById(userContext)]
+      for (const former of new Set(ids.map((id) => throttles.get(id)))) former?.destroy()
+      for (const id of ids) throttles.delete(id)
       if (!download && !upload && !latency) return
       const [down, up] = [download || Number.MAX_SAFE_INTEGER, upload]
-      throttles.set(
-        id,
-        new NetworkThrottleManager({
-          downloadBPSMean: down,
-          downloadBPSMax: down,
-          uploadBPSMean: up,
-          uploadBPSMax: up,
-          latencyMean: latency,
-          latencyMax: latency
-        })
-      )
+      const manager = new NetworkThrottleManager({
+        downloadBPSMean: down,
+        downloadBPSMax: down,
+        uploadBPSMean: up,
+        uploadBPSMax: up,
+        latencyMean: latency,
+        latencyMax: latency
+      })
+      for (const id of ids) throttles.set(id, manager)
     },
     // Its result arrives after all messages that were sent before.
     caughtUp: () => true,

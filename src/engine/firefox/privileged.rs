@@ -29,10 +29,9 @@ pub(super) enum PrivilegedMessage {
         context: Arc<str>,
         /// The URL that a page opened in it, if already known.
         url: Option<String>,
+        /// The page that opened it, if known.
+        opener: Option<Arc<str>>,
     },
-    /// A window is opening. Its tab does not exist yet.
-    #[serde(rename_all = "camelCase")]
-    Window { user_context: Arc<str> },
     /// The content process of a page crashed.
     Crashed { context: Arc<str> },
     /// A page is opening a dialog.

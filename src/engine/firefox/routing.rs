@@ -8,18 +8,21 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+use tokio::sync::OnceCell;
 
 use super::{
     Bidi, console,
+    context::DEFAULT,
     navigation_events::{NAVIGATION_STARTED, NavigationEvent, parse},
     network::{FirefoxNetwork, RequestInterception},
     network_events,
     page::{FirefoxPage, FirefoxPageSetup},
     pending_tabs::PendingTabs,
     privileged::{MESSAGE_EVENT, PrivilegedMessage, PrivilegedScript},
+    session_tabs::TabSettings,
 };
 use crate::engine::{
-    ContextObserver, EnginePage, PageEvent,
+    ContextObserver, EnginePage, EngineResult, PageEvent,
     connection::{Listener, read_json},
     page_registry::{ExpectedPage, PageRegistry},
     remote::GridFiles,
@@ -27,7 +30,7 @@ use crate::engine::{
 
 /// The channel on which frames report their URL.
 pub(super) const CHANNEL: &str = "troupe";
-/// Maximum number of tabs to remember before BiDi reports them.
+/// Maximum number of tabs to remember before BiDi reports them, or that belong to no session.
 const MAX_EARLY: usize = 32;
 
 /// The state that the listener and the contexts share.
@@ -38,12 +41,18 @@ pub(super) struct FirefoxState {
     /// The files on the machine of a remote browser, if they can be transferred.
     pub files: Option<Arc<GridFiles>>,
     targets: Mutex<PageIndex>,
+    /// Set when the isolated world's script is installed in the default user context.
+    default_prelude: OnceCell<()>,
 }
 
 #[derive(Default)]
 struct PageIndex {
-    /// The contexts by user context.
+    /// The contexts by key: the user context, or the key of a session's tabs in the default one.
     contexts: HashMap<Arc<str>, Arc<ContextHandles>>,
+    /// The keys of the contexts of tabs in the default user context.
+    owners: HashMap<Arc<str>, Arc<str>>,
+    /// The latest tabs in the default user context that belong to no session so far.
+    unassigned: VecDeque<ContextInfo>,
     pages: PageRegistry<FirefoxPage>,
     /// The page of each frame, including main frames.
     frames: HashMap<Arc<str>, Arc<FirefoxPage>>,
@@ -53,26 +62,81 @@ struct PageIndex {
     window_urls: VecDeque<(Arc<str>, String)>,
 }
 
+impl PageIndex {
+    /// Returns the key of the context of a tab, or `None` if the tab belongs to no session.
+    fn context_key(&self, info: &ContextInfo) -> Option<Arc<str>> {
+        if self.contexts.contains_key(&info.user_context) {
+            return Some(info.user_context.clone());
+        }
+        let opener = info.original_opener.as_ref().and_then(|opener| self.frames.get(opener));
+        let owner = self.owners.get(&info.context);
+        opener.map(|opener| &opener.context_key).or(owner).cloned()
+    }
+}
+
 pub(super) struct ContextHandles {
     pub observer: Arc<dyn ContextObserver>,
     pub network: Arc<FirefoxNetwork>,
     pub tabs: Arc<PendingTabs>,
+    /// The settings for each tab, if the context has no user context of its own.
+    pub tab_settings: Option<Arc<TabSettings>>,
 }
 
 impl FirefoxState {
     pub fn new(bidi: Bidi, privileged: PrivilegedScript, files: Option<Arc<GridFiles>>) -> Self {
-        Self { bidi, privileged, intercept: Arc::default(), files, targets: Mutex::default() }
+        Self {
+            bidi,
+            privileged,
+            intercept: Arc::default(),
+            files,
+            targets: Mutex::default(),
+            default_prelude: OnceCell::new(),
+        }
     }
 
-    pub fn add_context(&self, id: &Arc<str>, context: ContextHandles) {
-        self.targets().contexts.insert(id.clone(), Arc::new(context));
+    pub fn add_context(&self, key: &Arc<str>, context: ContextHandles) {
+        self.targets().contexts.insert(key.clone(), Arc::new(context));
     }
 
-    /// Removes a user context and returns its pages.
-    pub fn remove_context(&self, id: &Arc<str>) -> Vec<Arc<FirefoxPage>> {
+    /// Removes a context and returns its pages.
+    pub fn remove_context(&self, key: &Arc<str>) -> Vec<Arc<FirefoxPage>> {
         let mut targets = self.targets();
-        targets.contexts.remove(id);
-        targets.pages.iter().filter(|page| page.user_context == *id).cloned().collect()
+        targets.contexts.remove(key);
+        targets.owners.retain(|_, owner| owner != key);
+        targets.pages.iter().filter(|page| page.context_key == *key).cloned().collect()
+    }
+
+    /// Returns the ids of the pages of a context.
+    pub fn page_ids(&self, key: &str) -> Vec<Arc<str>> {
+        let targets = self.targets();
+        let own = targets.pages.iter().filter(|page| *page.context_key == *key);
+        own.map(|page| page.id().into()).collect()
+    }
+
+    /// Assigns a tab in the default user context to the context `key`. Returns false if the context
+    /// is closed.
+    pub fn assign_tab(self: &Arc<Self>, tab: &Arc<str>, key: &Arc<str>) -> bool {
+        let (context, info) = {
+            let mut targets = self.targets();
+            let Some(context) = targets.contexts.get(key).cloned() else { return false };
+            targets.owners.insert(tab.clone(), key.clone());
+            let at = targets.unassigned.iter().position(|info| info.context == *tab);
+            (context, at.and_then(|at| targets.unassigned.remove(at)))
+        };
+        // The privileged script's report did not count: it does not say which session opens a tab.
+        context.tabs.opened();
+        if let Some(info) = info {
+            tab_created(self, key, &context, info);
+        }
+        true
+    }
+
+    /// Installs the isolated world's script in the default user context, once.
+    pub async fn install_default_prelude(
+        &self,
+        install: impl Future<Output = EngineResult<()>>,
+    ) -> EngineResult<()> {
+        self.default_prelude.get_or_try_init(|| install).await.copied()
     }
 
     /// Returns the page `id` as soon as it is reported.
@@ -212,21 +276,49 @@ impl Listener for FirefoxListener {
 }
 
 fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
-    let ContextInfo { context: id, parent, url, user_context, original_opener: opener } = info;
-    let early = shared.take_early_navigation(&id);
-    let window_url = early.as_ref().map(|early| early.url.clone()).or(shared.take_window_url(&id));
-    if let Some(parent) = parent {
+    if let Some(parent) = info.parent {
         let Some(page) = shared.page_of(&parent) else { return };
-        shared.targets().frames.insert(id.clone(), page.clone());
-        page.frame_attached(id, parent);
+        shared.targets().frames.insert(info.context.clone(), page.clone());
+        page.frame_attached(info.context, parent);
         return;
     }
-    let context = shared.targets().contexts.get(&user_context).cloned();
-    // The browser's initial tab belongs to no session.
-    let Some(context) = context else { return };
+    let mut targets = shared.targets();
+    let key = targets.context_key(&info);
+    let owner = key.and_then(|key| Some((targets.contexts.get(&key)?.clone(), key)));
+    let Some((context, key)) = owner else {
+        // The browser's initial tab, or a tab that the user or a session is opening.
+        if *info.user_context == *DEFAULT {
+            if targets.unassigned.len() == MAX_EARLY {
+                targets.unassigned.pop_front();
+            }
+            targets.unassigned.push_back(info);
+        }
+        return;
+    };
+    drop(targets);
+    // A tab that the session itself opens already has its settings.
+    let settings = context.tab_settings.as_ref().filter(|_| !context.tabs.has_requests());
+    if let Some(settings) = settings
+        && let Err(error) = settings.post(shared, &key, &info.context)
+    {
+        tracing::warn!(%error, "cannot apply the settings of a session to its popup");
+    }
+    tab_created(shared, &key, &context, info);
+}
+
+/// Handles a new tab of the context `key`.
+fn tab_created(
+    shared: &Arc<FirefoxState>,
+    key: &Arc<str>,
+    context: &ContextHandles,
+    info: ContextInfo,
+) {
+    let ContextInfo { context: id, url, original_opener: opener, .. } = info;
+    let early = shared.take_early_navigation(&id);
+    let window_url = early.as_ref().map(|early| early.url.clone()).or(shared.take_window_url(&id));
     let setup = FirefoxPageSetup {
         id: id.clone(),
-        user_context: user_context.clone(),
+        context_key: key.clone(),
         bidi: shared.bidi.clone(),
         privileged: shared.privileged.clone(),
         network: context.network.clone(),
@@ -248,7 +340,7 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
         // tab.
         None if !context.tabs.has_requests() => {
             let mut others: Vec<_> = shared.targets().pages.iter().cloned().collect();
-            others.retain(|other| other.user_context == user_context && other.id() != &*id);
+            others.retain(|other| other.context_key == *key && other.id() != &*id);
             if let Some(opener) = others.iter().find(|other| context.tabs.is_selected(other.id())) {
                 opener.stay_selected();
             }
@@ -265,6 +357,8 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
 fn context_destroyed(shared: &Arc<FirefoxState>, info: &ContextInfo) {
     let page = {
         let mut targets = shared.targets();
+        targets.owners.remove(&info.context);
+        targets.unassigned.retain(|tab| tab.context != info.context);
         let page = targets.frames.remove(&info.context);
         if targets.pages.remove(&info.context).is_some() {
             let gone = page.as_ref();
@@ -299,19 +393,29 @@ fn handle_channel_message(shared: &Arc<FirefoxState>, message: ChannelMessage) {
 /// Handles a message from the privileged script.
 fn handle_message(shared: &Arc<FirefoxState>, message: PrivilegedMessage) {
     match message {
-        PrivilegedMessage::Tab { user_context, context: id, url } => {
-            let context = shared.targets().contexts.get(&user_context).cloned();
-            let Some(context) = context else { return };
+        PrivilegedMessage::Tab { user_context, context: id, url, opener } => {
+            let info = ContextInfo {
+                context: id.clone(),
+                parent: None,
+                url: String::new(),
+                user_context,
+                original_opener: opener,
+            };
+            let context = {
+                let mut targets = shared.targets();
+                let Some(key) = targets.context_key(&info) else { return };
+                let Some(context) = targets.contexts.get(&key).cloned() else { return };
+                if context.tab_settings.is_some() {
+                    // BiDi does not report the opener of a link with `noopener`.
+                    targets.owners.insert(id.clone(), key);
+                }
+                context
+            };
             context.tabs.opened();
             match (url, shared.page_of(&id)) {
                 (None, _) => {}
                 (Some(url), Some(page)) => page.window_url_known(&url),
                 (Some(url), None) => shared.keep_window_url(id, url),
-            }
-        }
-        PrivilegedMessage::Window { user_context } => {
-            if let Some(context) = shared.targets().contexts.get(&user_context) {
-                context.tabs.opened();
             }
         }
         PrivilegedMessage::Crashed { context } => shared.with_page(&context, FirefoxPage::crashed),

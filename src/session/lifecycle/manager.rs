@@ -22,7 +22,7 @@ use super::{
     slots::SessionSlot,
 };
 use crate::{
-    config::{BrowserKind, Config, ContextConfig, Transport},
+    config::{Config, ContextConfig, Transport},
     error::{ErrorCode, Result, TroupeError},
     files::FileStore,
     page::SessionNetworkPolicy,
@@ -71,10 +71,6 @@ pub struct SessionLimit {
 impl SessionLimit {
     /// Returns the limit of a server that may use `memory` bytes.
     fn of(config: &Config, memory: Option<u64>) -> Self {
-        if allows_one_session(config) {
-            let origin = "`--user-data-dir` allows one session in Firefox".to_owned();
-            return Self { count: 1, origin };
-        }
         if let Some(count) = config.max_sessions {
             let origin = config.max_sessions_origin.as_ref();
             let origin = origin.map_or_else(|| "`maxSessions`".to_owned(), ToString::to_string);
@@ -97,12 +93,6 @@ impl SessionLimit {
             },
         }
     }
-}
-
-/// Whether the browser can have only one session: pages in a profile of Firefox are not assigned to
-/// several.
-fn allows_one_session(config: &Config) -> bool {
-    config.user_data_dir.is_some() && config.browser == BrowserKind::Firefox
 }
 
 /// The sessions of a server.
@@ -387,15 +377,12 @@ impl SessionManager {
 
     pub(super) fn limit_error(&self) -> TroupeError {
         let SessionLimit { count, origin } = &self.limit;
-        let error = TroupeError::new(
+        TroupeError::new(
             ErrorCode::MaxSessionsReached,
             format!("all {count} sessions are in use: the limit is {count} ({origin})"),
         )
-        .detail("maxSessions", *count);
-        if allows_one_session(&self.config) {
-            return error.suggestion("omit --user-data-dir, or use Chromium, to allow more");
-        }
-        error.suggestion("close a session with close_session, or raise --max-sessions")
+        .detail("maxSessions", *count)
+        .suggestion("close a session with close_session, or raise --max-sessions")
     }
 
     /// Adds a session, and starts its tasks.

@@ -59,7 +59,8 @@ const DIALOG_TIMEOUT: Duration = Duration::from_secs(2);
 /// The parameters of a new page.
 pub(super) struct FirefoxPageSetup {
     pub id: Arc<str>,
-    pub user_context: Arc<str>,
+    /// The key of its context in the state of the browser.
+    pub context_key: Arc<str>,
     pub bidi: Bidi,
     pub privileged: PrivilegedScript,
     pub network: Arc<FirefoxNetwork>,
@@ -70,7 +71,8 @@ pub(super) struct FirefoxPageSetup {
 
 pub(super) struct FirefoxPage {
     id: Arc<str>,
-    pub user_context: Arc<str>,
+    /// The key of its context in the state of the browser.
+    pub context_key: Arc<str>,
     bidi: Bidi,
     privileged: PrivilegedScript,
     observer: OnceLock<Arc<dyn PageObserver>>,
@@ -181,10 +183,10 @@ impl FirefoxPage {
         setup: FirefoxPageSetup,
         introduce: impl FnOnce(Arc<dyn EnginePage>) -> Arc<dyn PageObserver>,
     ) -> Arc<Self> {
-        let FirefoxPageSetup { id, user_context, bidi, privileged, network, tabs, files } = setup;
+        let FirefoxPageSetup { id, context_key, bidi, privileged, network, tabs, files } = setup;
         let page = Arc::new(Self {
             id: id.clone(),
-            user_context,
+            context_key,
             bidi,
             privileged,
             observer: OnceLock::new(),
