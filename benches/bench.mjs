@@ -13,7 +13,7 @@ import { arch, cpus, loadavg, platform } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
+import { ROOT, StepError, dim, red, since } from '../scripts/run.mjs'
 import { benchmarkDocument } from '../scripts/docs/benchmarks.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { missingGrid, startSeleniumGrid } from '../__test__/apps/grid-programs.mjs'
@@ -65,7 +65,7 @@ await runScript(async () => {
   if (!given) await setup()
   const addon = given ?? (await releaseAddon())
   const browser = findBrowser()
-  if (!browser) throw new StepFailed('no browser for both sides: install chromium-headless-shell')
+  if (!browser) throw new StepError('no browser for both sides: install chromium-headless-shell')
   const site = await serveSite()
   const compared = [
     ...servers({ browser, addon, withFloor }),
@@ -192,11 +192,11 @@ function options() {
   })
   const rounds = Number(values.rounds ?? 10)
   if (!Number.isInteger(rounds) || rounds < 1)
-    throw new StepFailed(`--rounds is a number, not \`${values.rounds}\``)
+    throw new StepError(`--rounds is a number, not \`${values.rounds}\``)
   const only = values.only?.split(',') ?? []
   const unknown = only.filter((id) => !ROWS.some((row) => row.id === id))
   if (unknown.length > 0) {
-    throw new StepFailed(
+    throw new StepError(
       `the rows are ${ROWS.map((row) => row.id).join(', ')}, not \`${unknown.join(', ')}\``
     )
   }

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { freePort } from '../__test__/support/ports.mjs'
-import { StepFailed } from '../scripts/run.mjs'
+import { StepError } from '../scripts/run.mjs'
 import { serverMemory } from './memory.mjs'
 import { untilIdle } from './idle.mjs'
 
@@ -37,7 +37,7 @@ export async function start({ command, env }) {
   const deadline = performance.now() + 30_000
   while (!(await listens(port))) {
     if (child.exitCode !== null || performance.now() > deadline)
-      throw new StepFailed(`no server on the port: ${stderr}`)
+      throw new StepError(`no server on the port: ${stderr}`)
   }
   const end = async () => {
     child.kill('SIGTERM')
@@ -224,7 +224,7 @@ export function connectFor({ port, token }, session, [name, args]) {
       socket.write(request)
       await done
       const milliseconds = performance.now() - begun
-      if (!answer.includes('"result"')) throw new StepFailed(`the call failed: ${answer}`)
+      if (!answer.includes('"result"')) throw new StepError(`the call failed: ${answer}`)
       return milliseconds
     },
     close: () => socket.destroy()

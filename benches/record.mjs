@@ -76,5 +76,5 @@ async function stream(client) {
 export async function postgresCosts(start, page, database) {
   const evaluate = /** @type {const} */ (['evaluate', { script: 'document.title' }])
   const { at } = await alternate(start('none'), start(database.url), page, CALLS, () => evaluate)
-  return { median: at(0.5).difference, late: at(0.99).difference }
+  return { median: at(0.5).difference, p99: at(0.99).difference }
 }

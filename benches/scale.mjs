@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { resolve } from 'node:path'
 import { quantile } from 'simple-statistics'
 import { NO_POSTGRES } from '../__test__/support/postgres.mjs'
-import { StepFailed } from '../scripts/run.mjs'
+import { StepError } from '../scripts/run.mjs'
 import { FloorClient, work as bareWork } from './floor.mjs'
 import { releaseAddon, runScript, setup } from '../scripts/setup.mjs'
 import { serverMemory } from './memory.mjs'
@@ -65,7 +65,7 @@ await runScript(async () => {
   const only = values.only ?? (quick ? 'servers,idle' : undefined)
   const isSelected = (/** @type {string} */ name) => !only || only.split(',').includes(name)
   const browser = findBrowser()
-  if (!browser) throw new StepFailed('no browser: install chromium-headless-shell')
+  if (!browser) throw new StepError('no browser: install chromium-headless-shell')
   const site = await serveSite()
   if (!values.addon) await setup()
   const addon = values.addon ? resolve(values.addon) : await releaseAddon()
@@ -312,11 +312,11 @@ async function byRecord(start, url) {
 /** @param {import('./alternating.mjs').Start} start @param {string} url */
 async function byPostgres(start, url) {
   if (NO_POSTGRES) return console.log(`\n${NO_POSTGRES}`)
-  const { median, late } = await withPostgres((database) =>
+  const { median, p99 } = await withPostgres((database) =>
     postgresCosts(start, `${url}/form`, database)
   )
   console.log(
-    `\na call recorded in PostgreSQL, on top of an unrecorded one: median ${judged(`${median.toFixed(2)} ms`, median, POSTGRES_BOUND)}, p99 ${late.toFixed(2)} ms`
+    `\na call recorded in PostgreSQL, on top of an unrecorded one: median ${judged(`${median.toFixed(2)} ms`, median, POSTGRES_BOUND)}, p99 ${p99.toFixed(2)} ms`
   )
 }
 
@@ -333,13 +333,13 @@ async function byServers(side, quick) {
   /** @type {number[]} */
   const costs = []
   for (const count of [1, 2, 3]) {
-    const { rate, median, late, processor } = await withPostgres((database) =>
+    const { rate, median, p99, processor } = await withPostgres((database) =>
       callsOfServers(side, database, count, CLIENTS_OF_SERVER, duration)
     )
     const { server, database, client } = processor
     costs.push(server)
     const times = [server, database, client].map((time) => time.toFixed(3))
-    printRow(widths, [count, Math.round(rate), median.toFixed(2), late.toFixed(2), ...times])
+    printRow(widths, [count, Math.round(rate), median.toFixed(2), p99.toFixed(2), ...times])
   }
   console.log(
     `calculated, a machine for each server: three serve ${atLeast(costs[0] / costs[2], LINEAR)} times the calls of linear growth`
@@ -352,10 +352,10 @@ async function byServers(side, quick) {
  */
 async function byIdleSessions(side, start, url, quick) {
   const { calls, idle } = SHARED[quick ? 'quick' : 'full']
-  const { median, late } = await withPostgres((database) =>
+  const { median, p99 } = await withPostgres((database) =>
     besideIdleSessions(side, start, `${url}/form`, database, idle, calls)
   )
   console.log(
-    `\na call beside ${idle} idle sessions: ${judged(`${median.ratio.toFixed(2)} times the median`, median.ratio, IDLE_BOUND)}, ${late.ratio.toFixed(2)} times the 99th percentile`
+    `\na call beside ${idle} idle sessions: ${judged(`${median.ratio.toFixed(2)} times the median`, median.ratio, IDLE_BOUND)}, ${p99.ratio.toFixed(2)} times the 99th percentile`
   )
 }

@@ -105,7 +105,7 @@ export async function callsOfServers(side, database, count, clients, duration) {
     return {
       rate: times.length / seconds,
       median: quantile(times, 0.5),
-      late: quantile(times, 0.99),
+      p99: quantile(times, 0.99),
       processor: { server: each('servers'), database: each('database'), client: each('clients') }
     }
   } finally {
@@ -155,5 +155,5 @@ export async function besideIdleSessions(side, start, page, database, count, cal
     calls,
     () => EVALUATE
   )
-  return { median: at(0.5), late: at(0.99) }
+  return { median: at(0.5), p99: at(0.99) }
 }

@@ -39,11 +39,11 @@ export function table(rows, compared, samples) {
       const peerMedian = samples.quantile(row.id, peer.name, 0.5)
       return [amount(peerMedian, row.unit), ratio(troupeMedian, peerMedian, row.bounds[peer.name])]
     })
-    const late = samples.quantile(row.id, troupe.name, 0.95)
+    const p95 = samples.quantile(row.id, troupe.name, 0.95)
     const line = [
       row.title,
       amount(troupeMedian, row.unit, row.limit),
-      row.unit === 'ms' ? amount(late, row.unit) : '',
+      row.unit === 'ms' ? amount(p95, row.unit) : '',
       ...cells
     ]
     const bytes = compared.map((server) => samples.bytes.get(`${row.id} ${server.name}`))

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { tokenDocument } from '../scripts/docs/tokens.mjs'
-import { ROOT, StepFailed, dim, red, since } from '../scripts/run.mjs'
+import { ROOT, StepError, dim, red, since } from '../scripts/run.mjs'
 import { SERVER, runScript, setup } from '../scripts/setup.mjs'
 import { findBrowser } from './servers.mjs'
 import { JOBS } from './tokens/jobs.mjs'
@@ -22,12 +22,12 @@ await runScript(async () => {
   const only = values.only?.split(',')
   const unknown = only?.filter((name) => PROGRAMS.every((program) => program.name !== name)) ?? []
   if (unknown.length > 0)
-    throw new StepFailed(
+    throw new StepError(
       `--only does not know ${unknown.join(', ')}: use ${PROGRAMS.map(({ name }) => name).join(', ')}`
     )
   await setup([...SERVER, 'tokens'])
   const browser = findBrowser()
-  if (!browser) throw new StepFailed('no browser found: set TROUPE_BENCH_BROWSER to its path')
+  if (!browser) throw new StepError('no browser found: set TROUPE_BENCH_BROWSER to its path')
   const tokenizer = join(COMMAND_LINES, 'gpt-tokenizer')
   const { countTokens } = await import(
     pathToFileURL(join(tokenizer, `esm/encoding/${ENCODING}.js`)).href

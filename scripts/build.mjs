@@ -6,7 +6,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PLATFORMS, THIS_PLATFORM, clientOf } from './platforms.mjs'
-import { ROOT, StepFailed } from './run.mjs'
+import { ROOT, StepError } from './run.mjs'
 import { runScript } from './setup.mjs'
 
 await runScript(async () => {
@@ -47,7 +47,7 @@ await runScript(async () => {
     .filter(Boolean)
     .map((line) => JSON.parse(line))
   const { executable } = messages.find(({ executable }) => executable) ?? {}
-  if (!executable) throw new StepFailed('cargo has built no `troupe-client`')
+  if (!executable) throw new StepError('cargo has built no `troupe-client`')
   copyFileSync(executable, join(values['output-dir'], client))
   return 0
 })
@@ -58,6 +58,6 @@ await runScript(async () => {
  */
 function run(program, args, stdio = 'inherit') {
   const { status, stdout } = spawnSync(program, args, { cwd: ROOT, stdio, encoding: 'utf8' })
-  if (status !== 0) throw new StepFailed(`\`${program} ${args[0]}\` failed`)
+  if (status !== 0) throw new StepError(`\`${program} ${args[0]}\` failed`)
   return stdout
 }

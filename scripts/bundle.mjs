@@ -16,7 +16,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundleManifest } from './manifests.mjs'
 import { PLATFORMS, packageOf } from './platforms.mjs'
-import { ROOT, StepFailed, step } from './run.mjs'
+import { ROOT, StepError, step } from './run.mjs'
 import { runScript } from './setup.mjs'
 
 const MCPB = join(ROOT, 'node_modules/.bin/mcpb')
@@ -26,7 +26,7 @@ await runScript(async () => {
     options: { packages: { type: 'string' }, out: { type: 'string' } }
   })
   if (!values.packages || !values.out)
-    throw new StepFailed('`--packages DIR` and `--out DIR` are required')
+    throw new StepError('`--packages DIR` and `--out DIR` are required')
   const [packages, out] = [resolve(values.packages), resolve(values.out)]
   mkdirSync(out, { recursive: true })
   const main = join(packages, 'troupe')

@@ -1,7 +1,7 @@
 // Prints the section of CHANGELOG.md about the version in package.json, for its GitHub release.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT, StepFailed } from './run.mjs'
+import { ROOT, StepError } from './run.mjs'
 import { runScript } from './setup.mjs'
 
 await runScript(async () => {
@@ -10,6 +10,6 @@ await runScript(async () => {
   const section = sections.find(
     (text) => text.startsWith(`${version} `) || text.startsWith(`${version}\n`)
   )
-  if (!section) throw new StepFailed(`CHANGELOG.md has no section \`## ${version}\``)
+  if (!section) throw new StepError(`CHANGELOG.md has no section \`## ${version}\``)
   console.log(section.replace(/^.*\n+/, '').trim())
 })

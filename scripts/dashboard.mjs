@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT, StepFailed, exitCode } from './run.mjs'
+import { ROOT, StepError, exitCode } from './run.mjs'
 import { runScript } from './setup.mjs'
 
 const BUILT = join(ROOT, 'lib/dashboard')
@@ -23,7 +23,7 @@ await runScript(async () => {
     const names = new Set([...readdirSync(folder), ...readdirSync(BUILT)])
     const different = [...names].filter((name) => read(folder, name) !== read(BUILT, name))
     if (different.length === 0) return 0
-    throw new StepFailed(
+    throw new StepError(
       `lib/dashboard differs from its sources (${different.join(', ')}): run \`npm --prefix dashboard run build\``
     )
   } finally {
@@ -34,7 +34,7 @@ await runScript(async () => {
 /** @param {string[]} args of Node @param {string} what */
 async function run(args, what) {
   const code = await exitCode(process.execPath, args, { stdio: 'inherit' })
-  if (code !== 0) throw new StepFailed(`${what} failed (exited with ${code})`)
+  if (code !== 0) throw new StepError(`${what} failed (exited with ${code})`)
 }
 
 /** @param {string} folder @param {string} name */

@@ -2,7 +2,7 @@
 // web app (Swagger UI with a local pet store). It prints every call and its result.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { ROOT, StepFailed, bold, cyan, dim, green, red, since } from './run.mjs'
+import { ROOT, StepError, bold, cyan, dim, green, red, since } from './run.mjs'
 import { runScript, setup } from './setup.mjs'
 
 const ANSWER_LINES = 12
@@ -44,7 +44,7 @@ async function useApp(tool, url) {
   writeFileSync(PICTURE, Buffer.from(data, 'base64'))
   await tool('close_session', { sessionId })
   if (!String(value).includes('Grace'))
-    throw new StepFailed(`the app should show pet 7, not \`${value}\``)
+    throw new StepError(`the app should show pet 7, not \`${value}\``)
 }
 
 async function connect() {
@@ -101,7 +101,7 @@ async function call(client, tool, { sessionId, ...shown }) {
     )
   )
   console.log((result.isError ? red : green)(`  ${took}\n`))
-  if (result.isError) throw new StepFailed(`\`${tool}\` failed`)
+  if (result.isError) throw new StepError(`\`${tool}\` failed`)
   return image ?? result.structuredContent ?? text
 }
 

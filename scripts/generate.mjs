@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { between } from './between.mjs'
+import { replaceBetween } from './between.mjs'
 import { deviceList } from './devices.mjs'
 import { browserDocument } from './docs/browsers.mjs'
 import { clientDocument } from './docs/clients.mjs'
@@ -40,7 +40,12 @@ const generated = {
 /** Inserts the configuration of HAProxy that Compose and the tests use. @param {string} text */
 function withBalancer(text) {
   const configuration = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8')
-  return between(text, '<!-- haproxy -->', '<!-- /haproxy -->', fenced('haproxy', configuration))
+  return replaceBetween(
+    text,
+    '<!-- haproxy -->',
+    '<!-- /haproxy -->',
+    fenced('haproxy', configuration)
+  )
 }
 
 for (const [name, generate] of Object.entries(generated)) {

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PLATFORMS, builtFiles, packageOf } from './platforms.mjs'
-import { ROOT, StepFailed } from './run.mjs'
+import { ROOT, StepError } from './run.mjs'
 import { runScript } from './setup.mjs'
 
 /** Keys of package.json that only development needs. */
@@ -31,16 +31,16 @@ await runScript(async () => {
     }
   })
   const { addons, out } = values
-  if (!addons || !out) throw new StepFailed('`--addons DIR` and `--out DIR` are required')
+  if (!addons || !out) throw new StepError('`--addons DIR` and `--out DIR` are required')
   const names = values.platforms?.split(',') ?? PLATFORMS.map(({ name }) => name)
   const platforms = names.map((name) => {
     const platform = PLATFORMS.find((one) => one.name === name)
     if (platform) return platform
     const known = PLATFORMS.map((one) => one.name).join(', ')
-    throw new StepFailed(`there is no platform \`${name}\`: the platforms are ${known}`)
+    throw new StepError(`there is no platform \`${name}\`: the platforms are ${known}`)
   })
   const missing = platforms.flatMap(builtFiles).filter((file) => !existsSync(join(addons, file)))
-  if (missing.length > 0) throw new StepFailed(`\`${addons}\` lacks ${missing.join(', ')}`)
+  if (missing.length > 0) throw new StepError(`\`${addons}\` lacks ${missing.join(', ')}`)
   const version = values.version ?? manifestOf(ROOT).version
   for (const platform of platforms) writePlatform(platform, addons, out, version)
   writeMain(platforms, out, version)

@@ -3,7 +3,7 @@
 // `npm run generate` writes them.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { between } from './between.mjs'
+import { replaceBetween } from './between.mjs'
 import { ROOT } from './run.mjs'
 
 /**
@@ -82,7 +82,7 @@ export const platformFiles = {
   'docs/platforms.md': (text) => withTable(text),
   'README.md': (text) => withTable(text),
   '.github/workflows/build.yml': (text) =>
-    between(text, '# platforms', '# end of platforms', jobs(), '          '),
+    replaceBetween(text, '# platforms', '# end of platforms', jobs(), '          '),
   ...Object.fromEntries(
     PLATFORMS.flatMap((platform) => [
       [`npm/${platform.name}/package.json`, () => manifestOf(platform)],
@@ -121,7 +121,8 @@ The native addon ${clientOf(platform) ? 'and the native client ' : ''}of [\`trou
 `
 
 /** @param {string} text */
-const withTable = (text) => between(text, '<!-- platforms -->', '<!-- /platforms -->', table())
+const withTable = (text) =>
+  replaceBetween(text, '<!-- platforms -->', '<!-- /platforms -->', table())
 
 function table() {
   const rows = PLATFORMS.map(

@@ -20,10 +20,10 @@ export const since = (started) => {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-export class StepFailed extends Error {}
+export class StepError extends Error {}
 
 /**
- * Runs one step of the set-up and shows its output. Throws `StepFailed` unless it exits with 0.
+ * Runs one step of the set-up and shows its output. Throws `StepError` unless it exits with 0.
  * @param {string} title the result of the step
  * @param {string} reason why it is needed now
  * @param {string[]} command
@@ -41,7 +41,7 @@ export async function step(title, reason, [program, ...args], options = {}) {
     clearInterval(heartbeat)
   )
   if (code !== 0)
-    throw new StepFailed(
+    throw new StepError(
       `${title} failed after ${since(started)} (\`${program}\` exited with ${code})`
     )
   console.log(`${green('✓')} ${title}, ${since(started)}`)

@@ -14,7 +14,7 @@ import {
 import { delimiter, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { THIS_PLATFORM, buildOptions } from './platforms.mjs'
-import { ROOT, StepFailed, canRun, exitCode, onPath, red, step } from './run.mjs'
+import { ROOT, StepError, canRun, exitCode, onPath, red, step } from './run.mjs'
 
 export const CACHE = join(ROOT, '.cache')
 const ADDON_SOURCES = [
@@ -175,7 +175,7 @@ async function npmPackages(folder, title) {
 async function addon() {
   const { digest, changed } = addonSources()
   const stamp = join(CACHE, 'addon')
-  const built = newestAddon(ROOT)
+  const built = addonBuildTime(ROOT)
   // Built here from the same sources, or by hand (`npm run build`) after the last change.
   if (built && (isStamped(stamp, digest) || built > changed)) return
   await buildAddon(
@@ -192,7 +192,7 @@ async function addon() {
  */
 export async function releaseAddon() {
   if (!THIS_PLATFORM)
-    throw new StepFailed(`there is no build for ${process.platform}-${process.arch}`)
+    throw new StepError(`there is no build for ${process.platform}-${process.arch}`)
   return await addonFor(THIS_PLATFORM, 'build:release', 'release')
 }
 
@@ -233,7 +233,7 @@ async function addonFor(platform, script, mode) {
  */
 async function buildAddon(title, reason, script, env) {
   if (!onPath('cargo'))
-    throw new StepFailed('Rust is missing (`cargo`): install it from https://rustup.rs')
+    throw new StepError('Rust is missing (`cargo`): install it from https://rustup.rs')
   if (!onPath('cc')) await aptInstall(['build-essential'], 'Rust links with a C compiler')
   await step(title, reason, ['npm', 'run', '--silent', ...script], { env })
 }
@@ -248,7 +248,7 @@ function addonSources() {
 }
 
 /** Returns when the addon in this folder was built (ms), or 0. @param {string} folder */
-function newestAddon(folder) {
+function addonBuildTime(folder) {
   const addons = readdirSync(folder).filter(
     (file) => file.startsWith('troupe.') && file.endsWith('.node')
   )
@@ -400,7 +400,7 @@ async function debianDocs() {
     }
     writeStamp(stamp, contents)
   } catch (error) {
-    if (!(error instanceof StepFailed)) throw error
+    if (!(error instanceof StepError)) throw error
     console.warn(red(`! ${error.message}. The tests run without these pages.`))
   }
 }
@@ -463,7 +463,7 @@ export async function runScript(main) {
   try {
     process.exitCode = (await main()) || 0
   } catch (error) {
-    if (!(error instanceof StepFailed)) throw error
+    if (!(error instanceof StepError)) throw error
     console.error(red(`✗ ${error.message}`))
     process.exitCode = 1
   }

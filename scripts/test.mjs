@@ -13,7 +13,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { inspect, parseArgs } from 'node:util'
 import { NOTES } from '../__test__/support/notes.mjs'
-import { ROOT, StepFailed, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
+import { ROOT, StepError, bold, cyan, dim, exitCode, green, onPath, red, since } from './run.mjs'
 import { ALONE, BROWSERS, FULL_ONLY, NOT_IN_CI, runsNone } from '../__test__/support/browsers.mjs'
 import { CHECKED_TARGETS, CROSS_BUILT, QUICK_TARGETS, TARGET_WITHOUT_NODE } from './platforms.mjs'
 import { END_TO_END, crossAddon, releaseAddon, runScript, setup, venvPrograms } from './setup.mjs'
@@ -135,7 +135,7 @@ const PARTS = {
 
 await runScript(async () => {
   if (only && !(only in PARTS))
-    throw new StepFailed(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
+    throw new StepError(`the parts are ${Object.keys(PARTS).join(', ')}, not \`${only}\``)
   const started = performance.now()
   const failed = []
   for (const [name, { title, run, needs, isFull, isAlone }] of Object.entries(PARTS)) {
@@ -190,7 +190,7 @@ async function checkTargets() {
 /** @param {string[]} targets @param {string[]} options */
 async function lintFor(targets, options) {
   const added = await exitCode('rustup', ['target', 'add', ...targets], { stdio: 'inherit' })
-  if (added !== 0) throw new StepFailed(`rustup could not add the targets ${targets.join(', ')}`)
+  if (added !== 0) throw new StepError(`rustup could not add the targets ${targets.join(', ')}`)
   const substitutes = join(ROOT, 'scripts/no-c-compiler')
   const programs = ['CC', 'CXX', 'AR', 'RANLIB']
   const env = Object.fromEntries(
@@ -271,9 +271,9 @@ async function nodeTests() {
   const all = testFiles('__test__')
   const selected = all.filter((file) => words.every((word) => file.includes(word)))
   if (selected.length === 0)
-    throw new StepFailed(`no test file has \`${words.join(' ')}\` in its path`)
+    throw new StepError(`no test file has \`${words.join(' ')}\` in its path`)
   if (withBrowser && !(withBrowser in BROWSERS)) {
-    throw new StepFailed(
+    throw new StepError(
       `the browsers are ${Object.keys(BROWSERS).join(', ')}, not \`${withBrowser}\``
     )
   }
@@ -311,10 +311,10 @@ async function nodeTests() {
 async function runWithCoverage(files) {
   // Imported here because it loads the addon, which the set-up builds.
   const coverage = await import('../__test__/support/coverage.mjs')
-  process.env[NOTES] = coverage.begin(NOTES_FOLDER)
+  process.env[NOTES] = coverage.emptyNotesFolder(NOTES_FOLDER)
   await nodeTestsIn(files)
   delete process.env[NOTES]
-  const missing = coverage.missing(NOTES_FOLDER)
+  const missing = coverage.uncoveredParts(NOTES_FOLDER)
   total[missing.length > 0 ? 'failed' : 'passed']++
   if (missing.length > 0)
     console.log(red(`no end-to-end test has used or received:\n  ${missing.join('\n  ')}`))

@@ -14,7 +14,7 @@ use syn::{
 };
 
 /// `module → the modules that it may use`. `lib.rs` only declares modules.
-const ARROWS: &[(&str, &[&str])] = &[
+const MODULE_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("offload", &[]),
     ("private", &[]),
@@ -91,7 +91,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// `crate → the only modules that may use it`.
-const OUTSIDE: &[(&str, &[&str])] = &[
+const RESTRICTED_CRATES: &[(&str, &[&str])] = &[
     ("napi", &["node"]),
     ("napi_derive", &["node"]),
     ("rmcp", &["server", "transport"]),
@@ -422,19 +422,20 @@ fn modules_use_only_the_modules_before_them() {
     let mut wrong = Vec::new();
     for source in sources() {
         let (name, module) = (source.name(), &source.module[0]);
-        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| known == module) else {
+        let Some((_, allowed)) = MODULE_DEPENDENCIES.iter().find(|(known, _)| known == module)
+        else {
             wrong.push(format!("{name}: module `{module}` is not in the table"));
             continue;
         };
         let references = References::of(&source);
         let used: BTreeSet<&String> = references.paths.iter().map(|path| &path[0]).collect();
         for used in used {
-            let is_module = ARROWS.iter().any(|(known, _)| known == used);
+            let is_module = MODULE_DEPENDENCIES.iter().any(|(known, _)| known == used);
             if is_module && used != module && !allowed.contains(&&**used) {
                 wrong.push(format!("{name} uses the module `{used}`"));
             }
         }
-        for (outside, users) in OUTSIDE {
+        for (outside, users) in RESTRICTED_CRATES {
             let is_used = references.roots.iter().any(|path| path[0] == *outside);
             if is_used && !users.iter().any(|user| name.starts_with(user)) {
                 wrong.push(format!("{name} uses the crate `{outside}`"));

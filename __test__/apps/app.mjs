@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { allEnded, descendants, isAlive } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants, isAlive } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -83,7 +83,7 @@ export function startProgram(t, program, args, options = {}) {
     for (const left of below.filter(isAlive)) process.kill(left.pid, 'SIGKILL')
     child.stdout?.destroy()
     child.stderr?.destroy()
-    if (below.length > 0) await allEnded(below)
+    if (below.length > 0) await awaitProcessesEnded(below)
   })
   return { child, output: () => output }
 }
@@ -124,7 +124,7 @@ export class Agent {
    * action later.
    * @param {RegExp} pattern @param {object} [args]
    */
-  async seeing(pattern, args) {
+  async awaitSnapshot(pattern, args) {
     let text = ''
     const seen = async () => pattern.test((text = await this.see(args)))
     await until(seen, String(pattern)).catch((error) => {
@@ -139,7 +139,7 @@ export class Agent {
    * @param {object} [args]
    */
   async ref(pattern, args) {
-    return refIn(await this.seeing(pattern, args), pattern)
+    return refIn(await this.awaitSnapshot(pattern, args), pattern)
   }
 
   /** @param {RegExp} pattern @param {object} [args] more for `click` */

@@ -28,7 +28,7 @@ const SORTABLE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Bo
 describe('drag-and-drop boards', { timeout: 60_000 }, () => {
   test('jKanban: a card is dragged by its handle into the next column', async (t) => {
     const agent = await startAgent(t, `${await serveFiles(t)}/jkanban/example/index.html`)
-    await agent.seeing(/Working \(Try drag me too\)/)
+    await agent.awaitSnapshot(/Working \(Try drag me too\)/)
     await agent.act('drag_and_drop', {
       source: '.kanban-item:has-text("Try drag this") >> .drag_handler >> nth=0',
       target: 'text="Do Something!"'
@@ -41,7 +41,7 @@ describe('drag-and-drop boards', { timeout: 60_000 }, () => {
 
   test('jKanban: a card that may not go there stays where it is', async (t) => {
     const agent = await startAgent(t, `${await serveFiles(t)}/jkanban/example/index.html`)
-    await agent.seeing(/Done \(Can drop item only in working\)/)
+    await agent.awaitSnapshot(/Done \(Can drop item only in working\)/)
     // "To Do (Can drop item only in working)"
     await agent.act('drag_and_drop', {
       source: '.kanban-item:has-text("Try drag this") >> .drag_handler >> nth=0',

@@ -18,7 +18,7 @@ const GRID = `<!doctype html><html lang="en"><meta charset="utf-8"><title>People
 async function openGrid(t) {
   const origin = await serveFiles(t, { pages: { '/people': GRID } })
   const agent = await startAgent(t, `${origin}/people`)
-  await agent.seeing(/gridcell "Person 1"/)
+  await agent.awaitSnapshot(/gridcell "Person 1"/)
   return agent
 }
 
@@ -33,7 +33,7 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
     assert.doesNotMatch(top, /Person 9000/)
 
     await agent.act('scroll', { selector: '.tabulator-tableholder', y: 1_000_000 })
-    const bottom = await agent.seeing(/gridcell "Person 10000"/, { selector: '#people' })
+    const bottom = await agent.awaitSnapshot(/gridcell "Person 10000"/, { selector: '#people' })
     assert.doesNotMatch(bottom, /gridcell "Person 1"/)
   })
 
@@ -43,22 +43,22 @@ describe('data grid with virtual scrolling', { timeout: 60_000 }, () => {
       .ref(/columnheader "Age"/)
       .catch(() => 'role=columnheader[name="Age"]')
     await agent.act('click', { selector: header })
-    await agent.seeing(/columnheader "Age".*\[sort=ascending\]/)
+    await agent.awaitSnapshot(/columnheader "Age".*\[sort=ascending\]/)
     assert.match(await agent.see(), /- row:\n +- gridcell "Person \d+" .*\n.*\n +- gridcell "20"/)
     await agent.act('click', { selector: header })
-    await agent.seeing(/gridcell "79"/)
+    await agent.awaitSnapshot(/gridcell "79"/)
   })
 
   test('a filter finds one of ten thousand, and its cell is edited', async (t) => {
     const agent = await openGrid(t)
     await agent.act('type', { selector: await agent.ref(/searchbox/), text: 'Person 7321' })
-    await agent.seeing(/gridcell "Person 7321"/)
+    await agent.awaitSnapshot(/gridcell "Person 7321"/)
     assert.doesNotMatch(await agent.see(), /gridcell "Person 1"/)
 
     await agent.click(/gridcell "Person 7321"/)
     const editor = await agent.ref(/textbox .*Person 7321/)
     await agent.act('fill', { selector: editor, value: 'Person 7321 junior' })
     await agent.act('press', { key: 'Enter' })
-    await agent.seeing(/gridcell "Person 7321 junior"/)
+    await agent.awaitSnapshot(/gridcell "Person 7321 junior"/)
   })
 })

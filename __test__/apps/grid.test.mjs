@@ -16,7 +16,7 @@ import { recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 import { GECKODRIVER, missingGrid, startSeleniumGrid } from './grid-programs.mjs'
 
@@ -133,7 +133,7 @@ describe('a real Selenium Grid', { skip: missingGrid(), timeout: 300_000 }, () =
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=ann') })
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
-    await lossLimit()
+    await awaitDurableState()
     const [uri] = await grid.occupied()
     grid.nodes.find((node) => node.uri === uri)?.kill()
     const isElsewhere = async () => (await grid.occupied()).some((other) => other !== uri)

@@ -12,7 +12,7 @@ describe('JupyterLab', { timeout: 120_000, skip: missingJupyter() }, () => {
     const agent = await startAgent(t, url)
 
     await agent.click(/button "sums\.ipynb"/, { clickCount: 2 })
-    const opened = await agent.seeing(/heading "Sums"/)
+    const opened = await agent.awaitSnapshot(/heading "Sums"/)
     assert.match(opened, /tab "sums\.ipynb[^"]*" \[selected\]/)
 
     const code = await agent.ref(/textbox .*\[active\]|generic "Code Cell Content"/)
@@ -23,12 +23,12 @@ describe('JupyterLab', { timeout: 120_000, skip: missingJupyter() }, () => {
     })
     assert.match(await agent.see(), /sum\(n \* n for n in range\(10\)\)/)
     await agent.act('press', { key: 'Shift+Enter' })
-    await agent.seeing(/\b285\b/)
+    await agent.awaitSnapshot(/\b285\b/)
 
     // The cell below exists and has the focus, also after an error.
     await agent.act('type', { selector: await agent.ref(/textbox .*\[active\]/), text: '1 / 0' })
     await agent.click(/button "Run this cell and advance/)
-    await agent.seeing(/ZeroDivisionError: division by zero/)
+    await agent.awaitSnapshot(/ZeroDivisionError: division by zero/)
 
     await agent.act('press', { key: 'ControlOrMeta+S' })
     // It is written in place, so a read may return only a part of it.

@@ -20,7 +20,7 @@ const MAP = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Map</ti
 async function openMap(t) {
   const origin = await serveFiles(t, { pages: { '/map': MAP } })
   const agent = await startAgent(t, `${origin}/map`)
-  await agent.seeing(/zoom 6, center 13\.0/)
+  await agent.awaitSnapshot(/zoom 6, center 13\.0/)
   return agent
 }
 
@@ -28,9 +28,9 @@ describe('map', { timeout: 60_000 }, () => {
   test('buttons and the wheel zoom, and dragging moves the map', async (t) => {
     const agent = await openMap(t)
     await agent.click(/button "Zoom in"/)
-    await agent.seeing(/zoom 7/)
+    await agent.awaitSnapshot(/zoom 7/)
     await agent.act('scroll', { selector: '#map', y: -120 })
-    const zoom = Number(/zoom ([89])/.exec(await agent.seeing(/zoom [89]/))?.[1])
+    const zoom = Number(/zoom ([89])/.exec(await agent.awaitSnapshot(/zoom [89]/))?.[1])
     await agent.act('drag_and_drop', {
       path: [
         { x: 500, y: 300 },
@@ -40,7 +40,7 @@ describe('map', { timeout: 60_000 }, () => {
     })
     // The map has moved exactly as far as the pointer: it was not thrown.
     const center = (13 + (200 * 360) / (256 * 2 ** zoom)).toFixed(1)
-    await agent.seeing(new RegExp(`center ${center.replace('.', '\\.')}`))
+    await agent.awaitSnapshot(new RegExp(`center ${center.replace('.', '\\.')}`))
   })
 
   test('a marker opens its popup', async (t) => {

@@ -18,19 +18,19 @@ async function openEditor(t) {
 describe('rich-text editor', { timeout: 60_000 }, () => {
   test('the text in the frame is read, replaced and formatted', async (t) => {
     const { agent, field } = await openEditor(t)
-    const before = await agent.seeing(/heading "Hello world!" .*ref=f1e/)
+    const before = await agent.awaitSnapshot(/heading "Hello world!" .*ref=f1e/)
     assert.match(before, /I'm an instance of/)
 
     await agent.act('click', { selector: field })
     await agent.act('press', { key: 'ControlOrMeta+A' })
     await agent.click(/button "Bold"/)
     await agent.act('type', { selector: field, text: 'Written by an agent' })
-    await agent.seeing(/Written by an agent/)
+    await agent.awaitSnapshot(/Written by an agent/)
     assert.doesNotMatch(await agent.see(), /Hello world!/)
 
     // Formatting, in the editor's source view.
     await agent.click(/button "Source"/)
-    const source = await agent.seeing(/textbox "[^"]*[Ee]ditor[^"]*" .*Written by an agent/)
+    const source = await agent.awaitSnapshot(/textbox "[^"]*[Ee]ditor[^"]*" .*Written by an agent/)
     assert.match(source, /<strong>Written by an agent<\/strong>/)
   })
 
@@ -42,10 +42,10 @@ describe('rich-text editor', { timeout: 60_000 }, () => {
     await agent.click(/button "[^"]*\bFormat" \[expanded=false\]/)
     // The menu is in a separate frame.
     await agent.click(/option "Heading 2"/)
-    await agent.seeing(/heading "A title" \[level=2\]/)
+    await agent.awaitSnapshot(/heading "A title" \[level=2\]/)
 
     await agent.click(/button "Insert\/Remove Bulleted List"/)
-    await agent.seeing(/listitem:\n +- heading "A title"/)
+    await agent.awaitSnapshot(/listitem:\n +- heading "A title"/)
     await agent.click(/button "Undo" \[ref/)
     assert.doesNotMatch(await agent.see(), /listitem:\n +- heading "A title"/)
   })
@@ -61,7 +61,7 @@ describe('rich-text editor', { timeout: 60_000 }, () => {
     })
     await agent.click(/button "OK"/)
     assert.match(
-      await agent.seeing(/\/url: http:\/\/example\.org\/docs/),
+      await agent.awaitSnapshot(/\/url: http:\/\/example\.org\/docs/),
       /link "I'm an instance of CKEditor\."|link "Hello world!"/
     )
   })

@@ -11,18 +11,18 @@ describe('Swagger UI', { timeout: 60_000 }, () => {
     t.after(app.close)
     const agent = await startAgent(t, app.url)
 
-    await agent.seeing(/heading "Pet store/)
+    await agent.awaitSnapshot(/heading "Pet store/)
     await agent.click(/button ".*\/api\/pets\/\{petId\}/)
     await agent.click(/button "Try it out/)
     await agent.act('fill', { selector: await agent.ref(/textbox "petId"/), value: '7' })
     await agent.click(/button "Execute"/)
-    const answered = await agent.seeing(/Grace/)
+    const answered = await agent.awaitSnapshot(/Grace/)
     assert.match(answered, /\/api\/pets\/7/)
     assert.match(answered, /\b200\b/)
 
     await agent.act('fill', { selector: await agent.ref(/textbox "petId"/), value: '8' })
     await agent.click(/button "Execute"/)
-    assert.match(await agent.seeing(/No such pet/), /\b404\b/)
+    assert.match(await agent.awaitSnapshot(/No such pet/), /\b404\b/)
   })
 
   test('a number that is missing is reported by the form, and nothing is sent', async (t) => {
@@ -32,7 +32,7 @@ describe('Swagger UI', { timeout: 60_000 }, () => {
     await agent.click(/button ".*\/api\/pets\/\{petId\}/)
     await agent.click(/button "Try it out/)
     await agent.click(/button "Execute"/)
-    await agent.seeing(/textbox "petId".*\[invalid\]|Required field is not provided/)
+    await agent.awaitSnapshot(/textbox "petId".*\[invalid\]|Required field is not provided/)
     assert.doesNotMatch(await agent.see(), /Response body/)
   })
 })

@@ -17,7 +17,7 @@ describe('navigate', { timeout: 60_000 }, () => {
   })
 
   /** Checks that the page still works. */
-  const goesOn = async () => {
+  const assertPageWorks = async () => {
     assert.equal((await server.ok('navigate', { url: site.url('/form') })).title, 'Form')
     assert.equal((await server.ok('evaluate', { script: 'document.title' })).value, 'Form')
   }
@@ -40,7 +40,7 @@ describe('navigate', { timeout: 60_000 }, () => {
         { errorCode: 'INVALID_URL', retryable: false, suggestion: /https:\/\// }
       )
       assert.ok(error.message.includes(`\`${url.trim()}\``), error.message)
-      await goesOn()
+      await assertPageWorks()
     })
   }
 
@@ -62,7 +62,7 @@ describe('navigate', { timeout: 60_000 }, () => {
         { errorCode: 'BLOCKED_BY_POLICY', retryable: false, suggestion }
       )
       assert.match(error.details.rule, /^scheme:/)
-      await goesOn()
+      await assertPageWorks()
     })
   }
 
@@ -76,7 +76,7 @@ describe('navigate', { timeout: 60_000 }, () => {
       )
       assert.ok(json.message.includes(url.split(':')[0]), text)
       assert.doesNotMatch(json.message, /the server sent no document/, 'no server was asked')
-      await goesOn()
+      await assertPageWorks()
     })
   }
 
@@ -94,7 +94,7 @@ describe('navigate', { timeout: 60_000 }, () => {
         suggestion: /server runs/
       }
     )
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('to a host without an address reports the failed name resolution', async () => {
@@ -109,7 +109,7 @@ describe('navigate', { timeout: 60_000 }, () => {
         retryable: false
       }
     )
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('to a server that resets the connection is a retryable error', async () => {
@@ -120,11 +120,11 @@ describe('navigate', { timeout: 60_000 }, () => {
       message: /could not be loaded/
     }
     await assertRefusal(server, 'navigate', { url: site.url('/drop') }, expected)
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('without a response times out, and the page keeps its document', async () => {
-    await goesOn()
+    await assertPageWorks()
     const { message } = await assertRefusal(
       server,
       'navigate',
@@ -173,7 +173,7 @@ describe('navigate', { timeout: 60_000 }, () => {
       { url: site.url('/empty') },
       { errorCode: 'NAVIGATION_FAILED', message: /sent no document/ }
     )
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('in a redirect loop is reported as such', async () => {
@@ -183,7 +183,7 @@ describe('navigate', { timeout: 60_000 }, () => {
       { url: site.url('/redirect?to=/&times=50') },
       { errorCode: 'NAVIGATION_FAILED', reason: 'net::ERR_TOO_MANY_REDIRECTS' }
     )
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('to a fragment of the same page returns immediately, with the new URL', async () => {
@@ -217,7 +217,7 @@ describe('navigate', { timeout: 60_000 }, () => {
     assert.deepEqual(json.dialog, { type: 'alert', message: 'On load' })
     assert.ok(ms < 2000, `${ms} ms`)
     await server.ok('handle_dialog', { accept: true })
-    await goesOn()
+    await assertPageWorks()
   })
 
   test('away from a page with a beforeunload handler reports its dialog', async () => {

@@ -8,7 +8,7 @@ import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { descendants, readProcess } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const LINUX_ONLY = process.platform === 'linux' ? false : 'reads processes from /proc'
@@ -71,7 +71,7 @@ describe('the daemon', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
       async () => (await cli.ok('cookies')).includes('value=ada'),
       'the cookie of the page'
     )
-    await lossLimit()
+    await awaitDurableState()
     const killed = await cli.pid()
     process.kill(killed, 'SIGKILL')
     assert.match(await cli.ok('snapshot'), /\/shop \(Shop\)/)

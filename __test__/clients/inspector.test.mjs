@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { allEnded, descendants, readProcess } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants, readProcess } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { SERVER, playMainJob } from './main-job.mjs'
 
@@ -69,7 +69,7 @@ function mcpdoAtHome(t) {
     assert.ok(daemon, 'the daemon of mcpdo runs')
     const all = [...descendants(pid), daemon]
     await run(MCPDO, ['daemon', 'stop'], env)
-    await allEnded(all).finally(() => rmSync(home, { recursive: true, force: true }))
+    await awaitProcessesEnded(all).finally(() => rmSync(home, { recursive: true, force: true }))
   })
   return mcpdo
 }

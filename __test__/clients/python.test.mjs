@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startHttpServer } from '../support/http.mjs'
-import { allEnded, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { within } from '../support/wait.mjs'
 import { ROOT, SERVER, playBesideTools, playMainJob } from './main-job.mjs'
@@ -64,7 +64,7 @@ function startClient(t, { environment, client }, server) {
       }
     }
     await ended
-    if (below.length > 0) await allEnded(below)
+    if (below.length > 0) await awaitProcessesEnded(below)
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const answer = async () => {
@@ -125,7 +125,7 @@ describe("Python's MCP clients", { skip: process.platform === 'win32' }, () => {
         assert.equal(below.length > 0, transport === 'stdio')
         child.stdin.end()
         assert.equal(await within(ended, 'the end of the Python client', 10_000), 0)
-        if (transport === 'stdio') await allEnded(below)
+        if (transport === 'stdio') await awaitProcessesEnded(below)
       })
     }
   }

@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio'
 import { startHttpServer } from '../support/http.mjs'
-import { descendants, allEnded } from '../support/processes.mjs'
+import { descendants, awaitProcessesEnded } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { SERVER, playBesideTools, playMainJob } from './main-job.mjs'
 
@@ -52,7 +52,7 @@ const CLIENTS = {
 }
 
 /** The functions of a client for the tasks. */
-function waysOf(client, callTool) {
+function clientFunctions(client, callTool) {
   return {
     list: async () => (await client.listTools()).tools,
     call: async (name, args) => {
@@ -88,7 +88,7 @@ function waysOf(client, callTool) {
 }
 
 for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entries(CLIENTS)) {
-  const ways = (client) => waysOf(client, callTool)
+  const ways = (client) => clientFunctions(client, callTool)
 
   describe(`the TypeScript ${name} over stdio`, { timeout: 60_000 }, () => {
     test('lists the tools and completes the main job', async (t) => {
@@ -108,7 +108,7 @@ for (const [name, { stdio, http, stateless, connect, callTool }] of Object.entri
       const below = descendants(/** @type {number} */ (transport.pid))
       assert.ok(below.length > 0)
       await client.close()
-      await allEnded(below)
+      await awaitProcessesEnded(below)
     })
 
     test('reads resources and a prompt, receives progress, and cancels a call', async (t) => {
@@ -141,7 +141,7 @@ test(
     const server = await startHttpServer(t, ['--no-auth'], { transport: 'websocket' })
     const client = await connect(new WebSocketClientTransport(new URL(server.url)))
     t.after(() => client.close())
-    await playMainJob(site, waysOf(client, callTool))
-    await playBesideTools(site, waysOf(client, callTool))
+    await playMainJob(site, clientFunctions(client, callTool))
+    await playBesideTools(site, clientFunctions(client, callTool))
   }
 )

@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ROOT, startBrowser } from '../page/world.mjs'
+import { ROOT, launchChromium } from '../page/world.mjs'
 import { until } from '../support/wait.mjs'
 import { callsOf, metrics, sampleSessions } from './sample-sessions.mjs'
 
@@ -312,7 +312,7 @@ export class MockServer {
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   /** @type {(() => unknown)[]} */
   const ends = []
-  const browser = await startBrowser({ after: (end) => void ends.push(end) })
+  const browser = await launchChromium({ after: (end) => void ends.push(end) })
   const frames = await drawFrames(browser)
   for (const end of ends) await end()
   const server = new MockServer({ frames })

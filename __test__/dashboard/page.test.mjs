@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { startBrowser } from '../page/world.mjs'
+import { launchChromium } from '../page/world.mjs'
 import { shared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
 import {
@@ -55,7 +55,7 @@ describe('the page of the dashboard', OPTIONS, () => {
   /** @type {Record<string, Buffer>} */
   let frames
   before(async () => {
-    browser = await startBrowser(scope)
+    browser = await launchChromium(scope)
     frames = await drawFrames(browser)
   })
 

@@ -1,7 +1,7 @@
 // An agent asks its user, who answers in the dashboard.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { startBrowser } from '../page/world.mjs'
+import { launchChromium } from '../page/world.mjs'
 import { openDashboard } from '../support/dashboard.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { shared } from '../support/scope.mjs'
@@ -29,7 +29,7 @@ describe('a question of an agent', { timeout: 120_000 }, () => {
   before(async () => {
     await site.start(scope)
     server = await startHttpServer(scope, ['--takeover-timeout', '2000'])
-    browser = await startBrowser(scope)
+    browser = await launchChromium(scope)
   })
 
   /**

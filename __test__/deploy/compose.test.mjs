@@ -20,7 +20,7 @@ const SCHEMA = ['--builtin-schema', 'vendor.compose-spec']
 const substituted = (text) => text.replace(/\$\{(\w+)(?::?[-?]([^}]*))?\}/g, 'value-of-$1')
 
 describe('deploy/compose.yaml', { skip: MISSING, timeout: 60_000 }, () => {
-  test('is valid', (t) => {
+  test('fits the schema of Compose', (t) => {
     assert.equal(problems(t, 'check-jsonschema', SCHEMA, [compose]), '')
     const wrong = { ...compose, services: { haproxy: { ...compose.services.haproxy, port: [] } } }
     assert.match(problems(t, 'check-jsonschema', SCHEMA, [wrong]), /'port' was unexpected/)

@@ -7,8 +7,8 @@ import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html } from '../support/site.mjs'
-import { hearing, page } from './page.mjs'
+import { sendHtml } from '../support/site.mjs'
+import { eventRecorderScript, page } from './page.mjs'
 
 const UPLOADS = `<input id="one" type="file" aria-label="One"><input id="several" type="file" multiple aria-label="Several">
   <button id="choose" onclick="one.click()">Choose</button><button id="many" onclick="several.click()">Choose many</button><button id="other">Other</button>
@@ -20,10 +20,10 @@ describe('files', { timeout: 60_000 }, () => {
     args: ['--timeout-action', '300'],
     cwd: folder,
     routes: {
-      '/uploads': page('Uploads', UPLOADS + hearing('input change')),
+      '/uploads': page('Uploads', UPLOADS + eventRecorderScript('input change')),
       '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>'),
       '/around': (_request, response) =>
-        html(
+        sendHtml(
           response,
           page('Around', `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`)
         ),

@@ -7,7 +7,7 @@ import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { hearing, page } from './page.mjs'
+import { eventRecorderScript, page } from './page.mjs'
 
 const FIELDS = `<form>
   <input id="name" aria-label="Name" value="old"><textarea id="note" aria-label="Note"></textarea><div id="rich" contenteditable aria-label="Rich">old</div>
@@ -34,7 +34,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     routes: {
       '/formatting': page('Formatting', FORMATTING + '<iframe id="framed" src="/short"></iframe>'),
       '/short': page('Short', '<input id="short" maxlength="4" aria-label="Short">'),
-      '/fields': page('Fields', FIELDS + hearing('focus input change keydown click')),
+      '/fields': page('Fields', FIELDS + eventRecorderScript('focus input change keydown click')),
       '/framed': page(
         'Framed',
         '<iframe id="frame" src="/fields" width="900" height="500"></iframe>'
@@ -261,7 +261,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
   })
 
   for (const mode of ['open', 'closed']) {
-    test(`all of them work in ${mode} shadow roots`, async () => {
+    test(`fill and check work in ${mode} shadow roots`, async () => {
       const text = await server.ok('snapshot')
       const ref = (name) => new RegExp(`"${name}".*?\\[ref=(\\w+)\\]`).exec(text)?.[1]
       await server.ok('fill', { selector: ref(`In ${mode}`), value: mode })
@@ -275,7 +275,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     })
   }
 
-  test('all of them work in frames', async () => {
+  test('fill, select, check, uncheck and fill_form work in frames', async () => {
     await server.ok('navigate', { url: site.url('/framed') })
     await server.ok('fill', { selector: '#frame >>> #name', value: 'framed' })
     await server.ok('select', { selector: '#frame >>> #one', value: 'Beta' })

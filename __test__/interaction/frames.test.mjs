@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
-import { html } from '../support/site.mjs'
+import { sendHtml } from '../support/site.mjs'
 import { page } from './page.mjs'
 
 /** A document whose elements record trusted pointer events. */
@@ -57,7 +57,7 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     ),
     '/middle': (request, response) => {
       const other = `http://localhost:${request.headers.host.split(':')[1]}/inner`
-      html(
+      sendHtml(
         response,
         page(
           'Middle',

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
-import { hearing, page } from './page.mjs'
+import { eventRecorderScript, page } from './page.mjs'
 
 const HOVER = `<style>#menu:hover #items { display: block } #menu { position: relative } #items { display: none; position: absolute; left: 150px; top: 0 }</style>
   <div id="menu" style="width:120px">Menu<div id="items"><button id="item">Item</button></div></div>
@@ -46,15 +46,15 @@ describe('the pointer', { timeout: 180_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '1000'],
     routes: {
-      '/hover': page('Hover', HOVER + hearing('mousemove mouseover click')),
+      '/hover': page('Hover', HOVER + eventRecorderScript('mousemove mouseover click')),
       '/long': page('Long', LONG),
       '/drags': page(
         'Drags',
-        DRAGS + hearing('dragstart dragover drop dragend pointerdown pointerup')
+        DRAGS + eventRecorderScript('dragstart dragover drop dragend pointerdown pointerup')
       ),
       '/held': page(
         'Held',
-        `<a id="link" href="/form">Link</a><button id="go">Go</button>${hearing('click auxclick')}<script>
+        `<a id="link" href="/form">Link</a><button id="go">Go</button>${eventRecorderScript('click auxclick')}<script>
         window.held = []
         addEventListener('click', ({ altKey, ctrlKey, metaKey, shiftKey }) => held.push({ altKey, ctrlKey, metaKey, shiftKey }))
       </script>`
@@ -65,11 +65,11 @@ describe('the pointer', { timeout: 180_000 }, () => {
       ),
       '/covering': page(
         'Covering',
-        COVERING + hearing('pointerdown mousedown pointerup mouseup click')
+        COVERING + eventRecorderScript('pointerdown mousedown pointerup mouseup click')
       ),
       '/replacing': page(
         'Replacing',
-        `<p id="holder"><button>Go</button></p>${hearing('click')}<script>
+        `<p id="holder"><button>Go</button></p>${eventRecorderScript('click')}<script>
         addEventListener('pointermove', () => { holder.innerHTML = '<button>Another</button>' }, { once: true })
       </script>`
       ),
@@ -101,7 +101,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
       '/vanishing': page(
         'Vanishing',
         DRAGS.replace('let held', 'window.held') +
-          hearing('dragend pointerdown pointerup') +
+          eventRecorderScript('dragend pointerdown pointerup') +
           `<script>
         const drop = target
         const vanish = ({ target: { id } }) => {

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { BRIEF, BROWSER_CONFIG, cleanEnvironment } from '../support/browser.mjs'
 import { SessionManager, failure } from '../support/managers.mjs'
-import { allEnded, browsers } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 import { profileFolders } from '../life/profiles.mjs'
@@ -107,7 +107,7 @@ describe('the library', { timeout: 120_000 }, () => {
         const before = browsers(process.pid)
         const folders = profileFolders(before)
         for (const { pid } of before) process.kill(pid, 'SIGKILL')
-        await allEnded(before)
+        await awaitProcessesEnded(before)
         // The server removes the profiles when it notices the death. A call before that would
         // report it.
         await until(() => !folders.some((folder) => existsSync(folder)), 'the end of the profiles')

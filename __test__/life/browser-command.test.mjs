@@ -17,7 +17,7 @@ import { describe, test } from 'node:test'
 import { startBrowser } from '../support/running-browser.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery-4711'
@@ -42,7 +42,8 @@ function commandOf(t, lines) {
 const start = (t, command, args = [], env = {}) =>
   startServer(t, ['--browser-command', command, ...args], { browser: false, env })
 
-const exits = (browser) => until(() => browser.child.exitCode !== null, 'the exit of the browser')
+const awaitBrowserExit = (browser) =>
+  until(() => browser.child.exitCode !== null, 'the exit of the browser')
 
 describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180_000 }, () => {
   test('is run when a session needs a browser, which ends with the server', async (t) => {
@@ -57,7 +58,7 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
     assert.equal(value, '', 'each session has its own context')
     assert.equal(count(), 1)
     assert.deepEqual(await server.end(), { code: 0, signal: null })
-    await exits(browser)
+    await awaitBrowserExit(browser)
     assert.ok(!server.stderr().includes(SECRET), server.stderr())
   })
 
@@ -99,7 +100,7 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=ann') })
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
-    await lossLimit()
+    await awaitDurableState()
     first.child.kill('SIGKILL')
     await until(() => count() === 3, 'the third run of the command')
     const { value } = await server.ok('evaluate', { sessionId, script: 'out.textContent' })
@@ -193,7 +194,7 @@ describe('a remote browser', { skip: process.platform !== 'linux', timeout: 180_
     const server = await startServer(t, args, { browser: false })
     await server.ok('navigate', { url: 'about:blank' })
     assert.deepEqual(await server.end(), { code: 0, signal: null })
-    await exits(browser)
+    await awaitBrowserExit(browser)
   })
 
   test('has sessions in its default context with --remote-context default', async (t) => {

@@ -4,10 +4,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { delayedBrowser } from '../support/delayed-browser.mjs'
-import { allEnded, browsers, descendants, threads } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers, descendants, threads } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
+import {
+  logInAsMember,
+  formOf,
+  HALF_FILLED,
+  awaitDurableState,
+  memberSite
+} from '../support/state.mjs'
 import { until, within } from '../support/wait.mjs'
 import { profileFolders } from './profiles.mjs'
 
@@ -35,7 +41,7 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
         }
         server.child.kill('SIGKILL')
         await server.exit
-        await allEnded(below, 1000)
+        await awaitProcessesEnded(below, 1000)
 
         const next = await startServer(t)
         await next.ok('navigate', { url: 'about:blank' })
@@ -63,7 +69,7 @@ describe('after kill -9 of the server', { skip: process.platform !== 'linux' }, 
     assert.ok(below.length > 0)
     server.child.kill('SIGKILL')
     await server.exit
-    await allEnded(below, 1000)
+    await awaitProcessesEnded(below, 1000)
   })
 
   test('other servers and their profiles are not affected', { timeout: 30_000 }, async (t) => {
@@ -125,7 +131,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
         const server = await startServer(t)
         const sessionId = await server.createSession()
         await server.ok('navigate', { sessionId, url: site.url('/form') })
-        await lossLimit()
+        await awaitDurableState()
         const [browser] = browsers(/** @type {number} */ (server.child.pid))
         const url = 'url' in args ? { url: site.url(args.url) } : {}
         const call = server.call(tool, { sessionId, ...args, ...url })
@@ -162,11 +168,11 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
       await logInAsMember(server, site)
       const [, ref] = /button "Save" \[ref=(e\d+)\]/.exec(await server.ok('snapshot')) ?? []
       await server.ok('mock_response', { url: '**/mocked', response: { body: 'kept' } })
-      await lossLimit()
+      await awaitDurableState()
       const [browser] = browsers(/** @type {number} */ (server.child.pid))
       const folders = profileFolders([browser])
       process.kill(browser.pid, 'SIGKILL')
-      await allEnded([browser])
+      await awaitProcessesEnded([browser])
       await until(() => !existsSync(folders[0]), 'the end of its profile')
       assert.deepEqual(await formOf(server), HALF_FILLED)
       await server.ok('click', { selector: ref })
@@ -218,7 +224,7 @@ describe('when the browser is killed', { skip: process.platform !== 'linux' }, (
         // This is the only session: with WebKit, another one would have its own browser.
         const [browser] = browsers(/** @type {number} */ (server.child.pid))
         process.kill(browser.pid, 'SIGKILL')
-        await allEnded([browser])
+        await awaitProcessesEnded([browser])
       }
       const { json, text } = await asked(({ json }) => json?.details?.reason, 'the refusal')
       assert.equal(json.errorCode, 'BROWSER_CRASHED', text)
@@ -286,7 +292,7 @@ describe('when a page crashes', { skip: process.platform !== 'linux' }, () => {
   const crash = async (server) => {
     const busy = await busyRenderer(server)
     process.kill(busy.pid, 'SIGKILL')
-    await allEnded([busy])
+    await awaitProcessesEnded([busy])
   }
   /** Returns the crashed pages of the session. */
   const crashed = async (server) =>

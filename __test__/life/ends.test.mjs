@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { delayedBrowser } from '../support/delayed-browser.mjs'
-import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
@@ -85,7 +85,7 @@ describe(
           assert.deepEqual(exit, { code: 0, signal: null }, server.stderr())
           const drains = name !== 'the end of stdin' && moment.startsWith('while')
           assert.ok(took < LIMIT + (drains ? DRAIN : 0), `it took ${took} ms`)
-          await allEnded(below, 500)
+          await awaitProcessesEnded(below, 500)
           for (const folder of folders) assert.throws(() => readdirSync(folder), { code: 'ENOENT' })
           assert.doesNotMatch(server.stderr(), /ERROR|panicked/)
         })
@@ -108,7 +108,7 @@ describe(
           performance.now() - begun < LIMIT + (name === 'the end of stdin' ? 0 : DRAIN),
           `it took ${performance.now() - begun} ms`
         )
-        await allEnded(below, 500)
+        await awaitProcessesEnded(below, 500)
       })
     }
 
@@ -133,7 +133,7 @@ describe(
         { code: 0, signal: null },
         server.stderr()
       )
-      await allEnded(below, 500)
+      await awaitProcessesEnded(below, 500)
     })
 
     test('or at once with 143 at a second SIGTERM, while a call still runs', async (t) => {

@@ -9,7 +9,7 @@ import { TRUST, startGrid } from '../support/mock-grid.mjs'
 import { recordFile } from '../support/record.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { pause, until } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery'
@@ -153,7 +153,7 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=ann') })
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
-    await lossLimit()
+    await awaitDurableState()
     grid.remove('session-1')
     await until(() => grid.sessions.has('session-2'), 'the next session')
     const { value } = await server.ok('evaluate', { sessionId, script: 'out.textContent' })

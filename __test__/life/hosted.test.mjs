@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { startBrowser } from '../support/running-browser.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until, within } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery'
@@ -196,7 +196,7 @@ describe('a hosted browser', { skip: process.platform !== 'linux', timeout: 60_0
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/set-cookie?who=ann') })
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
-    await lossLimit()
+    await awaitDurableState()
     const call = server.call('evaluate', { sessionId, script: "fetch('/hang')" })
     await until(() => site.requests.some((request) => request.path === '/hang'), 'the request')
     proxy.drop()

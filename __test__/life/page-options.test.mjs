@@ -6,7 +6,6 @@ import { createServer } from 'node:https'
 import { describe, test } from 'node:test'
 import { startInternet } from '../support/attacks.mjs'
 import { temporaryFolder } from '../support/record.mjs'
-import { BROWSER } from '../support/browser.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 

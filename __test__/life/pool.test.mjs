@@ -2,7 +2,7 @@
 // memory.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { allEnded, browsers } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
@@ -60,7 +60,7 @@ describe('several browsers', { timeout: 60_000 }, () => {
     await Promise.all(sessions.map(mark))
     const [browser] = running(server)
     process.kill(browser.pid, 'SIGKILL')
-    await allEnded([browser])
+    await awaitProcessesEnded([browser])
     const left = async () => {
       const answers = await Promise.all(
         sessions.map((sessionId) =>
@@ -112,7 +112,7 @@ describe('contexts created in advance', { timeout: 60_000 }, () => {
     assert.equal(taken(server), before)
     const [browser] = browsers(server.child.pid)
     process.kill(browser.pid, 'SIGKILL')
-    await allEnded([browser])
+    await awaitProcessesEnded([browser])
     const next = await server.createSession()
     assert.equal((await server.ok('evaluate', { sessionId: next, script: '6 * 7' })).value, 42)
   })

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 /** Starts a server. The test ends it, because the browser writes to its profile until it exits. */
@@ -64,7 +64,7 @@ describe('the sessions of a profile', { timeout: 90_000 }, () => {
     const [one, two] = [await first.createSession(), await first.createSession()]
     await first.ok('navigate', { sessionId: one, url: site.url('/form') })
     await first.ok('navigate', { sessionId: two, url: site.url('/cookies') })
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     const second = await start(t, profile, options)
     for (const sessionId of [one, two]) await second.ok('session_resume', { sessionId })

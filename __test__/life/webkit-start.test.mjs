@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { BROWSER, pathOf } from '../support/browser.mjs'
-import { allEnded, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -32,6 +32,6 @@ test(
     await until(() => !descendants(pid).some(isFirst), 'the end of the first driver')
     const below = descendants(pid)
     assert.deepEqual(await server.end(), { code: 0, signal: null })
-    await allEnded(below, 500)
+    await awaitProcessesEnded(below, 500)
   }
 )

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 import { profileFolders } from './profiles.mjs'
@@ -34,7 +34,7 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     assert.equal(folders.length, 1)
     server.child.stdin.end()
     await server.exit
-    await allEnded(below, 1000)
+    await awaitProcessesEnded(below, 1000)
     assert.ok(!existsSync(folders[0]))
   })
 
@@ -44,7 +44,7 @@ describe('a Chromium over a WebSocket', { skip: process.platform !== 'linux' }, 
     const below = descendants(/** @type {number} */ (server.child.pid))
     server.child.kill('SIGKILL')
     await server.exit
-    await allEnded(below, 1000)
+    await awaitProcessesEnded(below, 1000)
   })
 
   test('is started again after it was killed', { timeout: 60_000 }, async (t) => {

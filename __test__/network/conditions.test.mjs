@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
-import { EVERYWHERE, all } from '../support/everywhere.mjs'
+import { INITIATOR_ROUTES, responseForEachInitiator } from '../support/everywhere.mjs'
 import { startShared } from '../support/scope.mjs'
 
 describe('network conditions', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
-      ...EVERYWHERE,
+      ...INITIATOR_ROUTES,
       '/opener': '<title>Opener</title><a id="popup" href="/form" target="_blank">Popup</a>',
       '/api/big': (_request, response) =>
         response.writeHead(200, { 'cache-control': 'no-store' }).end('x'.repeat(30_000))
@@ -26,15 +26,24 @@ describe('network conditions', { timeout: 60_000 }, () => {
   test('set_offline blocks every kind of request, and unblocks it', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
-    assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('real'))
+    assert.deepEqual(
+      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      responseForEachInitiator('real')
+    )
     assert.deepEqual(await server.ok('set_offline', { sessionId, offline: true }), {
       success: true,
       message: 'The session is offline.'
     })
-    assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('failed'))
+    assert.deepEqual(
+      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      responseForEachInitiator('failed')
+    )
     assert.equal(await value(sessionId, 'navigator.onLine'), false)
     await server.ok('set_offline', { sessionId, offline: false })
-    assert.deepEqual(await value(sessionId, 'ask', { args: ['/api/x'] }), all('real'))
+    assert.deepEqual(
+      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      responseForEachInitiator('real')
+    )
     assert.equal(await value(sessionId, 'navigator.onLine'), true)
   })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, beforeEach, describe, test } from 'node:test'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
@@ -41,7 +41,7 @@ async function start(t, args) {
   const site = await startSite(t, {
     '/files': PAGE,
     '/around': (_request, response, url) =>
-      html(
+      sendHtml(
         response,
         `<title>Around</title><iframe src="http://localhost:${url.searchParams.get('port')}/files" width="900" height="400"></iframe>`
       ),

@@ -1,14 +1,17 @@
 // get_request_log: the requests of a page.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EVERYWHERE } from '../support/everywhere.mjs'
+import { INITIATOR_ROUTES } from '../support/everywhere.mjs'
 import { startShared } from '../support/scope.mjs'
 import { freePort } from '../support/ports.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('the request log', { timeout: 120_000 }, () => {
   const { server, site } = startShared({
-    routes: { ...EVERYWHERE, '/api/big': (_request, response) => response.end('x'.repeat(5000)) }
+    routes: {
+      ...INITIATOR_ROUTES,
+      '/api/big': (_request, response) => response.end('x'.repeat(5000))
+    }
   })
 
   const log = (sessionId, more = {}) => server.ok('get_request_log', { sessionId, ...more })

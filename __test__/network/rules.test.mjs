@@ -1,10 +1,10 @@
 // block_resource and mock_response: for all requests of a session, from every kind of initiator.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EVERYWHERE, all } from '../support/everywhere.mjs'
+import { INITIATOR_ROUTES, responseForEachInitiator } from '../support/everywhere.mjs'
 import { startServer } from '../support/server.mjs'
 import { startShared } from '../support/scope.mjs'
-import { html } from '../support/site.mjs'
+import { sendHtml } from '../support/site.mjs'
 
 const IMAGE = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></svg>'
 
@@ -13,7 +13,7 @@ const IMAGE = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></sv
  * @type {import('../support/site.mjs').Route}
  */
 const RICH = (_request, response) =>
-  html(
+  sendHtml(
     response,
     `<!doctype html><title>Rich</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/rich/style.css">
     <script src="/rich/script.js"></script><img src="/rich/image.svg">
@@ -46,7 +46,7 @@ describe('network rules', { timeout: 120_000 }, () => {
   const { server, site } = startShared({
     args: ['--max-sessions', '50'],
     routes: {
-      ...EVERYWHERE,
+      ...INITIATOR_ROUTES,
       '/rich': RICH,
       '/rich/style.css': cached('text/css', 'body { color: rgb(1, 2, 3) }'),
       '/rich/script.js': cached('text/javascript', 'window.fromScript = true'),
@@ -56,7 +56,7 @@ describe('network rules', { timeout: 120_000 }, () => {
   })
 
   /** Returns the resources that /rich has loaded. @param {string} sessionId */
-  async function loaded(sessionId) {
+  async function loadedResources(sessionId) {
     await server.ok('navigate', { sessionId, url: site.url('/rich') })
     const { value } = await server.ok('evaluate', {
       sessionId,
@@ -81,16 +81,16 @@ describe('network rules', { timeout: 120_000 }, () => {
   for (const resourceType of Object.keys(everything)) {
     test(`block_resource blocks only ${resourceType} requests, also for cached resources, until they are unblocked`, async () => {
       const sessionId = await server.createSession()
-      assert.deepEqual(await loaded(sessionId), everything)
+      assert.deepEqual(await loadedResources(sessionId), everything)
       const { success, message } = await server.ok('block_resource', { sessionId, resourceType })
       assert.deepEqual(
         { success, message },
         { success: true, message: `Blocked now: ${resourceType}.` }
       )
-      assert.deepEqual(await loaded(sessionId), { ...everything, [resourceType]: false })
+      assert.deepEqual(await loadedResources(sessionId), { ...everything, [resourceType]: false })
       const lifted = await server.ok('block_resource', { sessionId, resourceType, block: false })
       assert.equal(lifted.message, 'Blocked now: nothing.')
-      assert.deepEqual(await loaded(sessionId), everything)
+      assert.deepEqual(await loadedResources(sessionId), everything)
       await server.ok('close_session', { sessionId })
     })
   }
@@ -108,14 +108,14 @@ describe('network rules', { timeout: 120_000 }, () => {
   test('block_resource applies to pages, frames and workers, and to pages that open later', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
-    assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
+    assert.deepEqual(await ask(sessionId, '/api/x'), responseForEachInitiator('real'))
     await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
-    assert.deepEqual(await ask(sessionId, '/api/x'), all('failed'))
+    assert.deepEqual(await ask(sessionId, '/api/x'), responseForEachInitiator('failed'))
     await server.ok('block_resource', { sessionId, resourceType: 'fetch', block: false })
-    assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
+    assert.deepEqual(await ask(sessionId, '/api/x'), responseForEachInitiator('real'))
     await server.ok('block_resource', { sessionId, resourceType: 'fetch' })
     await server.ok('pages', { sessionId, action: 'new', url: site.url('/everywhere/page') })
-    assert.deepEqual(await ask(sessionId, '/api/x', 'page-2'), all('failed'))
+    assert.deepEqual(await ask(sessionId, '/api/x', 'page-2'), responseForEachInitiator('failed'))
   })
 
   test('block_resource websocket prevents WebSockets from opening', async () => {
@@ -141,7 +141,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       url: site.url('/api/fetch'),
       response: { status: 500 }
     })
-    assert.deepEqual(await loaded(other), everything)
+    assert.deepEqual(await loadedResources(other), everything)
   })
 
   test('mock_response applies to pages, frames and workers until it is removed', async () => {
@@ -150,7 +150,7 @@ describe('network rules', { timeout: 120_000 }, () => {
     await server.ok('mock_response', { sessionId, url: '**/api/*', response: { body: 'mocked' } })
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     const asked = site.requests.length
-    assert.deepEqual(await ask(sessionId, '/api/x'), all('mocked'))
+    assert.deepEqual(await ask(sessionId, '/api/x'), responseForEachInitiator('mocked'))
     assert.equal(site.requests.slice(asked).filter(({ path }) => path === '/api/x').length, 0)
     const { message } = await server.ok('mock_response', {
       sessionId,
@@ -158,7 +158,7 @@ describe('network rules', { timeout: 120_000 }, () => {
       response: null
     })
     assert.match(message, /Removed the mock/)
-    assert.deepEqual(await ask(sessionId, '/api/x'), all('real'))
+    assert.deepEqual(await ask(sessionId, '/api/x'), responseForEachInitiator('real'))
   })
 
   test('mock_response applies to out-of-process iframes', async (t) => {
@@ -167,12 +167,12 @@ describe('network rules', { timeout: 120_000 }, () => {
     await server.ok('navigate', { url: site.url('/everywhere/page') })
     assert.deepEqual(
       (await server.ok('evaluate', { script: 'ask', args: ['/api/x'] })).value,
-      all('mocked')
+      responseForEachInitiator('mocked')
     )
     await server.ok('block_resource', { resourceType: 'fetch' })
     assert.deepEqual(
       (await server.ok('evaluate', { script: 'ask', args: ['/api/y'] })).value,
-      all('failed')
+      responseForEachInitiator('failed')
     )
   })
 

@@ -163,7 +163,7 @@ describe('accessible names in web-platform-tests', { timeout: 120_000 }, () => {
     ['fields in labels', embedded]
   ]
   for (const [file, cases] of files) {
-    test(`${file}: ${cases.length} cases`, async () => {
+    test(`${file}: each of ${cases.length} elements gets the expected name`, async () => {
       const world = await page.open('')
       for (const [html, expected] of cases) {
         await world.page.evaluate((html) => (document.body.innerHTML = html), html)

@@ -74,7 +74,7 @@ describe('closed shadow roots', { timeout: 60_000 }, () => {
     assert.match(JSON.stringify(await server.ok('find', { text: 'press' })), /button \\"Press\\"/)
   })
 
-  test('are found in closed shadow roots', async () => {
+  test('that are nested in each other are in the snapshot, and their elements are clicked', async () => {
     assert.match(await open('/nested'), /button "Deepest"/)
     const { changes } = await server.ok('click', { selector: 'role=button[name="Deepest"]' })
     assert.match(changes, /Deep/)

@@ -7,7 +7,7 @@ import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 
 describe('frames', { timeout: 60_000 }, () => {
   const scope = shared()
@@ -21,11 +21,14 @@ describe('frames', { timeout: 60_000 }, () => {
       '/outer': '<title>Outer</title><iframe src="/inner" title="in"></iframe>',
       '/inner': '<button onclick="this.textContent = \'Pressed\'">Press</button>',
       '/around': (_request, response) =>
-        html(response, `<iframe src="http://localhost:${site.port}/telling" title="in"></iframe>`),
+        sendHtml(
+          response,
+          `<iframe src="http://localhost:${site.port}/telling" title="in"></iframe>`
+        ),
       '/telling': '<button onclick="this.textContent = window.began">Tell</button>',
       // A cross-site frame whose script never ends after the load, and one that responds.
       '/frozen-around': (_request, response) =>
-        html(
+        sendHtml(
           response,
           `<title>Around</title><button onclick="this.textContent += '!'">Go</button> <output id="out"></output><script>onmessage = ({ data, source }) => {
             source.postMessage('freeze', '*')

@@ -18,7 +18,7 @@ import { describe, test } from 'node:test'
 import { serveApp } from '../../scripts/demo-app.mjs'
 import { PACKAGES, serveFiles } from '../apps/app.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
-import { ROOT, World, bundle, startBrowser } from './world.mjs'
+import { ROOT, World, bundle, launchChromium } from './world.mjs'
 
 /** Chromium's names of roles that differ from those of ARIA. */
 const CHROMIUM_ROLES = {
@@ -220,7 +220,7 @@ describe(
       t.after(app.close)
       const origin = await serveFiles(t, { folder: ROOT })
       const urls = [...[...NPM_PAGES, ...DEBIAN_PAGES].map((path) => `${origin}/${path}`), app.url]
-      const browser = await startBrowser(t)
+      const browser = await launchChromium(t)
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
       const source = bundle('__test__/page/oracle-entry.ts')
       const all = { compared: 0, agreed: 0, differences: [], oneOnly: [] }

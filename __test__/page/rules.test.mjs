@@ -348,7 +348,7 @@ describe('snapshot', { timeout: 60_000 }, () => {
     const world = await page.open(
       '<h1>T</h1><p>Text <span>in <b>it</b></span></p><div id=empty></div><div style="height:9px">x</div><ul><li>a</ul>'
     )
-    assert.equal(await world.evaluate('__troupe.closedCandidates().length'), 0)
+    assert.equal(await world.evaluate('__troupe.takeUncheckedHosts().length'), 0)
   })
 
   test('contains closed shadow roots after the protocol has passed them in', async () => {
@@ -359,11 +359,11 @@ describe('snapshot', { timeout: 60_000 }, () => {
       })</script>`)
     assert.match(
       await world.evaluate(
-        '__troupe.closedCandidates().map((element) => element.localName).join()'
+        '__troupe.takeUncheckedHosts().map((element) => element.localName).join()'
       ),
       /x-y/
     )
-    const arrival = world.call('arrival', { snapshot: {}, hosts: true })
+    const navigation = world.call('readNavigation', { snapshot: {}, hosts: true })
     const { root } = await world.cdp.send('DOM.getDocument', { depth: -1, pierce: true })
     const closed = (node) => [
       ...(node.shadowRoots ?? [])
@@ -382,7 +382,7 @@ describe('snapshot', { timeout: 60_000 }, () => {
       ...context
     })
     const lines = '- button "Closed" [ref=e1]\n- textbox "deep" [ref=e2]'
-    assert.equal((await arrival).snapshot.text, lines, 'a navigation awaits them')
+    assert.equal((await navigation).snapshot.text, lines, 'a navigation awaits them')
     assert.equal((await world.call('snapshot')).text, lines)
     assert.equal((await world.call('resolve', { target: 'div button', strict: true })).ref, 'e1')
     assert.equal(

@@ -77,14 +77,14 @@ describe(
       ['form', PAGE],
       ['page with every state', STATES]
     ]) {
-      test(`of a ${name} is the same`, async (t) => {
+      test(`of a ${name} has the same lines as in Chromium`, async (t) => {
         const site = await startSite(t, { '/page': page })
         assert.deepEqual(await differing(site.url('/page')), [])
       })
     }
 
     test(
-      'of each real page is the same',
+      'of each real page has the same lines as in Chromium',
       { skip: !existsSync(PACKAGES) && 'run `npm run setup`' },
       async (t) => {
         const origin = await serveFiles(t, { folder: ROOT })

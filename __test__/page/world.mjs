@@ -26,7 +26,7 @@ export function bundle(entry = 'src/page/injected/index.ts') {
  * Starts a browser that ends with the test and can reach only this machine.
  * @param {{ after: (end: () => unknown) => void }} t
  */
-export async function startBrowser(t) {
+export async function launchChromium(t) {
   const args = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
   const browser = await chromium.launch({ executablePath: HEADLESS_SHELL, args })
   t.after(() => browser.close())
@@ -43,7 +43,7 @@ export function sharedPage(t) {
   /** @type {Promise<import('playwright-core').Page> | undefined} */
   let page
   const opened = () =>
-    (page ??= startBrowser(t).then((browser) =>
+    (page ??= launchChromium(t).then((browser) =>
       browser.newPage({ viewport: { width: 1280, height: 800 } })
     ))
   return {

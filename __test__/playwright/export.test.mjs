@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { recordFile } from '../support/record.mjs'
 import { exportSession, replay } from '../support/scripts.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 
 /** Reports each event to the site. */
 const SCRIPT = `<script>
@@ -44,8 +44,8 @@ test('an exported script repeats the calls of the Playwright set', async (t) => 
   /** @type {string[]} */
   let done = []
   const site = await startSite(t, {
-    '/page': (_request, response) => html(response, PAGE),
-    '/inner': (_request, response) => html(response, INNER),
+    '/page': (_request, response) => sendHtml(response, PAGE),
+    '/inner': (_request, response) => sendHtml(response, INNER),
     '/done': (_request, response, { search }) => {
       done.push(decodeURIComponent(search.slice(1)))
       response.end()
@@ -99,7 +99,7 @@ test('an exported script repeats the calls of the Playwright set', async (t) => 
 
 test('an exported script stops at the first call of the Playwright set that fails', async (t) => {
   let body = '<button>Save</button>'
-  const site = await startSite(t, { '/page': (_request, response) => html(response, body) })
+  const site = await startSite(t, { '/page': (_request, response) => sendHtml(response, body) })
   const file = recordFile(t)
   const server = await startServer(t, ['--store', file, '--tools', 'playwright'])
   const { meta } = await server.call('browser_navigate', { url: site.url('/page') })

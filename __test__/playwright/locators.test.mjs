@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { PAGES as MINIWOB, startScript } from '../miniwob/episodes.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from '../page/oracle-pages.mjs'
-import { ROOT, World, bundle, startBrowser } from '../page/world.mjs'
+import { ROOT, World, bundle, launchChromium } from '../page/world.mjs'
 import { PAGES } from '../support/pages.mjs'
 import { shared } from '../support/scope.mjs'
 import { LocatorComparison, printedByPlaywright } from './locator-comparison.mjs'
@@ -46,7 +46,7 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
   /** @type {Promise<import('playwright-core').Browser> | undefined} */
   let browser
   const newPage = async () =>
-    (await (browser ??= startBrowser(scope))).newPage({ viewport: { width: 1280, height: 800 } })
+    (await (browser ??= launchChromium(scope))).newPage({ viewport: { width: 1280, height: 800 } })
 
   /**
    * Compares the generated locators on all pages. Each worker has its own tab.

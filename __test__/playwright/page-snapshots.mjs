@@ -2,7 +2,7 @@
 // and the one of Playwright itself.
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import { World, bundle, startBrowser } from '../page/world.mjs'
+import { World, bundle, launchChromium } from '../page/world.mjs'
 
 /** The percentage of lines that must be equal on pages of other projects. */
 const GOAL = 99.5
@@ -35,7 +35,7 @@ export class PageComparisons {
   }
 
   async #open() {
-    const browser = await startBrowser(this.scope)
+    const browser = await launchChromium(this.scope)
     const source = bundle('src/page/injected/playwright.ts')
     return Promise.all(
       Array.from({ length: CONCURRENCY }, async () => {

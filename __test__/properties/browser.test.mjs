@@ -10,7 +10,7 @@ import { startServer } from '../support/server.mjs'
 import { within } from '../support/wait.mjs'
 
 describe('the browser', { timeout: 60_000 }, () => {
-  test('Property 7: Browser Type Configuration', async (t) => {
+  test('Property 7: each value of `browser` starts that browser, and an unknown value is an error', async (t) => {
     const start = async (browser) => {
       const manager = new SessionManager({ ...BROWSER_CONFIG, browser })
       t.after(() => manager.shutdown())

@@ -19,7 +19,7 @@ describe('concurrent sessions', { timeout: 240_000 }, () => {
     site = await startSite(scope)
   })
 
-  test('Property 11: Shared Browser Instance', async () => {
+  test('Property 11: all sessions run in one browser process', async () => {
     const [browser, ...more] = browsers(process.pid)
     assert.deepEqual(more, [])
     // Mostly few, because each needs a new renderer process.

@@ -42,7 +42,7 @@ test('Property 1: SessionId Uniqueness', async () => {
   )
 })
 
-test('Property 2: Session Expiration Time Calculation', async () => {
+test('Property 2: a session expires `sessionTimeout` after its creation', async () => {
   await fc.assert(
     fc.asyncProperty(
       timeouts,

@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'
 import { fc } from '../support/random.mjs'
 import { shared } from '../support/scope.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 
 const RUNS = { numRuns: 100 }
 const texts = fc.string({ unit: 'grapheme', maxLength: 20 })
@@ -20,7 +20,7 @@ describe('operations', { timeout: 180_000 }, () => {
       // Its title and status are as requested.
       '/page/': (_request, response, { searchParams }) => {
         const title = JSON.stringify(searchParams.get('title')).replaceAll('<', '\\u003c')
-        html(
+        sendHtml(
           response,
           `<script>document.title = ${title}</script>`,
           Number(searchParams.get('status'))

@@ -12,7 +12,7 @@ const MIB = 1 << 20
  * Waits until the server uses no processor time any more.
  * @param {import('../support/server.mjs').Server} server
  */
-async function isIdle({ child }) {
+async function awaitServerIdle({ child }) {
   const used = () =>
     readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).join()
   let [last, since] = [used(), performance.now()]
@@ -76,7 +76,7 @@ describe('large messages', { timeout: 60_000 }, () => {
         server.ok('evaluate', { script: `${index} + 'y'.repeat(${MIB})` })
       )
       // The server cannot write: its pipe is full.
-      await isIdle(server)
+      await awaitServerIdle(server)
       assert.ok(server.received.length < before + calls.length, 'the client has read all the same')
       server.child.stdout.resume()
       const answers = await Promise.all(calls)

@@ -7,7 +7,7 @@ import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { replay, run, troupe } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 
 /** Why a test is skipped, or false. `script` provides its terminal. */
 const NO_TERMINAL =
@@ -115,7 +115,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     let items = [item('Ann', ['Archive', 'Delete']), item('Ben', ['Archive', 'Delete'])]
     const site = await startSite(t, {
       '/mail': (_request, response) =>
-        html(response, `<title>Mail</title><ul>${items.join('')}</ul>`),
+        sendHtml(response, `<title>Mail</title><ul>${items.join('')}</ul>`),
       '/done': ''
     })
     const done = () =>

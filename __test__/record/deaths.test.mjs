@@ -8,7 +8,7 @@ import { randomNumbers } from '../support/random.mjs'
 import { NO_SQLITE, kill, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
@@ -27,7 +27,7 @@ describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const first = await startServer(t, ['--store', file])
     const sessionId = await first.createSession()
     const { meta } = await first.call('navigate', { sessionId, url: site.url('/a') })
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     assert.deepEqual(query(file, 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
 
@@ -90,7 +90,7 @@ describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
         "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
     })
     await first.ok('hover', { sessionId, selector: 'h1' })
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     const second = await startServer(t, ['--store', file])
     await second.ok('session_resume', { sessionId })
@@ -117,7 +117,7 @@ describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
       ]
       for (const sessionId of [recent, old, unsaved])
         await first.ok('navigate', { sessionId, url: site.url('/') })
-      await lossLimit()
+      await awaitDurableState()
       await kill(first)
       assert.equal(stateOf(recent), 'active', 'its end was not detected yet')
       query(
@@ -145,7 +145,7 @@ describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
     const site = await startSite(t, { '/a': '<title>A</title><h1>Back again</h1>' })
     const server = await startServer(t, ['--store', file])
     const sessions = await Promise.all([server.createSession(), server.createSession()])
-    await lossLimit()
+    await awaitDurableState()
     // The URL needs no second wait: the server knows it without a query to the page.
     await Promise.all(
       sessions.map((sessionId) => server.ok('navigate', { sessionId, url: site.url('/a') }))

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { exportSession, replay } from '../support/scripts.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 
 /** Posts the action. The site has received it when the function returns. */
 const DONE =
@@ -23,7 +23,7 @@ async function startPage(t, body) {
   const page = { body, done: /** @type {string[]} */ ([]), url: '' }
   const site = await startSite(t, {
     '/page': (_request, response) =>
-      html(response, `<!doctype html><title>Page</title>${DONE}${page.body}`),
+      sendHtml(response, `<!doctype sendHtml><title>Page</title>${DONE}${page.body}`),
     '/done': (_request, response, { search }) => {
       page.done.push(decodeURIComponent(search.slice(1)))
       response.end()

@@ -59,7 +59,7 @@ describe('requirement 1: creating a session', { timeout: 60_000 }, () => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t, ['--session-timeout', String(BRIEF)])
-    await server.browserReady()
+    await server.awaitBrowserReady()
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/open') })
     await within(page.opened, 'the page')

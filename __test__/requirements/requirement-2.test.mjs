@@ -70,7 +70,7 @@ describe('requirement 2: closing a session', { timeout: 60_000 }, () => {
     const page = openEnded()
     const site = await startSite(t, { '/open': page.route })
     const server = await startServer(t, ['--session-timeout', String(BRIEF), '--max-sessions', '1'])
-    await server.browserReady()
+    await server.awaitBrowserReady()
     const sessionId = await server.createSession()
     const before = browsers(server.child.pid).map(({ pid }) => pid)
     await server.ok('navigate', { sessionId, url: site.url('/open') })

@@ -12,7 +12,7 @@ const SANDBOX = BROWSER_ARGUMENTS.filter((argument) => argument !== '--headless'
 
 /** The command line of the browser that the server has started, once it can be used. */
 async function browserOf(server) {
-  await server.browserReady()
+  await server.awaitBrowserReady()
   return browsers(server.child.pid)[0].command
 }
 

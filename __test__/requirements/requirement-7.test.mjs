@@ -1,7 +1,7 @@
 // Requirement 7: all sessions share one browser.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { allEnded, browsers, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, browsers, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { openEnded, startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
@@ -13,13 +13,13 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
   test('7.1 the server starts one browser automatically', async (t) => {
     const server = await startServer(t)
     await until(() => browsersOf(server).length === 1, 'the browser')
-    await server.browserReady()
+    await server.awaitBrowserReady()
     assert.equal(browsersOf(server).length, 1)
   })
 
   test('7.2 each new session is created in that browser', async (t) => {
     const server = await startServer(t)
-    await server.browserReady()
+    await server.awaitBrowserReady()
     const before = browsersOf(server)
     await Promise.all(Array.from({ length: 4 }, () => server.createSession()))
     assert.deepEqual(browsersOf(server), before)
@@ -53,7 +53,7 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
       signal: null
     })
     await within(page.closed, 'the end of the page', 1000)
-    await allEnded(processes, 1000)
+    await awaitProcessesEnded(processes, 1000)
   })
 
   test('7.4 the server ends as quickly if the browser could not be started', async (t) => {

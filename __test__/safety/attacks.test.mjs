@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
-import { startAttackSite, startInternet, WAYS } from '../support/attacks.mjs'
+import { startAttackSite, startInternet, ATTACK_SCRIPTS } from '../support/attacks.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
-const NAMES = Object.keys(WAYS)
+const NAMES = Object.keys(ATTACK_SCRIPTS)
 /**
  * Does not wait for the load event: some requests of the page never finish.
  * @param {any} server
@@ -51,7 +51,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
    * @param {string[]} ways
    * @param {string} rule
    */
-  async function nothingComes(server, domain, ways, rule) {
+  async function assertNoRequestArrives(server, domain, ways, rule) {
     const named = () =>
       ways.filter(
         (way) =>
@@ -83,7 +83,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
   test('cannot reach blocked domains', async (t) => {
     const server = await startServer(t, ['--blocked-domains', '*.blocked.localhost'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'blocked.localhost'))
-    await nothingComes(server, 'blocked.localhost', working, 'blockedDomains')
+    await assertNoRequestArrives(server, 'blocked.localhost', working, 'blockedDomains')
     const { requests } = await server.ok('get_request_log', { filter: 'image.blocked.localhost' })
     assert.match(
       JSON.stringify(requests),
@@ -95,7 +95,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
   test('can reach only allowed domains', async (t) => {
     const server = await startServer(t, ['--allowed-domains', '127.0.0.1'])
     await go(server, attack(`http://127.0.0.1:${site.port}`, 'else.localhost'))
-    await nothingComes(server, 'else.localhost', working, 'allowedDomains')
+    await assertNoRequestArrives(server, 'else.localhost', working, 'allowedDomains')
   })
 
   describe('from the internet', () => {
@@ -106,7 +106,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
       const server = await startServer(t, ['--proxy-server', `http://127.0.0.1:${internet.port}`])
       await go(server, attack(far(), 'never.localhost'))
       const ways = working.filter((way) => way !== 'service-worker')
-      await nothingComes(server, 'never.localhost', ways, 'privateNetwork')
+      await assertNoRequestArrives(server, 'never.localhost', ways, 'privateNetwork')
     })
 
     test('cannot reach private addresses that the client has navigated to', async (t) => {
@@ -121,7 +121,7 @@ describe('a malicious page', { timeout: 240_000 }, () => {
       await server.ok('pages', { action: 'new', url: attack(far(), 'mixed.localhost') })
       // Shared workers do not run there, and early connections send no request.
       const silent = ['service-worker', 'shared-worker', 'preconnect']
-      await nothingComes(
+      await assertNoRequestArrives(
         server,
         'mixed.localhost',
         working.filter((way) => !silent.includes(way)),

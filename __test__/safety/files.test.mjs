@@ -19,7 +19,7 @@ import { startServer } from '../support/server.mjs'
  * Names that escape from `output`. The folder `out` beside it has the target file.
  * @param {string} root
  */
-const waysOut = (root) => [
+const escapingNames = (root) => [
   ...[
     '../..',
     '../',
@@ -83,7 +83,7 @@ test(
     symlinkSync('link', join(output, 'chain'))
     const server = await startServer(t, ['--output-dir', output], { cwd: output })
     await server.ok('navigate', { url: 'data:text/html,<input type="file">' })
-    const names = waysOut(root)
+    const names = escapingNames(root)
     assert.ok(names.length >= 30)
     const before = readdirSync(root, { recursive: true }).sort()
     for (const name of names) {

@@ -47,7 +47,7 @@ test(
     })
     const server = await startServer(t, ['--blocked-domains', 'blocked.example'])
     const pid = /** @type {number} */ (server.child.pid)
-    await server.browserReady()
+    await server.awaitBrowserReady()
     for (const leave of [null, '/form']) {
       const sessionId = await server.createSession()
       await server.ok('navigate', { sessionId, url: site.url('/workers') })

@@ -9,7 +9,7 @@ import { BROWSER_CONFIG } from '../support/browser.mjs'
 import { NO_SQLITE, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { QUICK, startUpstream } from '../upstream/upstream.mjs'
+import { QUICK, startWithScriptedUpstream } from '../upstream/upstream.mjs'
 
 const VALUE = 'hunter2 & "söhne"/1'
 const MARK = '<secret>LOGIN</secret>'
@@ -276,7 +276,7 @@ describe('a secret', { timeout: 120_000 }, () => {
 
   test('is typed by its name through an upstream server, and masked in its results', async (t) => {
     const { file } = secretsFile(t)
-    const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
+    const { server } = await startWithScriptedUpstream(t, { args: [...QUICK, '--secrets', file] })
     const { text } = await server.call('browser_type', {
       element: 'the user',
       ref: 'e1',
@@ -298,7 +298,7 @@ describe('a secret', { timeout: 120_000 }, () => {
     const { instructions } = await server.initialize()
     assert.match(instructions, /SHOP_USER, SHOP_PASSWORD/)
     assert.doesNotMatch(instructions, /annabel|tiger/)
-    const upstream = await startUpstream(t, {
+    const upstream = await startWithScriptedUpstream(t, {
       args: [...QUICK, '--secrets', file],
       handshake: false
     })
@@ -375,7 +375,7 @@ describe('a secret', { timeout: 120_000 }, () => {
 
   test('name that is unknown is an error through an upstream server, too', async (t) => {
     const { file } = secretsFile(t)
-    const { server } = await startUpstream(t, { args: [...QUICK, '--secrets', file] })
+    const { server } = await startWithScriptedUpstream(t, { args: [...QUICK, '--secrets', file] })
     const { json } = await server.call('browser_type', {
       element: 'the user',
       ref: 'e1',

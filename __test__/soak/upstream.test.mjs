@@ -12,7 +12,7 @@ const MIB_EACH = 300
 const count = Math.min(100, Math.floor(freemem() / 2 ** 20 / 2 / MIB_EACH))
 
 test(
-  `${count} conversations at once, each with its own @playwright/mcp`,
+  `${count} concurrent conversations, each with its own @playwright/mcp, see only their own cookies`,
   { timeout: 1_800_000 },
   (t) => realConversations(t, count)
 )

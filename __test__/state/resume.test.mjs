@@ -12,7 +12,7 @@ import {
   FILL_STORAGE,
   formOf,
   HALF_FILLED,
-  lossLimit,
+  awaitDurableState,
   memberSite,
   startOn
 } from '../support/state.mjs'
@@ -65,7 +65,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const ref = (name) => new RegExp(`${name}.*?\\[ref=((?:f\\d+)?e\\d+)\\]`).exec(snapshot)?.[1]
     const [save, press] = [ref('button "Save"'), ref('button "Press"')]
     assert.match(press ?? '', /^f\d+e\d+$/)
-    await lossLimit()
+    await awaitDurableState()
     await kill(dying)
 
     const server = await startOn(t, record)
@@ -130,7 +130,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       refs.map(([name]) => name),
       ['One', 'Two']
     )
-    await lossLimit()
+    await awaitDurableState()
     await kill(dying)
     changed = true
     const server = await startOn(t, record)
@@ -181,7 +181,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       '--session-expiry',
       'fixed'
     ])
-    await server.browserReady()
+    await server.awaitBrowserReady()
     const { sessionId, expiresAt } = await server.ok('create_session')
     await server.ok('navigate', { sessionId, url: site.url('/late') })
     const awaited = 'the last 500 ms of the session'
@@ -253,7 +253,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     }
     assert.equal((await one.ok('session_resume', { sessionId })).sessionId, sessionId)
     assert.deepEqual(await formOf(one, sessionId), HALF_FILLED)
-    await lossLimit()
+    await awaitDurableState()
     await kill(one)
     // With two concurrent calls, the session is resumed once.
     const both = await Promise.all([
@@ -409,7 +409,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
     const dying = await startOn(t, record)
     const killed = await dying.createSession()
     await dying.ok('evaluate', { sessionId: killed, script: '1' })
-    await lossLimit()
+    await awaitDurableState()
     await kill(dying)
 
     const server = await startOn(t, record)
@@ -489,7 +489,7 @@ describe('--auto-resume', { timeout: 60_000 }, () => {
     const before = (await dying.ok('list_sessions')).sessions
       .map(({ sessionId }) => sessionId)
       .sort()
-    await lossLimit()
+    await awaitDurableState()
     await kill(dying)
     const server = await startOn(t, record, ['--auto-resume'])
     const after = (await server.ok('list_sessions')).sessions

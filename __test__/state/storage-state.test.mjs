@@ -4,10 +4,10 @@ import { existsSync, readFileSync, statSync, writeFileSync, mkdtempSync, rmSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { startBrowser } from '../page/world.mjs'
+import { launchChromium } from '../page/world.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 import { DESCRIBE_STORAGE, FILL_STORAGE, memberSite } from '../support/state.mjs'
 
 describe('the storage state', { timeout: 120_000 }, () => {
@@ -17,7 +17,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
   const begun = Promise.all([
     memberSite(t),
     startServer(t, ['--store', 'none', '--output-dir', folder, '--max-sessions', '40']),
-    startBrowser(t)
+    launchChromium(t)
   ])
 
   /**
@@ -115,7 +115,7 @@ describe('the storage state', { timeout: 120_000 }, () => {
     const [, server] = await begun
     const framed = await startSite(t, {
       '/top': (request, response) =>
-        html(
+        sendHtml(
           response,
           `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/framed"></iframe>`
         ),

@@ -7,7 +7,7 @@ import { missing, startLoadBalancer } from '../support/load-balancers.mjs'
 import { NO_POSTGRES } from '../support/postgres.mjs'
 import { kill } from '../support/record.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { pause, until } from '../support/wait.mjs'
 
 /** How long a server stays frozen (ms). */
@@ -20,22 +20,24 @@ describe(
     test('lose no session and no response while servers die, freeze and restart', async (t) => {
       const { database, ports, servers, start } = await startServers(t)
       const load = await Load.start(t, ports)
-      await load.recovers('no fault')
-      await load.recovers('kill -9', () => kill(servers[0]))
+      await load.causeFaultAndAwaitRecovery('no fault')
+      await load.causeFaultAndAwaitRecovery('kill -9', () => kill(servers[0]))
       servers[0] = await start(0)
 
       const frozen = pause(FROZEN, 'a server stays frozen for this time')
-      await load.recovers('a frozen server', () => servers[1].child.kill('SIGSTOP'))
+      await load.causeFaultAndAwaitRecovery('a frozen server', () =>
+        servers[1].child.kill('SIGSTOP')
+      )
       await frozen
-      await load.recovers('its return', () => servers[1].child.kill('SIGCONT'))
+      await load.causeFaultAndAwaitRecovery('its return', () => servers[1].child.kill('SIGCONT'))
 
-      await load.recovers('a restart of the database', async () => {
+      await load.causeFaultAndAwaitRecovery('a restart of the database', async () => {
         await database.stop()
         await database.start()
       })
 
       for (const [index, server] of servers.entries()) {
-        await load.recovers(`the restart of server ${index + 1}`, async () => {
+        await load.causeFaultAndAwaitRecovery(`the restart of server ${index + 1}`, async () => {
           server.child.kill('SIGTERM')
           await server.exit
         })
@@ -56,7 +58,7 @@ describe(
           await client.ok('navigate', { url: site.url('/') })
           clients.push(client)
         }
-        await lossLimit()
+        await awaitDurableState()
         await kill(servers[0])
         for (const client of clients) {
           const text = await until(async () => {

@@ -28,9 +28,9 @@ describe(
         const { ports, servers } = await startServers(t, { database, stores })
         const load = await Load.start(t, ports)
         const cutOff = pause(CUT_OFF, 'a server stays cut off for this time')
-        await load.recovers('a server that is cut off', link.cut)
+        await load.causeFaultAndAwaitRecovery('a server that is cut off', link.cut)
         await cutOff
-        await load.recovers('its return', link.restore)
+        await load.causeFaultAndAwaitRecovery('its return', link.restore)
         await until(
           async () => (await fetch(servers[0].at('/health'))).ok,
           'the connection of the server'
@@ -54,7 +54,7 @@ describe(
             'the failure of a server'
           )
         await full
-        await load.recovers('a full disk', async () => {
+        await load.causeFaultAndAwaitRecovery('a full disk', async () => {
           database.freeDisk()
           // PostgreSQL ends when it cannot write its log.
           if (!database.isRunning) await database.start()

@@ -16,7 +16,7 @@ import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
 import { run, troupe } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = '<title>Form</title><h1>Form</h1><input aria-label="Name">'
@@ -32,7 +32,7 @@ async function metric(server, name) {
  * Resumes a session. Repeats that until the lease of its former server has expired, after 3 s.
  * @param {import('../support/server.mjs').Server} server @param {string} sessionId
  */
-const resumed = (server, sessionId) =>
+const resumeAfterLease = (server, sessionId) =>
   until(
     async () => !(await server.call('session_resume', { sessionId })).json.errorCode,
     'the end of the lease',
@@ -52,10 +52,10 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     assert.match(await first.ok('get_content', { ref_id: meta.refId }), /heading "Form"/)
     const used = await second.call('session_resume', { sessionId })
     assert.equal(used.json.details.reason, 'inUse', JSON.stringify(used.json))
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
 
-    await resumed(second, sessionId)
+    await resumeAfterLease(second, sessionId)
     const typed = await second.ok('evaluate', { sessionId, ...VALUE })
     assert.equal(JSON.stringify(typed).includes('Ada'), true, JSON.stringify(typed))
     assert.equal(await second.ok('get_content', { ref_id: meta.refId }), '')
@@ -77,9 +77,9 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     const next = await startServer(t, ['--store', database.url])
     const sessionId = await frozen.createSession()
     await frozen.ok('navigate', { sessionId, url: site.url('/form') })
-    await lossLimit()
+    await awaitDurableState()
     frozen.child.kill('SIGSTOP')
-    await resumed(next, sessionId)
+    await resumeAfterLease(next, sessionId)
     frozen.child.kill('SIGCONT')
     const { json } = await frozen.call('evaluate', { sessionId, script: '1' })
     assert.deepEqual(
@@ -159,7 +159,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     const sessionId = await first.createSession()
     const { meta } = await first.call('navigate', { sessionId, url: site.url('/form') })
     await first.ok('type', { sessionId, selector: 'label=Name', text: 'Ada' })
-    await lossLimit()
+    await awaitDurableState()
     const used = await troupe('store', 'migrate', file, database.url).catch((error) => error)
     assert.match(used.stderr, /running servers use 1 session of .*; stop these servers/)
     await kill(first)

@@ -7,7 +7,7 @@ import { NO_POSTGRES, startPostgres } from '../support/postgres.mjs'
 import { freePort } from '../support/ports.mjs'
 import { kill } from '../support/record.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = '<title>Form</title><h1>Form</h1><input aria-label="Name">'
@@ -92,7 +92,7 @@ describe(
       })
       assert.match(called.text, /Grace/)
 
-      await lossLimit()
+      await awaitDurableState()
       await kill(servers[0])
       const after = await second.ok('evaluate', { sessionId, ...VALUE })
       assert.match(JSON.stringify(after), /Grace/)
@@ -147,7 +147,7 @@ describe(
       const uri = `playwright:///session/${meta.sessionId}`
       const subscribed = await client.request('resources/subscribe', { uri })
       assert.ok(!subscribed.error, JSON.stringify(subscribed))
-      await lossLimit()
+      await awaitDurableState()
       await kill(servers[0])
 
       move(client, servers[1])
@@ -176,7 +176,7 @@ describe(
       const client = await servers[0].connect()
       await client.ok('navigate', { url: form })
       await client.ok('type', { selector: 'label=Name', text: 'Ada' })
-      await lossLimit()
+      await awaitDurableState()
       servers[0].child.kill('SIGSTOP')
       move(client, servers[1])
       const value = await until(

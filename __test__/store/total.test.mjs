@@ -6,7 +6,7 @@ import { NO_POSTGRES, startPostgres } from '../support/postgres.mjs'
 import { kill, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
 const LIMIT = /the limit of all servers is 1 \(set by `--max-sessions-total`\)/
@@ -35,7 +35,7 @@ describe('--max-sessions-total', { timeout: 120_000 }, () => {
       assert.match(json.suggestion, /raise --max-sessions-total/)
     }
 
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     const other = await second.ok('create_session')
     const { json } = await second.call('session_resume', { sessionId })

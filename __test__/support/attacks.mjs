@@ -10,7 +10,7 @@ import { once } from 'node:events'
  * page are last.
  * @type {Record<string, string>}
  */
-export const WAYS = {
+export const ATTACK_SCRIPTS = {
   fetch: `fetch(to + '/fetch').catch(() => {})`,
   'fetch-no-cors': `fetch(to + '/fetch-no-cors', { mode: 'no-cors', referrerPolicy: 'no-referrer' }).catch(() => {})`,
   'fetch-post': `fetch(to + '/fetch-post', { method: 'POST', body: 'x', mode: 'no-cors' }).catch(() => {})`,
@@ -92,7 +92,7 @@ export async function startAttackSite(t) {
     const ways = url.searchParams.getAll('way').map((way) => {
       // Each attack has its own host, which identifies it.
       const target = JSON.stringify(to.replace('WAY', way))
-      return `try { ((to) => { ${WAYS[way]} })(${target}) } catch (error) { console.log('${way}', error.message) }`
+      return `try { ((to) => { ${ATTACK_SCRIPTS[way]} })(${target}) } catch (error) { console.log('${way}', error.message) }`
     })
     response.writeHead(200, {
       'content-type': 'text/html',

@@ -8,7 +8,7 @@ import { startLoadBalancer } from './load-balancers.mjs'
 import { freePort } from './ports.mjs'
 import { startPostgres } from './postgres.mjs'
 import { startSite } from './site.mjs'
-import { lossLimit } from './state.mjs'
+import { awaitDurableState } from './state.mjs'
 import { pause, until } from './wait.mjs'
 
 const TOKEN = 'a-token-of-all-servers-0123456789'
@@ -120,7 +120,7 @@ export class Load {
     const load = new Load(t)
     const numbers = Array.from({ length: CLIENTS }, (_, number) => number)
     const clients = await Promise.all(numbers.map((number) => load.#open(port, site, number)))
-    await lossLimit()
+    await awaitDurableState()
     load.calling = clients.map((client) => load.#call(client))
     load.failed = Promise.race(load.calling).then(() => {
       assert.ok(!load.#running, 'a client has stopped')
@@ -162,7 +162,10 @@ export class Load {
   }
 
   /** Causes a fault, and waits until each session has responded after it. */
-  async recovers(/** @type {string} */ what, /** @type {() => unknown} */ cause = () => {}) {
+  async causeFaultAndAwaitRecovery(
+    /** @type {string} */ what,
+    /** @type {() => unknown} */ cause = () => {}
+  ) {
     await cause()
     const fault = Date.now()
     for (const session of this.sessions) session.respondedAt = 0

@@ -350,7 +350,8 @@ export const BROWSERS = {
           NO_REQUESTS
       },
       'interaction/forms.test.mjs': {
-        'all of them work in closed shadow roots': 'WebDriver does not return closed shadow roots'
+        'fill and check work in closed shadow roots':
+          'WebDriver does not return closed shadow roots'
       },
       'interaction/pointer.test.mjs': {
         'drag_and_drop works with drag events and with pointer events, in frames too':
@@ -451,7 +452,7 @@ export const BROWSERS = {
           'it always has a window, on a virtual display if it is headless'
       },
       'properties/isolation.test.mjs': {
-        'Property 11: Shared Browser Instance': BROWSER_PER_SESSION
+        'Property 11: all sessions run in one browser process': BROWSER_PER_SESSION
       },
       'properties/operations.test.mjs': {
         'Property 5: Navigation Returns Complete Response': WITHOUT_STATUS
@@ -470,7 +471,7 @@ export const BROWSERS = {
           NO_REQUESTS,
         'a drag without effect is reported':
           'WebDriver does not start native drags, such as that of a selection',
-        'other mouse buttons, and modifiers': OTHER_BUTTONS
+        'a click with another button or with modifiers reaches the page with them': OTHER_BUTTONS
       },
       'waiting/busy.test.mjs': {
         'a call with a timeout ends in time, and the page can navigate': NOT_TERMINATED

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { startHttpServer } from './http.mjs'
-import { allEnded, descendants } from './processes.mjs'
+import { awaitProcessesEnded, descendants } from './processes.mjs'
 import { startSite } from './site.mjs'
 
 /** Timeout in ms. On a small machine, browsers take long to open a hundred pages concurrently. */
@@ -52,5 +52,5 @@ export async function conversations(t, count, limit) {
   )
   assert.equal((await (await fetch(server.at('/health'))).json()).sessions, 0)
   assert.equal((await server.end()).code, 0)
-  await allEnded(below)
+  await awaitProcessesEnded(below)
 }

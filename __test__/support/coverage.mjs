@@ -79,7 +79,7 @@ const NAVIGATING = [
  * Parts that no MCP client can use or receive, with the reason.
  * @type {Record<string, string[]>}
  */
-export const BEYOND = {
+export const UNTESTABLE_PARTS = {
   // The picture in the Node API's result. MCP has it as a separate part.
   compare_screenshots: ['-> image', '-> image.data', '-> image.mimeType'],
   // Every tool reports pages in the same form. `click` shows a page whose server is down, `pages` a
@@ -134,7 +134,7 @@ export const ANSWER_WITH_NONE = [
   'wait_for_selector'
 ]
 /** Tools that a dialog does not block. */
-export const PAST_DIALOGS = ['handle_dialog', 'get_request_log', 'pages', 'batch']
+export const TOOLS_DURING_DIALOG = ['handle_dialog', 'get_request_log', 'pages', 'batch']
 
 /** Returns the errors that a tool can return. @param {Tool} tool @returns {string[]} */
 function errorsOf({ name, group, inputSchema: { properties = {} } }) {
@@ -145,7 +145,7 @@ function errorsOf({ name, group, inputSchema: { properties = {} } }) {
     'INVALID_PARAMETERS',
     ...(takes('sessionId') ? ['SESSION_NOT_FOUND'] : []),
     ...(takes('pageId') && name !== 'batch' ? ['PAGE_NOT_FOUND'] : []),
-    ...(takes('pageId') && !PAST_DIALOGS.includes(name) ? ['DIALOG_OPEN'] : []),
+    ...(takes('pageId') && !TOOLS_DURING_DIALOG.includes(name) ? ['DIALOG_OPEN'] : []),
     ...(takesTarget ? ['INVALID_SELECTOR'] : []),
     ...(needsMatch ? ['ELEMENT_NOT_FOUND'] : []),
     ...(needsMatch && group === 'interaction' ? ['ELEMENT_AMBIGUOUS'] : []),
@@ -172,7 +172,7 @@ function isDeclared(schema, [name, ...rest]) {
 const IN_ANY_RESULT = ['resumed', 'person', 'handoff']
 
 /** Empties the folder of the notes before a complete run. @param {string} path */
-export function begin(path) {
+export function emptyNotesFolder(path) {
   rmSync(path, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
   return path
@@ -183,7 +183,7 @@ export function begin(path) {
  * @param {string} path
  * @returns {string[]}
  */
-export function missing(path) {
+export function uncoveredParts(path) {
   /** @type {Map<string, Set<string>>} */
   const seen = new Map()
   for (const file of readdirSync(path)) {
@@ -220,7 +220,7 @@ export function missing(path) {
       )
     return [
       ...unseen
-        .filter((point) => !BEYOND[name]?.includes(point))
+        .filter((point) => !UNTESTABLE_PARTS[name]?.includes(point))
         .map((point) => `${name}: ${point}`),
       ...new Set(
         undeclared.map((field) => `${name}: its result has \`${field}\`, which its schema lacks`)

@@ -15,7 +15,7 @@ const script = (text) => file('text/javascript', text)
 export const PLACES = ['page', 'frame', 'foreign', 'worker', 'shared', 'service']
 
 /** More routes for `startSite`. @type {Record<string, import('./site.mjs').Route>} */
-export const EVERYWHERE = {
+export const INITIATOR_ROUTES = {
   // A service worker controls only the paths below its script.
   '/everywhere/page': (request, response) => {
     const foreign = `http://localhost:${request.socket.localPort}`
@@ -62,6 +62,6 @@ export const EVERYWHERE = {
 }
 
 /** Returns the response to `path` for each initiator. @param {string} text */
-export function all(text) {
+export function responseForEachInitiator(text) {
   return Object.fromEntries(PLACES.map((place) => [place, text]))
 }

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { browsers } from './processes.mjs'
 import { randomNumbers } from './random.mjs'
 import { kill, recordFile } from './record.mjs'
-import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite, startOn } from './state.mjs'
+import {
+  logInAsMember,
+  formOf,
+  HALF_FILLED,
+  awaitDurableState,
+  memberSite,
+  startOn
+} from './state.mjs'
 import { pause, until } from './wait.mjs'
 
 /** Typical calls of an agent. None changes the values of the form. @type {[string, object][]} */
@@ -39,7 +46,7 @@ export async function killRounds(t, killed, rounds) {
   let server = await startOn(t, record)
   const sessionId = await server.createSession()
   await logInAsMember(server, site, sessionId)
-  await lossLimit()
+  await awaitDurableState()
   for (let round = 0; round < rounds; round++) {
     const over = new AbortController()
     const streaming = stream(server, sessionId, over.signal)

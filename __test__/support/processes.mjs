@@ -110,7 +110,7 @@ export function isAlive({ pid, started }) {
  * @param {Process[]} processes
  * @param {number} [timeout] ms
  */
-export async function allEnded(processes, timeout = 5000) {
+export async function awaitProcessesEnded(processes, timeout = 5000) {
   if (processes.length === 0) throw new Error('no processes were given, so this checks nothing')
   const left = () =>
     processes

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HEADLESS_SHELL } from './delayed-browser.mjs'
-import { allEnded, descendants, readProcess } from './processes.mjs'
+import { awaitProcessesEnded, descendants, readProcess } from './processes.mjs'
 import { until } from './wait.mjs'
 import { takeFrames } from './websocket.mjs'
 
@@ -21,7 +21,7 @@ function endWithTest(t, child, profile) {
     const below = descendants(/** @type {number} */ (child.pid))
     child.kill('SIGKILL')
     await ended
-    if (below.length > 0) await allEnded(below)
+    if (below.length > 0) await awaitProcessesEnded(below)
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
   })
 }

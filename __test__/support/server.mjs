@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from './browser.mjs'
 import { noteOptions } from './notes.mjs'
-import { allEnded, descendants } from './processes.mjs'
+import { awaitProcessesEnded, descendants } from './processes.mjs'
 import { RpcClient } from './rpc.mjs'
 import { until, within } from './wait.mjs'
 
@@ -149,7 +149,7 @@ export class Server extends RpcClient {
   }
 
   /** Waits until its browser runs, so that later measurements do not include the start. */
-  async browserReady() {
+  async awaitBrowserReady() {
     const ready = async () => {
       const { json, text } = await this.call('create_session')
       const {
@@ -186,7 +186,7 @@ export class Server extends RpcClient {
     } finally {
       this.child.kill('SIGKILL')
       await this.exit
-      if (below.length > 0) await allEnded(below)
+      if (below.length > 0) await awaitProcessesEnded(below)
     }
   }
 

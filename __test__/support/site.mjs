@@ -27,12 +27,12 @@ const ROUTES = {
   // /status/404
   '/status/': (_request, response, { pathname }) => {
     const status = Number(pathname.split('/')[2])
-    html(response, `<title>Status ${status}</title><p>${status}</p>`, status)
+    sendHtml(response, `<title>Status ${status}</title><p>${status}</p>`, status)
   },
   // /slow?ms=300
   '/slow': (_request, response, { searchParams }) => {
     const timer = setTimeout(
-      () => html(response, '<title>Slow</title><p>At last</p>'),
+      () => sendHtml(response, '<title>Slow</title><p>At last</p>'),
       Number(searchParams.get('ms') ?? 500)
     )
     response.on('close', () => clearTimeout(timer))
@@ -54,7 +54,7 @@ const ROUTES = {
       ([name, value]) => `${name}=${encodeURIComponent(value)}; HttpOnly; Path=/`
     )
     response.setHeader('set-cookie', cookies)
-    html(response, '<title>Cookies set</title>')
+    sendHtml(response, '<title>Cookies set</title>')
   },
   // /forget-cookie?name=name
   '/forget-cookie': (_request, response, { searchParams }) => {
@@ -62,17 +62,17 @@ const ROUTES = {
       'set-cookie',
       searchParams.getAll('name').map((name) => `${name}=; Path=/; Max-Age=0`)
     )
-    html(response, '<title>Cookie forgotten</title>')
+    sendHtml(response, '<title>Cookie forgotten</title>')
   },
   // The page's text is the received cookie header.
   '/cookies': (request, response) =>
-    html(
+    sendHtml(
       response,
       `<title>Cookies</title><pre id="out">${escape(request.headers.cookie ?? '')}</pre>`
     ),
   // The page's text is the received query and body.
   '/echo': (_request, response, { search }) =>
-    html(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
+    sendHtml(response, `<title>Echo</title><pre id="out">${escape(search)}</pre>`)
 }
 
 /**
@@ -166,8 +166,8 @@ export class Site {
         ) ?? ''
       ]
     if (typeof found === 'function') found(request, response, url)
-    else if (found) html(response, found)
-    else html(response, '<title>Not found</title>', 404)
+    else if (found) sendHtml(response, found)
+    else sendHtml(response, '<title>Not found</title>', 404)
   }
 }
 
@@ -183,7 +183,7 @@ export function openEnded() {
   /** @type {Route} */
   const route = (_request, response, { searchParams }) => {
     if (!searchParams.has('stream'))
-      return html(response, "<title>Open</title><script>fetch('?stream')</script>")
+      return sendHtml(response, "<title>Open</title><script>fetch('?stream')</script>")
     response.writeHead(200).write('more to come')
     response.on('close', close)
     open()
@@ -192,7 +192,7 @@ export function openEnded() {
 }
 
 /** @param {Response} response @param {string} text @param {number} [status] */
-export function html(response, text, status = 200) {
+export function sendHtml(response, text, status = 200) {
   response
     .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
     .end(text)

@@ -77,7 +77,8 @@ export const HALF_FILLED = ['Members', 'Ann', 'half a no', 'large', '', true]
  * Waits until the current state must be saved by the documentation. Tests then kill a process
  * without checking that it has been saved.
  */
-export const lossLimit = () => pause(1000, 'state that is older than a second survives a crash')
+export const awaitDurableState = () =>
+  pause(1000, 'state that is older than a second survives a crash')
 
 /**
  * Starts a server on a record.

@@ -13,7 +13,7 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /** Valid arguments of each tool on `PAGE`. @type {Record<string, object>} */
-export const FITTING = {
+export const VALID_ARGUMENTS = {
   create_session: {},
   close_session: { sessionId: UNKNOWN_SESSION },
   list_sessions: {},
@@ -78,7 +78,7 @@ export const FITTING = {
 }
 
 /** The names of the tools with `parameter`. @param {string} parameter */
-export const taking = (parameter) =>
+export const toolsWithParameter = (parameter) =>
   TOOLS.filter(({ inputSchema }) => parameter in (inputSchema.properties ?? {}))
 
 /**
@@ -86,8 +86,8 @@ export const taking = (parameter) =>
  * @param {string} tool
  * @param {string} selector
  */
-export function aimedAt(tool, selector) {
-  const call = { ...FITTING[tool] }
+export function argumentsForTarget(tool, selector) {
+  const call = { ...VALID_ARGUMENTS[tool] }
   if ('fields' in call) return { fields: [{ selector, value: 'x' }] }
   return 'source' in call ? { ...call, source: selector } : { ...call, selector }
 }
@@ -96,7 +96,7 @@ export function aimedAt(tool, selector) {
 export const READING_ON = ['get_content', 'get_console_content', 'list_requests']
 
 /** Tools with an element as target. */
-export const AIMED = TOOLS.filter(
+export const TOOLS_WITH_TARGET = TOOLS.filter(
   ({ inputSchema: { properties = {} } }) =>
     'selector' in properties || 'source' in properties || 'fields' in properties
 )

@@ -8,10 +8,22 @@ import { before, describe, test } from 'node:test'
 import { assertRefusal } from '../bad-input/refusal.mjs'
 import { BROWSER } from '../support/browser.mjs'
 import { BROWSERS } from '../support/browsers.mjs'
-import { ANSWER_WITH_NONE, BEYOND, PAST_DIALOGS, TOOLS } from '../support/coverage.mjs'
+import {
+  ANSWER_WITH_NONE,
+  UNTESTABLE_PARTS,
+  TOOLS_DURING_DIALOG,
+  TOOLS
+} from '../support/coverage.mjs'
 import { startShared } from '../support/scope.mjs'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
-import { AIMED, READING_ON, FITTING, PAGE, aimedAt, taking } from './calls.mjs'
+import {
+  TOOLS_WITH_TARGET,
+  READING_ON,
+  VALID_ARGUMENTS,
+  PAGE,
+  argumentsForTarget,
+  toolsWithParameter
+} from './calls.mjs'
 
 /** The error of a valid call that has nothing to do. */
 const NOTHING_TO_DO = {
@@ -70,11 +82,11 @@ describe('every tool', { timeout: 180_000 }, () => {
   const names = (tools) => tools.map(({ name }) => name)
   /** Calls `name` with valid arguments, and with `more`. */
   const refused = (name, more, errorCode, expected = {}) =>
-    assertRefusal(server, name, { ...FITTING[name], ...more }, { errorCode, ...expected })
+    assertRefusal(server, name, { ...VALID_ARGUMENTS[name], ...more }, { errorCode, ...expected })
 
   test('succeeds with valid arguments', async () => {
-    assert.deepEqual(Object.keys(FITTING).sort(), names(TOOLS).sort())
-    for (const [name, args] of Object.entries(FITTING)) {
+    assert.deepEqual(Object.keys(VALID_ARGUMENTS).sort(), names(TOOLS).sort())
+    for (const [name, args] of Object.entries(VALID_ARGUMENTS)) {
       await server.ok('navigate', { url: site.url('/every') })
       const { text, json } = await server.call(name, args)
       assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
@@ -85,7 +97,7 @@ describe('every tool', { timeout: 180_000 }, () => {
       const { outputSchema } = TOOLS.find((tool) => tool.name === name) ?? {}
       if (!outputSchema || json?.errorCode) continue
       const missing = absent(outputSchema, json).filter(
-        (field) => !BEYOND[name]?.includes(`-> ${field}`)
+        (field) => !UNTESTABLE_PARTS[name]?.includes(`-> ${field}`)
       )
       assert.deepEqual(missing, [], `${name}: its schema promises what ${text} has not`)
     }
@@ -94,13 +106,13 @@ describe('every tool', { timeout: 180_000 }, () => {
   test('that works on a page works on the page of pageId', async () => {
     const sessionId = await server.createSession()
     await server.ok('pages', { sessionId, action: 'new' })
-    for (const { name } of taking('pageId')) {
+    for (const { name } of toolsWithParameter('pageId')) {
       await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/') })
       await server.ok('navigate', { sessionId, pageId: 'page-2', url: site.url('/every') })
       const args =
         name === 'batch'
           ? { steps: [{ tool: 'get_text', arguments: { selector: '#go' } }] }
-          : FITTING[name]
+          : VALID_ARGUMENTS[name]
       const { json, text, meta } = await server.call(name, { ...args, sessionId, pageId: 'page-2' })
       assert.equal(json?.errorCode, expectedCode(name), `${name}: ${text}`)
       if (name === 'set_offline') await server.ok(name, { sessionId, offline: false })
@@ -139,7 +151,7 @@ describe('every tool', { timeout: 180_000 }, () => {
   })
 
   test('that works in a session reports an unknown session', async () => {
-    for (const { name } of taking('sessionId')) {
+    for (const { name } of toolsWithParameter('sessionId')) {
       const { sessionId } = await refused(
         name,
         { sessionId: UNKNOWN_SESSION },
@@ -151,7 +163,7 @@ describe('every tool', { timeout: 180_000 }, () => {
   })
 
   test('that works on a page names the open pages if the page is unknown', async () => {
-    for (const { name } of taking('pageId')) {
+    for (const { name } of toolsWithParameter('pageId')) {
       const step = { tool: 'get_text', arguments: { pageId: 'page-99' } }
       if (name === 'batch')
         assert.equal(
@@ -169,38 +181,44 @@ describe('every tool', { timeout: 180_000 }, () => {
   })
 
   test('that has a target rejects an invalid selector, and one for a missing frame', async () => {
-    for (const { name } of AIMED) {
-      await refused(name, aimedAt(name, 'p['), 'INVALID_SELECTOR', { message: /p\[/ })
-      await refused(name, aimedAt(name, ''), 'INVALID_SELECTOR')
+    for (const { name } of TOOLS_WITH_TARGET) {
+      await refused(name, argumentsForTarget(name, 'p['), 'INVALID_SELECTOR', { message: /p\[/ })
+      await refused(name, argumentsForTarget(name, ''), 'INVALID_SELECTOR')
     }
   })
 
   test('that needs an element reports that none matches, and suggests similar ones', async () => {
-    for (const { name } of AIMED) {
+    for (const { name } of TOOLS_WITH_TARGET) {
       if (ANSWER_WITH_NONE.includes(name)) continue
       const { suggestion, details } = await refused(
         name,
-        aimedAt(name, '#fild'),
+        argumentsForTarget(name, '#fild'),
         'ELEMENT_NOT_FOUND',
         { message: /`#fild`/ }
       )
       const [similar] = details.suggestions
       assert.match(similar.description, /Field/, name)
       assert.match(suggestion ?? '', new RegExp(`\\b${similar.ref}\\b`), name)
-      await refused(name, aimedAt(name, 'e98765'), 'ELEMENT_NOT_FOUND', { reason: 'unknown' })
-      await refused(name, aimedAt(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
+      await refused(name, argumentsForTarget(name, 'e98765'), 'ELEMENT_NOT_FOUND', {
+        reason: 'unknown'
+      })
+      await refused(name, argumentsForTarget(name, '#nowhere >>> #field'), 'ELEMENT_NOT_FOUND')
     }
   })
 
   test('that acts on an element rejects an ambiguous target; one that reads uses the first match', async () => {
-    for (const { name, group } of AIMED) {
+    for (const { name, group } of TOOLS_WITH_TARGET) {
       if (ANSWER_WITH_NONE.includes(name)) continue
       if (group === 'interaction') {
-        const { details } = await refused(name, aimedAt(name, '.twins'), 'ELEMENT_AMBIGUOUS')
+        const { details } = await refused(
+          name,
+          argumentsForTarget(name, '.twins'),
+          'ELEMENT_AMBIGUOUS'
+        )
         assert.equal(details.matches.length, 2, name)
         assert.match(details.matches[0].ref, /^e\d+$/)
       } else if (name !== 'extract_table') {
-        await server.ok(name, aimedAt(name, '.twins'))
+        await server.ok(name, argumentsForTarget(name, '.twins'))
       }
     }
   })
@@ -208,8 +226,8 @@ describe('every tool', { timeout: 180_000 }, () => {
   test('that needs the page reports at once that a dialog blocks it', async () => {
     await server.call('evaluate', { script: 'void setTimeout(() => alert("Wait"), 0)' })
     await server.call('wait_for', { time: 5000 })
-    for (const { name } of taking('pageId')) {
-      if (PAST_DIALOGS.includes(name)) continue
+    for (const { name } of toolsWithParameter('pageId')) {
+      if (TOOLS_DURING_DIALOG.includes(name)) continue
       await refused(name, {}, 'DIALOG_OPEN', {
         message: /Wait/,
         suggestion: /handle_dialog/,
@@ -225,7 +243,7 @@ describe('every tool', { timeout: 180_000 }, () => {
   test('that works in a session reports that it was closed or has expired', async () => {
     const sessionId = await server.createSession()
     await server.ok('close_session', { sessionId })
-    for (const { name } of taking('sessionId')) {
+    for (const { name } of toolsWithParameter('sessionId')) {
       if (READING_ON.includes(name)) {
         // The recorded result may itself be an error.
         const { isError, json } = await server.call(name, { sessionId })

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 /** WebKit's viewport cannot be chosen. */
@@ -59,13 +59,13 @@ describe('sessions', { timeout: 60_000 }, () => {
   test('the options of create_session also apply to frames of other sites', async (t) => {
     const framed = await startSite(t, {
       '/top': (request, response) =>
-        html(
+        sendHtml(
           response,
           `<title>Top</title><iframe src="http://localhost:${request.socket.localPort}/frame"></iframe>
         <script>const received = new Promise((resolve) => { onmessage = ({ data }) => resolve(data) })</script>`
         ),
       '/frame': (request, response) =>
-        html(
+        sendHtml(
           response,
           `<script>
         parent.postMessage([navigator.userAgent, navigator.language, (1.5).toLocaleString(), Intl.DateTimeFormat().resolvedOptions().timeZone, ${JSON.stringify(request.headers['user-agent'])}], '*')
@@ -325,7 +325,7 @@ describe('batch', { timeout: 60_000 }, () => {
   test('a step can use a session that an earlier step has resumed, and fails if its session does not exist', async (t) => {
     const brief = await startServer(t, ['--session-timeout', '5000', '--store', 'memory'])
     // The start of the browser counts toward the lifetime of a session that waits for it.
-    await brief.browserReady()
+    await brief.awaitBrowserReady()
     const sessionId = await brief.createSession()
     await brief.ok('evaluate', { sessionId, script: 'document.title = "here"' })
     await until(

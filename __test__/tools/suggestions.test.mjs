@@ -7,7 +7,7 @@ import { BROWSER } from '../support/browser.mjs'
 import { browsers, descendants } from '../support/processes.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { html, startSite } from '../support/site.mjs'
+import { sendHtml, startSite } from '../support/site.mjs'
 import { within } from '../support/wait.mjs'
 
 const PAGE = `<!doctype html><title>Page</title><style>#cover { position: absolute; inset: 0 }</style>
@@ -183,7 +183,7 @@ describe('an error of a page tool', { timeout: 180_000 }, () => {
 
   before(async () => {
     site = await startSite(t, {
-      '/page': (_request, response) => html(response, PAGE),
+      '/page': (_request, response) => sendHtml(response, PAGE),
       '/slow': () => {}
     })
     server = await startServer(t, [

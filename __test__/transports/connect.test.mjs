@@ -16,7 +16,13 @@ import { shared } from '../support/scope.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { logInAsMember, formOf, HALF_FILLED, lossLimit, memberSite } from '../support/state.mjs'
+import {
+  logInAsMember,
+  formOf,
+  HALF_FILLED,
+  awaitDurableState,
+  memberSite
+} from '../support/state.mjs'
 import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
@@ -27,7 +33,7 @@ import { isPending, until, within } from '../support/wait.mjs'
  * @param {any} [options]
  * @param {string[]} [args]
  */
-const face = (t, url, options, args = []) =>
+const startStdioProxy = (t, url, options, args = []) =>
   startServer(t, ['--connect', url, ...args], { browser: false, ...options })
 
 describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
@@ -43,7 +49,10 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('behaves like that server for a stdio client: tools, sessions, order, errors', async (t) => {
     const server = await startHttpServer(t)
-    const [one, other] = await Promise.all([face(t, server.url), face(t, server.at('/'))])
+    const [one, other] = await Promise.all([
+      startStdioProxy(t, server.url),
+      startStdioProxy(t, server.at('/'))
+    ])
     assert.equal(
       (await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })).title,
       'Cookies set'
@@ -74,7 +83,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('waits for a server that is not running yet, and survives its restart', async (t) => {
     const port = await freePort()
-    const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+    const client = await startStdioProxy(t, `http://127.0.0.1:${port}`, { handshake: false })
     const greeted = client.initialize()
     const listed = client.request('tools/list')
     assert.ok(await isPending(greeted))
@@ -106,7 +115,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const [port, record] = [await freePort(), recordFile(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
-    const client = await face(t, `http://127.0.0.1:${port}`)
+    const client = await startStdioProxy(t, `http://127.0.0.1:${port}`)
     await logInAsMember(client, members)
     const [{ sessionId: own }] = (await client.ok('list_sessions')).sessions
     const [, save] = /button "Save".*?\[ref=(e\d+)\]/.exec(await client.ok('snapshot')) ?? []
@@ -116,7 +125,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     for (const sessionId of [own, created])
       assert.ok((await client.request('resources/subscribe', { uri: uri(sessionId) })).result)
     assert.ok((await client.request('logging/setLevel', { level: 'info' })).result)
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     const before = client.received.length
     await serve()
@@ -165,7 +174,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const [port, record] = [await freePort(), recordFile(t)]
     const serve = () => startHttpServer(t, ['--port', String(port), '--store', record])
     const first = await serve()
-    const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+    const client = await startStdioProxy(t, `http://127.0.0.1:${port}`, { handshake: false })
     const call = (/** @type {string} */ name, /** @type {object} */ args) =>
       modernRequest(client, 'tools/call', { name, arguments: args })
     const { sessionId } = (await call('navigate', { url: site.url('/form') }))._meta
@@ -178,7 +187,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const acknowledged = () =>
       client.notifications('notifications/subscriptions/acknowledged').length
     await until(() => acknowledged() === 1, 'the acknowledgment')
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     await serve()
     await until(() => acknowledged() === 2, 'the acknowledgment of the next server', 20_000)
@@ -196,7 +205,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   test('keeps subscriptions and log level if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
     const forwarder = await startForwarder(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
+    const client = await startStdioProxy(t, `http://127.0.0.1:${forwarder.port}`)
     const { meta } = await client.call('navigate', { url: site.url('/form') })
     const uri = `playwright:///page/${meta.sessionId}/page-1`
     for (const each of [uri, `playwright:///session/${meta.sessionId}`])
@@ -227,7 +236,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   test('keeps its session if only the connection breaks', async (t) => {
     const server = await startHttpServer(t)
     const forwarder = await startForwarder(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
+    const client = await startStdioProxy(t, `http://127.0.0.1:${forwarder.port}`)
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
     for (let round = 0; round < 20; round++) {
       forwarder.cut()
@@ -239,7 +248,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   test('repeats read-only calls if the connection breaks, and reports other calls that may have run', async (t) => {
     const server = await startHttpServer(t)
     const forwarder = await startForwarder(t, server.port)
-    const client = await face(t, `http://127.0.0.1:${forwarder.port}`)
+    const client = await startStdioProxy(t, `http://127.0.0.1:${forwarder.port}`)
     const late = site.hold('/held')
     await client.ok('navigate', { url: site.url('/late') })
     await late.requested
@@ -261,9 +270,11 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('sends the token, and ends with one line if it is rejected', async (t) => {
     const server = await startHttpServer(t, [], { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
-    const client = await face(t, server.url, { env: { TROUPE_AUTH_TOKEN: 'correct-horse' } })
+    const client = await startStdioProxy(t, server.url, {
+      env: { TROUPE_AUTH_TOKEN: 'correct-horse' }
+    })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    const otherClient = await face(t, server.url, { handshake: false })
+    const otherClient = await startStdioProxy(t, server.url, { handshake: false })
     const { code } = await within(otherClient.exit, 'its end', 10_000)
     assert.equal(code, 2)
     assert.match(
@@ -276,7 +287,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/mcp`
     const begun = performance.now()
-    const client = await face(t, url, { handshake: false })
+    const client = await startStdioProxy(t, url, { handshake: false })
     await client.awaitLog(new RegExp(`cannot connect to ${url}: .*refused.*; retrying`))
     assert.ok(performance.now() - begun < 10_000)
     const server = await startHttpServer(t, ['--port', String(port)])
@@ -329,7 +340,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   ]))
     test(`rejects ${what} at once`, async (t) => {
       const port = await listen(t, respond)
-      const client = await face(t, `http://127.0.0.1:${port}`, { handshake: false })
+      const client = await startStdioProxy(t, `http://127.0.0.1:${port}`, { handshake: false })
       const { code } = await within(client.exit, 'its end', 5000)
       assert.equal(code, 2)
       assert.match(
@@ -341,7 +352,9 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('rejects a server that does not speak TLS at once', async (t) => {
     const server = await startHttpServer(t)
-    const client = await face(t, `https://127.0.0.1:${server.port}/mcp`, { handshake: false })
+    const client = await startStdioProxy(t, `https://127.0.0.1:${server.port}/mcp`, {
+      handshake: false
+    })
     assert.equal((await within(client.exit, 'its end', 10_000)).code, 2)
     assert.match(client.stderr(), /there is no Troupe server at https:.*it does not speak TLS/)
   })
@@ -350,7 +363,10 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const state = temporaryFolder(t)
     const env = { XDG_STATE_HOME: state }
     const port = await freePort()
-    const client = await face(t, `http://localhost:${port}/mcp`, { env, handshake: false })
+    const client = await startStdioProxy(t, `http://localhost:${port}/mcp`, {
+      env,
+      handshake: false
+    })
     const greeted = client.initialize()
     assert.ok(await isPending(greeted))
     await startHttpServer(t, ['--port', String(port)], { env })
@@ -362,7 +378,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const server = await startHttpServer(t, ['--max-connections', '1'])
     const holder = connect(server.port, '127.0.0.1')
     await new Promise((resolve) => holder.on('connect', resolve))
-    const client = await face(t, server.url, { handshake: false })
+    const client = await startStdioProxy(t, server.url, { handshake: false })
     await client.awaitLog(/cannot connect to .*: HTTP error: 429 Too Many Requests; retrying/)
     const greeted = client.initialize()
     assert.ok(await isPending(greeted))
@@ -376,11 +392,13 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
   test('connects to a server behind TLS with a trusted certificate, and reports an untrusted one', async (t) => {
     const server = await startHttpServer(t)
     const forwarder = await startTlsForwarder(t, server.port)
-    const client = await face(t, `https://127.0.0.1:${forwarder.port}/mcp`, {
+    const client = await startStdioProxy(t, `https://127.0.0.1:${forwarder.port}/mcp`, {
       env: { SSL_CERT_FILE: forwarder.certificate }
     })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    const otherClient = await face(t, `wss://127.0.0.1:${forwarder.port}/ws`, { handshake: false })
+    const otherClient = await startStdioProxy(t, `wss://127.0.0.1:${forwarder.port}/ws`, {
+      handshake: false
+    })
     const { code } = await within(otherClient.exit, 'its end', 10_000)
     assert.equal(code, 2)
     assert.match(otherClient.stderr(), /^troupe: .*is not trusted: .*certificate/m)

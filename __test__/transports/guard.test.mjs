@@ -383,8 +383,10 @@ describe('the token', { timeout: 60_000 }, () => {
     // This client only starts commands.
     const { command, args } = JSON.parse(print('claude-desktop')).mcpServers.troupe
     assert.equal(command, process.platform === 'win32' ? 'cmd' : 'npx')
-    const face = await startServer(t, args.slice(args.indexOf('troupe') + 1), { browser: false })
-    assert.equal((await face.ok('evaluate', { script: '6 * 7' })).value, 42)
+    const stdioProxy = await startServer(t, args.slice(args.indexOf('troupe') + 1), {
+      browser: false
+    })
+    assert.equal((await stdioProxy.ok('evaluate', { script: '6 * 7' })).value, 42)
   })
 
   test('can come from a file or the environment, and does not appear in the process list', async (t) => {

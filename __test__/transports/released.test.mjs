@@ -26,7 +26,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     site = await startSite(scope)
     server = await startHttpServer(scope, ['--idle-timeout', '400'])
   })
-  const released = (left = 0) =>
+  const awaitSessionCount = (left = 0) =>
     until(async () => (await count(server)) === left, 'the release of the session', 5000)
 
   test('is released by its DELETE, and another client can resume it', async () => {
@@ -51,7 +51,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const sessionId = await socket.createSession()
     assert.equal(await count(server), 1)
     await socket.close()
-    await released()
+    await awaitSessionCount()
     const other = await server.connect()
     await other.ok('session_resume', { sessionId })
     await other.ok('close_session', { sessionId })
@@ -63,7 +63,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const sessionId = await client.createSession()
     await client.ok('navigate', { url: site.url('/form') })
     await client.ok('evaluate', { script: 'globalThis.mark = 1' })
-    await released()
+    await awaitSessionCount()
     // The client has created only this session, so a call need not name it.
     const first = await client.call('evaluate', {
       script: 'document.title + typeof globalThis.mark'
@@ -79,14 +79,14 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
       )
     )
 
-    await released()
+    await awaitSessionCount()
     const named = await client.call('snapshot', { sessionId })
     assert.match(named.text, /textbox/)
     assert.match(JSON.stringify(named.result?.content ?? named), NOTICE)
-    await released()
+    await awaitSessionCount()
     const failed = (await client.call('click', { sessionId, selector: '#never', timeout: 1 })).json
     assert.match(failed.details.resumed, NOTICE)
-    await released()
+    await awaitSessionCount()
     const steps = [{ tool: 'get_text', arguments: { selector: 'title' } }]
     assert.match((await client.ok('batch', { sessionId, steps })).resumed, NOTICE)
     await client.ok('close_session', { sessionId })
@@ -100,7 +100,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.ok('navigate', { url: site.url('/form') })
     await client.ok('mock_response', { url: '**/mocked', response: { body: 'mocked' } })
     assert.equal((await client.ok('evaluate', { script })).value, 'mocked')
-    await released()
+    await awaitSessionCount()
     const { value, resumed } = await client.ok('evaluate', { script })
     assert.notEqual(value, 'mocked')
     assert.match(resumed, NOTICE)
@@ -110,7 +110,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
   test('cannot be used after close_session, also if it was suspended', async () => {
     const client = await server.connect()
     const sessionId = await client.createSession()
-    await released()
+    await awaitSessionCount()
     await client.ok('close_session', { sessionId })
     assert.equal(
       (await client.call('session_resume', { sessionId })).json.errorCode,
@@ -129,7 +129,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     await client.delete()
     assert.equal((await other.ok('evaluate', { sessionId, script: 'globalThis.mark' })).value, 1)
     await stream.body?.cancel()
-    await released()
+    await awaitSessionCount()
     assert.match((await other.ok('evaluate', { sessionId, script: '1' })).resumed, NOTICE)
     await other.ok('close_session', { sessionId })
     await other.delete()
@@ -139,11 +139,11 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const [client, other] = [await server.connect(), await server.connect()]
     const sessionId = await client.createSession()
     await other.ok('navigate', { sessionId, url: site.url('/form') })
-    await released()
+    await awaitSessionCount()
     assert.match((await client.ok('evaluate', { script: '1' })).resumed, NOTICE)
     const again = await other.ok('evaluate', { sessionId, script: 'document.title' })
     assert.deepEqual([again.value, again.resumed], ['Form', undefined])
-    await released()
+    await awaitSessionCount()
     await client.delete()
     assert.equal(
       (await other.ok('evaluate', { sessionId, script: 'document.title' })).value,

@@ -107,8 +107,8 @@ test('with --base-path every path begins with it', { timeout: 60_000 }, async (t
   for (const path of ['/health', '/mcp', '/metrics', '/tools', '/tools/troupe/nowhere']) {
     assert.equal((await ask(server.at(path), server.authorization)).status, 404, path)
   }
-  const face = await startServer(t, ['--connect', server.url], { browser: false })
-  assert.equal((await face.ok('evaluate', { script: '6 * 7' })).value, 42)
+  const stdioProxy = await startServer(t, ['--connect', server.url], { browser: false })
+  assert.equal((await stdioProxy.ok('evaluate', { script: '6 * 7' })).value, 42)
 })
 
 describe('the address of a client', { timeout: 60_000 }, () => {

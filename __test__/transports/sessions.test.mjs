@@ -12,7 +12,7 @@ import { kill, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { logInAsMember, lossLimit, memberSite } from '../support/state.mjs'
+import { logInAsMember, awaitDurableState, memberSite } from '../support/state.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
 
 /**
@@ -317,7 +317,7 @@ describe('the sessions of a server that has ended', { timeout: 60_000 }, () => {
     const other = await first.connect()
     const { sessionId: implicit } = (await other.call('navigate', { url: members.url('/log-in') }))
       .meta
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
 
     const second = await startHttpServer(t, args)

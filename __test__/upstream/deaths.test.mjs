@@ -6,7 +6,7 @@ import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
 import { NO_SQLITE, kill, query, recordFile } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
-import { lossLimit } from '../support/state.mjs'
+import { awaitDurableState } from '../support/state.mjs'
 import { isPending, within } from '../support/wait.mjs'
 import { QUICK, scripted } from './upstream.mjs'
 
@@ -35,7 +35,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
       url: 'http://a/closed'
     })
     await first.ok('close_session', { sessionId: closed })
-    await lossLimit()
+    await awaitDurableState()
     await kill(first)
     assert.deepEqual(query(file, 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
 
@@ -117,7 +117,7 @@ describe('the death of a server in upstream mode', { timeout: 120_000, skip: NO_
     const sessionId = await client.createSession()
     await client.ok('log_in', { sessionId })
     const { meta } = await client.call('browser_navigate', { sessionId, url: 'http://a/page' })
-    await lossLimit()
+    await awaitDurableState()
     const running = client.call('wait', { sessionId })
     await client.request('ping')
     await kill(first)

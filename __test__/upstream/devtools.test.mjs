@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSite } from '../support/site.mjs'
-import { devtools, startBehind } from './real.mjs'
+import { devtools, startWithUpstream } from './real.mjs'
 import { until } from './upstream.mjs'
 import { descendants } from '../support/processes.mjs'
 
@@ -13,7 +13,7 @@ test(
   { timeout: 120_000 },
   async (t) => {
     const site = await startSite(t, { '/shop': PAGE })
-    const server = await startBehind(t, devtools())
+    const server = await startWithUpstream(t, devtools())
     const { result } = await server.request('tools/list')
     assert.ok(result.tools.some(({ name }) => name === 'take_snapshot'))
     const opened = await server.call('new_page', { url: site.url('/shop') })

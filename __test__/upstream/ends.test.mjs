@@ -2,15 +2,15 @@
 // SIGKILL, also if Troupe itself is killed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { allEnded, descendants, readProcess } from '../support/processes.mjs'
-import { startUpstream, until } from './upstream.mjs'
+import { awaitProcessesEnded, descendants, readProcess } from '../support/processes.mjs'
+import { startWithScriptedUpstream, until } from './upstream.mjs'
 
 const who = async (server, args) => JSON.parse((await server.call('who', args)).text)
 const TIMES = ['--upstream-close-timeout', '400', '--upstream-term-timeout', '400']
 
 describe('the end of a session', { timeout: 60_000 }, () => {
   test('asks its server to close the browser, and closes its stdin', async (t) => {
-    const { server, noted } = await startUpstream(t, { args: [] })
+    const { server, noted } = await startWithScriptedUpstream(t, { args: [] })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
     await server.ok('close_session', { sessionId })
@@ -22,7 +22,10 @@ describe('the end of a session', { timeout: 60_000 }, () => {
   })
 
   test('sends SIGTERM to a server that does not end', async (t) => {
-    const { server, noted } = await startUpstream(t, { options: ['--ignore-eof'], args: TIMES })
+    const { server, noted } = await startWithScriptedUpstream(t, {
+      options: ['--ignore-eof'],
+      args: TIMES
+    })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
     const begun = performance.now()
@@ -34,7 +37,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
   })
 
   test('kills a server that ignores that, and its child processes', async (t) => {
-    const { server, noted } = await startUpstream(t, {
+    const { server, noted } = await startWithScriptedUpstream(t, {
       options: ['--ignore-eof', '--ignore-sigterm'],
       args: TIMES
     })
@@ -49,7 +52,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
   })
 
   test('ends a server that hangs', async (t) => {
-    const { server, noted } = await startUpstream(t, { args: TIMES })
+    const { server, noted } = await startWithScriptedUpstream(t, { args: TIMES })
     const sessionId = await server.createSession()
     const { pid } = await who(server, { sessionId })
     const hanging = server.call('hang', { sessionId })
@@ -67,7 +70,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
   }
 
   test('ends all servers within 8 s, even if they ignore signals, and exits with 0', async (t) => {
-    const { server, noted } = await startUpstream(t, {
+    const { server, noted } = await startWithScriptedUpstream(t, {
       options: ['--ignore-eof', '--ignore-sigterm'],
       args: []
     })
@@ -83,11 +86,11 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
     assert.ok(took < 8_500, `${took} ms`)
     assert.ok(took > 6_900, 'they had their 5 and 2 seconds')
     assert.equal(noted('SIGTERM').length >= 2, true)
-    await allEnded(below)
+    await awaitProcessesEnded(below)
   })
 
   test('by SIGTERM is graceful, too', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     await who(server)
     server.child.kill('SIGTERM')
     assert.equal(await ended(server), 0)
@@ -95,7 +98,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
   })
 
   test('ends a server that was started only to list its tools', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     await server.request('tools/list')
     const [{ pid }] = noted('start')
     assert.ok(readProcess(pid))
@@ -106,7 +109,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
 
   for (const options of [[], ['--ignore-eof', '--ignore-sigterm']]) {
     test(`by kill -9 leaves nothing behind${options.length > 0 ? ', whatever its servers ignore' : ''}`, async (t) => {
-      const { server } = await startUpstream(t, { options })
+      const { server } = await startWithScriptedUpstream(t, { options })
       const sessionId = await server.createSession()
       await who(server)
       await server.call('start_child', { sessionId })
@@ -115,7 +118,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
         return found.length >= 4 && found
       }, 'two servers, a child, and the shell that watches')
       server.child.kill('SIGKILL')
-      await allEnded(below)
+      await awaitProcessesEnded(below)
     })
   }
 })

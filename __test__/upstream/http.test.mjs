@@ -5,8 +5,8 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
-import { allEnded, isAlive, readProcess } from '../support/processes.mjs'
-import { QUICK, scripted, startUpstream, until } from './upstream.mjs'
+import { awaitProcessesEnded, isAlive, readProcess } from '../support/processes.mjs'
+import { QUICK, scripted, startWithScriptedUpstream, until } from './upstream.mjs'
 
 const HTTP = [...QUICK, '--upstream-transport', 'http']
 const portOf = (sessionId) =>
@@ -15,7 +15,7 @@ const who = async (client, args) => JSON.parse((await client.call('who', args)).
 
 describe('an upstream server over HTTP', { timeout: 60_000 }, () => {
   test('has the port of its session, and the same features as over stdio', async (t) => {
-    const { server, noted } = await startUpstream(t, { args: HTTP })
+    const { server, noted } = await startWithScriptedUpstream(t, { args: HTTP })
     const { session, port, pid } = await who(server)
     assert.equal(Number(port), portOf(session))
     const meta = { _meta: { progressToken: 1 } }
@@ -44,7 +44,7 @@ describe('an upstream server over HTTP', { timeout: 60_000 }, () => {
   })
 
   test('has the next free port if the port of its session is taken', async (t) => {
-    const { server } = await startUpstream(t, { args: HTTP })
+    const { server } = await startWithScriptedUpstream(t, { args: HTTP })
     const sessionId = await server.createSession()
     const taken = createServer((_, response) => void response.end('not yours'))
     t.after(() => taken.close())
@@ -90,7 +90,7 @@ describe('an upstream server for each conversation', { timeout: 120_000 }, () =>
     await two.fetch('GET', { signal: stop.signal, headers: { accept: 'text/event-stream' } })
     const other = await who(two)
     assert.ok(process)
-    await allEnded([process])
+    await awaitProcessesEnded([process])
     assert.ok(performance.now() - left > 400, 'it is kept for a while')
     assert.equal((await who(two)).pid, other.pid)
     // The returning client continues its session with another server.

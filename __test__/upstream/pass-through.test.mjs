@@ -7,7 +7,7 @@ import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
-import { QUICK, quoted, scripted, startUpstream, until } from './upstream.mjs'
+import { QUICK, quoted, scripted, startWithScriptedUpstream, until } from './upstream.mjs'
 
 const OURS = [
   'create_session',
@@ -21,10 +21,10 @@ const OURS = [
 
 describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   const scope = shared()
-  /** @type {Awaited<ReturnType<typeof startUpstream>>} */
+  /** @type {Awaited<ReturnType<typeof startWithScriptedUpstream>>} */
   let up
   before(async () => {
-    up = await startUpstream(scope)
+    up = await startWithScriptedUpstream(scope)
   })
   const who = async (sessionId) =>
     JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
@@ -57,7 +57,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     'is not given the variables that configure Troupe, such as the token',
     { skip: process.platform !== 'linux' },
     async (t) => {
-      const { server } = await startUpstream(t, {
+      const { server } = await startWithScriptedUpstream(t, {
         env: { TROUPE_AUTH_TOKEN: 'correct-horse', OTHER: 'inherited' }
       })
       const { pid } = JSON.parse((await server.call('who')).text)
@@ -164,7 +164,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('is no longer listed, nor called, when its server has removed it', async (t) => {
-    const up = await startUpstream(t)
+    const up = await startWithScriptedUpstream(t)
     const names = async () =>
       (await up.server.request('tools/list')).result.tools.map(({ name }) => name)
     assert.ok((await names()).includes('echo'))
@@ -180,8 +180,8 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
     assert.equal(calls(), 0)
   })
 
-  test('can be selected', async (t) => {
-    const { server } = await startUpstream(t, {
+  test('is selected by `--tools` and removed by `--no-tools`', async (t) => {
+    const { server } = await startWithScriptedUpstream(t, {
       args: ['--tools', 'group:session,echo,who', '--no-tools', 'who,session_resume']
     })
     const { result } = await server.request('tools/list')
@@ -192,7 +192,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('does not show the page: create_session and session_resume leave the cursor of the page alone', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const sessionId = await server.createSession()
     await server.ok('show', { sessionId, text: '- heading "One"' })
     await server.ok('get_content', { sessionId })
@@ -211,7 +211,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
 
 describe('the record of forwarded calls', { timeout: 60_000 }, () => {
   test('has the snapshot and the messages that the result links', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const { meta, text } = await server.call('browser_navigate', { url: 'http://a/' })
     assert.match(text, /\[Snapshot\]\(.*page-1\.yml\)/)
     assert.equal(
@@ -241,7 +241,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
   })
 
   test('replaces the result with --responses ref', async (t) => {
-    const { server } = await startUpstream(t, { args: ['--responses', 'ref'] })
+    const { server } = await startWithScriptedUpstream(t, { args: ['--responses', 'ref'] })
     const answer = await server.ok('browser_navigate', { url: 'http://a/' })
     assert.equal(answer.status, 'success')
     assert.deepEqual(answer.metadata, {
@@ -256,7 +256,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
   })
 
   test('has the rest of results over the result budget', async (t) => {
-    const { server } = await startUpstream(t, { args: ['--result-budget', '2000'] })
+    const { server } = await startWithScriptedUpstream(t, { args: ['--result-budget', '2000'] })
     const { text, meta } = await server.call('long', { length: 10_000 })
     assert.ok(text.length <= 2000)
     const [, offset] = /"offset":(\d+)/.exec(text) ?? []
@@ -268,7 +268,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
 
   test('has the result byte for byte, and images separately', { skip: NO_SQLITE }, async (t) => {
     const file = recordFile(t)
-    const { server } = await startUpstream(t, { args: ['--store', file] })
+    const { server } = await startWithScriptedUpstream(t, { args: ['--store', file] })
     const { meta, result } = await server.call('odd')
     assert.equal(result.content[0].text, 'ü/ 1')
     const stored = () =>
@@ -285,14 +285,14 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
   })
 
   test('has inline snapshots with their blank lines', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const text = '\n- list:\n\n  - text: a\n'
     const { meta } = await server.call('inline', { text })
     assert.equal(await server.ok('get_content', { refId: meta.refId }), text)
   })
 
   test('has each uncaught error of the page as a separate message', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const lines = [
       '[   5ms] [LOG] one @ http://a/:3',
       '[ 109ms] Error: boom',
@@ -309,7 +309,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
 
   for (const store of ['memory', 'none'])
     test(`has each message of the page once, even if the agent lists them again, with --store ${store}`, async (t) => {
-      const { server } = await startUpstream(t, { args: [...QUICK, '--store', store] })
+      const { server } = await startWithScriptedUpstream(t, { args: [...QUICK, '--store', store] })
       const sessionId = await server.createSession()
       const inSession = () => server.ok('get_console_content', { sessionId })
       await server.call('log', {
@@ -342,7 +342,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
     })
 
   test('does not have typed values', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const { meta } = await server.call('browser_type', {
       element: 'Name',
       target: 'e1',
@@ -359,7 +359,7 @@ describe('the record of forwarded calls', { timeout: 60_000 }, () => {
 })
 
 test('a server with the modern protocol version is called with that version', async (t) => {
-  const { server, noted } = await startUpstream(t, { options: ['--modern'] })
+  const { server, noted } = await startWithScriptedUpstream(t, { options: ['--modern'] })
   assert.deepEqual((await server.call('echo', { a: 1 })).json, { a: 1 })
   await until(() => noted('server/discover').length > 2, 'requests that stand for pings')
 })

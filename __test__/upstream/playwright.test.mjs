@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { before, describe, test } from 'node:test'
-import { allEnded, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { memberSite } from '../support/state.mjs'
-import { behind, playwright, realConversations, startBehind } from './real.mjs'
+import { upstreamArguments, playwright, realConversations, startWithUpstream } from './real.mjs'
 import { until } from './upstream.mjs'
 
 const { version } = createRequire(import.meta.url)('@playwright/mcp/package.json')
@@ -21,7 +21,7 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
   let server, site
   before(async () => {
     site = await startSite(scope, { '/shop': PAGE, '/throws': THROWS })
-    server = await startBehind(scope, playwright())
+    server = await startWithUpstream(scope, playwright())
   })
 
   test('lists its tools, whose snapshots and messages are in the record', async () => {
@@ -96,7 +96,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
     { skip: NO_SQLITE },
     async (t) => {
       const site = await memberSite(t)
-      const args = behind(playwright(['--caps=storage']))
+      const args = upstreamArguments(playwright(['--caps=storage']))
       const env = { TROUPE_STORE: recordFile(t) }
       const first = await startServer(t, args, { browser: false, env })
       const sessionId = await first.createSession()
@@ -113,7 +113,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
       )
       const below = descendants(first.child.pid)
       first.child.kill('SIGKILL')
-      await allEnded(below)
+      await awaitProcessesEnded(below)
       const second = await startServer(t, args, { browser: false, env })
       const back = await second.ok('session_resume', { sessionId })
       assert.match(
@@ -130,7 +130,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
 
   test('without --caps=storage is resumed with its page, and reports that cookies are lost', async (t) => {
     const site = await memberSite(t)
-    const server = await startBehind(t, playwright())
+    const server = await startWithUpstream(t, playwright())
     await server.call('browser_navigate', { url: site.url('/plain') })
     const [{ pid }] = descendants(server.child.pid).filter(({ command }) =>
       command.some((word) => word.endsWith('cli.js'))
@@ -150,7 +150,7 @@ describe('a session on @playwright/mcp', { timeout: 120_000 }, () => {
 })
 
 test(
-  'two conversations with @playwright/mcp by HTTP, each on a port of its own',
+  'two conversations with @playwright/mcp over HTTP see only their own cookies, and each has its own port',
   { timeout: 120_000 },
   (t) => realConversations(t, 2)
 )

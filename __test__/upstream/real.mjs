@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startHttpServer } from '../support/http.mjs'
-import { allEnded, descendants } from '../support/processes.mjs'
+import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { outputFolder, quoted } from './upstream.mjs'
@@ -40,7 +40,7 @@ export const devtools = () => [
  * The options of a Troupe server that has such servers behind it.
  * @param {string[]} words
  */
-export function behind(words) {
+export function upstreamArguments(words) {
   const folder = outputFolder()
   return ['--upstream', words.map(quoted).join(' '), '--output-dir', folder]
 }
@@ -51,8 +51,8 @@ export function behind(words) {
  * @param {string[]} [args]
  * @param {object} [options]
  */
-export const startBehind = (t, words, args = [], options = {}) =>
-  startServer(t, [...behind(words), ...args], { browser: false, ...options })
+export const startWithUpstream = (t, words, args = [], options = {}) =>
+  startServer(t, [...upstreamArguments(words), ...args], { browser: false, ...options })
 
 /** How many conversations start at the same time. Each start takes a second of processor time. */
 const AT_ONCE = 4
@@ -74,7 +74,7 @@ export async function realConversations(t, count) {
   ]
   const server = await startHttpServer(
     t,
-    [...behind(playwright()), '--upstream-transport', 'http', ...timeoutOptions],
+    [...upstreamArguments(playwright()), '--upstream-transport', 'http', ...timeoutOptions],
     { browser: false }
   )
   const begun = performance.now()
@@ -108,5 +108,5 @@ export async function realConversations(t, count) {
   )
   assert.equal(ports.size, count, 'each has a port of its own')
   assert.equal((await server.end()).code, 0)
-  await allEnded(below)
+  await awaitProcessesEnded(below)
 }

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
-import { QUICK, quoted, scripted, startUpstream, until } from './upstream.mjs'
+import { QUICK, quoted, scripted, startWithScriptedUpstream, until } from './upstream.mjs'
 
 const pidOf = async (server, args) => JSON.parse((await server.call('who', args)).text).pid
 
@@ -18,7 +18,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
     ['close_input', 'does not read any more']
   ]) {
     test(`that ${how} is restarted, and the session continues`, async (t) => {
-      const { server, noted } = await startUpstream(t)
+      const { server, noted } = await startWithScriptedUpstream(t)
       const before = await pidOf(server)
       const broken = await server.call(end)
       if (end !== 'close_input') {
@@ -32,7 +32,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   }
 
   test('that hangs is detected by pings, ended and restarted', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     const before = await pidOf(server)
     const hung = await server.call('hang')
     assert.equal(hung.json.errorCode, 'UPSTREAM_UNAVAILABLE')
@@ -43,7 +43,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
 
   test('that hangs is ended after as many pings as --upstream-ping-misses says', async (t) => {
     for (const misses of [1, 4]) {
-      const { server } = await startUpstream(t, {
+      const { server } = await startWithScriptedUpstream(t, {
         args: [...QUICK, '--upstream-ping-misses', String(misses)]
       })
       const { json } = await server.call('hang')
@@ -55,7 +55,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that runs a long call is not ended while it answers pings', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     await pidOf(server)
     server.send({ id: 'long', method: 'tools/call', params: { name: 'wait', arguments: {} } })
     await until(() => noted('ping').length > 5, 'pings')
@@ -63,7 +63,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that answers pings but not a call gets the call canceled after --upstream-call-timeout', async (t) => {
-    const { server, noted } = await startUpstream(t, {
+    const { server, noted } = await startWithScriptedUpstream(t, {
       args: [...QUICK, '--upstream-call-timeout', '300']
     })
     const pid = await pidOf(server)
@@ -78,7 +78,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('answers calls that arrived during its restart', async (t) => {
-    const { server } = await startUpstream(t, {
+    const { server } = await startWithScriptedUpstream(t, {
       args: [...QUICK, '--upstream-restart-pause', '500']
     })
     const sessionId = await server.createSession()
@@ -93,7 +93,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that writes invalid output or floods stderr keeps working', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     assert.equal((await server.call('garbage')).text, 'clean')
     assert.equal((await server.call('flood', { lines: 20_000 })).text, 'dry')
     assert.equal((await server.call('echo', { a: 1 })).json.a, 1)
@@ -103,7 +103,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that dies does not affect other sessions', async (t) => {
-    const { server } = await startUpstream(t)
+    const { server } = await startWithScriptedUpstream(t)
     const [one, two] = [await server.createSession(), await server.createSession()]
     const other = await pidOf(server, { sessionId: two })
     await server.call('die', { sessionId: one })
@@ -111,7 +111,7 @@ describe('an upstream server', { timeout: 60_000 }, () => {
   })
 
   test('that dies is restored to its page', async (t) => {
-    const { server, noted } = await startUpstream(t)
+    const { server, noted } = await startWithScriptedUpstream(t)
     await server.call('browser_navigate', { url: 'http://a/' })
     await server.call('die')
     await server.call('echo')
@@ -251,7 +251,7 @@ describe('an upstream server that does not start', { timeout: 60_000 }, () => {
 })
 
 test('a process that ends leaves no zombie behind', async (t) => {
-  const { server } = await startUpstream(t)
+  const { server } = await startWithScriptedUpstream(t)
   const sessionId = await server.createSession()
   const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
   const below = [await pidOf(server, { sessionId }), child].map((pid) => readProcess(pid))

@@ -4,13 +4,13 @@ import { test } from 'node:test'
 import { BROWSER_ARGUMENTS } from '../support/browser.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
-import { behind, startBehind } from './real.mjs'
+import { upstreamArguments, startWithUpstream } from './real.mjs'
 
 const COMMAND = [process.execPath, BIN, '--store', 'none', ...BROWSER_ARGUMENTS]
 
 test('a Troupe serves as the upstream server of another one', { timeout: 60_000 }, async (t) => {
   const site = await startSite(t)
-  const server = await startBehind(t, COMMAND)
+  const server = await startWithUpstream(t, COMMAND)
   const { result } = await server.request('tools/list')
   assert.ok(result.tools.some(({ name }) => name === 'navigate'))
   // `sessionId` is a parameter of its tools: `session_id` names the session of the Troupe in front.
@@ -31,7 +31,7 @@ test(
   'options in the environment are not passed on to an upstream server',
   { timeout: 60_000 },
   async (t) => {
-    const [, command, ...rest] = behind(COMMAND)
+    const [, command, ...rest] = upstreamArguments(COMMAND)
     const env = {
       TROUPE_UPSTREAM: command,
       TROUPE_UPSTREAM_RESTARTS: '0',

@@ -71,7 +71,7 @@ export function scripted(options = []) {
  * @param {{ args?: string[], options?: string[], env?: Record<string, string>, handshake?: boolean
  *   }} [setting]
  */
-export async function startUpstream(t, { args = QUICK, options, ...more } = {}) {
+export async function startWithScriptedUpstream(t, { args = QUICK, options, ...more } = {}) {
   const journal = scripted(options)
   const server = await startServer(t, [...journal.args, ...args], { browser: false, ...more })
   return { server, ...journal }

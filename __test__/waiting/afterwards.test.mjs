@@ -392,7 +392,7 @@ describe('options of click and type', { timeout: 60_000 }, () => {
     )
   })
 
-  test('other mouse buttons, and modifiers', async () => {
+  test('a click with another button or with modifiers reaches the page with them', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('evaluate', {
       script: `addEventListener('click', (event) => { window.held = [event.shiftKey, event.ctrlKey, event.altKey] }, true)`

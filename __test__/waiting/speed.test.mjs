@@ -131,13 +131,13 @@ test(
     for (const [path, expected] of Object.entries({
       '/hosts': [],
       // Scripts cannot read closed roots: each is resolved by its id and passed to the page, where
-      // `arrival` awaits them.
+      // `readNavigation` awaits them.
       '/closed': [...Array.from({ length: 40 }, () => nodes), adopt, 'Runtime.releaseObjectGroup']
     })) {
       const open = () => server.ok('navigate', { url: site.url(path) })
       assert.deepEqual(
         (await fewest(open)).filter((name) => !name.startsWith('Page.')),
-        ['Runtime.evaluate', 'arrival', ...expected, 'snapshot']
+        ['Runtime.evaluate', 'readNavigation', ...expected, 'snapshot']
       )
       await click()
       assert.deepEqual(await fewest(click), [

@@ -53,7 +53,7 @@ async function mcp(work, command, env) {
  * Writes a command of this name, and returns the PATH that begins with its folder.
  * @param {string} folder @param {string} name @param {string[]} program
  */
-function onPath(folder, name, program) {
+function writeCommandOnPath(folder, name, program) {
   const bin = join(folder, 'bin')
   mkdirSync(bin, { recursive: true })
   const file = join(bin, name)
@@ -93,7 +93,7 @@ const troupeCli = {
   title: 'Troupe (command line)',
   async start({ folder, work, browser }) {
     const env = {
-      PATH: onPath(folder, 'troupe', [process.execPath, BIN]),
+      PATH: writeCommandOnPath(folder, 'troupe', [process.execPath, BIN]),
       XDG_STATE_HOME: join(folder, 'state'),
       TROUPE_HEADLESS: 'true',
       ...(browser ? { TROUPE_EXECUTABLE_PATH: browser } : {}),
@@ -126,7 +126,7 @@ const playwrightCli = {
   async start({ folder, work, browser }) {
     const program = join(COMMAND_LINES, '@playwright/cli/playwright-cli.js')
     const env = {
-      PATH: onPath(folder, 'playwright-cli', [process.execPath, program]),
+      PATH: writeCommandOnPath(folder, 'playwright-cli', [process.execPath, program]),
       PLAYWRIGHT_MCP_EXECUTABLE_PATH: browser,
       ...(isRoot ? { PLAYWRIGHT_MCP_SANDBOX: 'false' } : {})
     }
@@ -155,7 +155,7 @@ const agentBrowser = {
   package: join(COMMAND_LINES, 'agent-browser'),
   async start({ folder, work, browser }) {
     const env = {
-      PATH: onPath(folder, 'agent-browser', [agentBrowserProgram()]),
+      PATH: writeCommandOnPath(folder, 'agent-browser', [agentBrowserProgram()]),
       AGENT_BROWSER_SESSION: `tokens-${process.pid}`,
       AGENT_BROWSER_EXECUTABLE_PATH: browser,
       ...(isRoot ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {})

@@ -186,7 +186,7 @@ export type PageInput =
   | { kind: 'text'; text: string }
 
 /** A session to show, with the size of its image in device pixels. */
-export interface Watched {
+export interface WatchTarget {
   id: string
   width: number
   height: number
@@ -194,7 +194,7 @@ export interface Watched {
 }
 
 export type ToServer =
-  | { type: 'watch'; sessions: Watched[] }
+  | { type: 'watch'; sessions: WatchTarget[] }
   | { type: 'ack'; id: string; frame: number }
   | { type: 'hold'; id: string }
   | { type: 'release'; id: string }

@@ -12,7 +12,7 @@ import type {
   PageSelect,
   Session,
   ToServer,
-  Watched
+  WatchTarget
 } from './contract'
 
 const FIRST_RETRY = 500
@@ -43,7 +43,7 @@ export const resumption = signal(0)
 /** Draws a frame. */
 export type DrawFrame = (image: ImageBitmap, header: FrameHeader) => void
 
-interface Watcher extends Watched {
+interface Watcher extends WatchTarget {
   draw: DrawFrame
 }
 
@@ -206,7 +206,7 @@ function scheduleWatched(): void {
 }
 
 function sendWatched(): void {
-  const byId = new Map<string, Watched>()
+  const byId = new Map<string, WatchTarget>()
   for (const { id, width, height, calls } of document.hidden ? [] : watchers) {
     const other = byId.get(id)
     byId.set(id, {

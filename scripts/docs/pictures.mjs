@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { drawFrames, startMockServer } from '../../__test__/dashboard/mock-server.mjs'
 import { sampleSessions } from '../../__test__/dashboard/sample-sessions.mjs'
-import { startBrowser } from '../../__test__/page/world.mjs'
+import { launchChromium } from '../../__test__/page/world.mjs'
 import { serveApp } from '../demo-app.mjs'
 import { ROOT } from '../run.mjs'
 import { connect } from './examples.mjs'
@@ -55,7 +55,7 @@ async function dashboardScreenshots() {
   const ends = []
   const scope = { after: (end) => void ends.push(end) }
   try {
-    const browser = await startBrowser(scope)
+    const browser = await launchChromium(scope)
     const frames = await drawFrames(browser)
     const sessions = sampleSessions().filter(({ id }) => !id.endsWith('attack'))
     const server = await startMockServer(scope, { frames, sessions })

@@ -1,5 +1,5 @@
 // Inserts the example results from docs/examples.json into README.md.
-import { between } from '../between.mjs'
+import { replaceBetween } from '../between.mjs'
 import { fenced, readable } from './tools.mjs'
 
 const SHOWN = ['snapshot', 'click']
@@ -16,6 +16,6 @@ export function withExamples(readme, examples) {
     const call = `${tool} ${JSON.stringify(example.arguments)}`
     const { text } = readable(example.result, RESULT_LINES)
     const shown = fenced('text', `${call}\n\n${text}`)
-    return between(readme, `<!-- ${tool} -->`, `<!-- /${tool} -->`, shown)
+    return replaceBetween(readme, `<!-- ${tool} -->`, `<!-- /${tool} -->`, shown)
   }, readme)
 }

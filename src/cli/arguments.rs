@@ -11,7 +11,7 @@ use super::daemon::DaemonAction;
 use super::sessions::RecordAction;
 use super::skill::{CLIENTS, SkillAction};
 use super::store::StoreAction;
-use super::usage::Usage;
+use super::usage::UsageError;
 use crate::config::{Config, ConfigOption, Kind, OPTIONS, option_of_flag};
 
 /// Options that take several values one after the other, as in @playwright/mcp.
@@ -25,15 +25,15 @@ pub(super) const SESSIONS_ACTIONS: &[&str] = &["list", "show", "export", "purge"
 pub(super) const SHELLS: &[&str] = &["bash", "zsh", "fish", "powershell"];
 
 /// Options in the order in which they were given: their names without dashes, and their values.
-pub(super) type Given = Vec<(String, String)>;
+pub(super) type GivenOptions = Vec<(String, String)>;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Parsed {
+pub(super) enum CommandLine {
     /// `--help` or `--version`.
     Text(String),
     Run {
         command: Subcommand,
-        given: Given,
+        given: GivenOptions,
     },
 }
 
@@ -52,12 +52,12 @@ pub(super) enum Subcommand {
     Skill(SkillAction),
 }
 
-pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
+pub(super) fn parse(args: Vec<String>) -> Result<CommandLine, UsageError> {
     let args = plain(args)?;
     let matches = match application().try_get_matches_from(args) {
         Ok(matches) => matches,
-        Err(error) if !error.use_stderr() => return Ok(Parsed::Text(error.to_string())),
-        Err(error) => return Err(Usage::from_clap(&error)),
+        Err(error) if !error.use_stderr() => return Ok(CommandLine::Text(error.to_string())),
+        Err(error) => return Err(UsageError::from_clap(&error)),
     };
     let mut given = given(&matches);
     let text = |matches: &ArgMatches, name: &str| matches.get_one::<String>(name).cloned();
@@ -74,7 +74,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                     repair: matches.get_flag("repair"),
                 },
                 "call" => Subcommand::Call {
-                    tool: text(matches, "TOOL").ok_or(Usage::Missing {
+                    tool: text(matches, "TOOL").ok_or(UsageError::Missing {
                         command: "call",
                         what: "a tool's name, such as `navigate`",
                     })?,
@@ -90,7 +90,7 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
                 "skill" => Subcommand::Skill(skill_action(matches)?),
                 "completions" => Subcommand::Completions(shell(matches)?),
                 _ => Subcommand::Config {
-                    client: text(matches, "CLIENT").ok_or(Usage::Missing {
+                    client: text(matches, "CLIENT").ok_or(UsageError::Missing {
                         command: "config",
                         what: "a client's name, such as `claude-code`",
                     })?,
@@ -99,10 +99,10 @@ pub(super) fn parse(args: Vec<String>) -> Result<Parsed, Usage> {
             }
         }
     };
-    Ok(Parsed::Run { command, given })
+    Ok(CommandLine::Run { command, given })
 }
 
-fn skill_action(matches: &ArgMatches) -> Result<SkillAction, Usage> {
+fn skill_action(matches: &ArgMatches) -> Result<SkillAction, UsageError> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let (topic, folder, user) = (text("TOPIC"), text("DIR"), matches.get_flag("user"));
     let clients: Vec<_> = CLIENTS.iter().filter(|client| matches.get_flag(client.flag)).collect();
@@ -111,35 +111,36 @@ fn skill_action(matches: &ArgMatches) -> Result<SkillAction, Usage> {
     }
     let flag = clients.first().map(|client| client.flag).or(user.then_some("user"));
     match folder.or(flag.map(|flag| format!("--{flag}"))) {
-        Some(argument) => Err(Usage::Unexpected { argument }),
+        Some(argument) => Err(UsageError::Unexpected { argument }),
         None => Ok(SkillAction::Print { topic }),
     }
 }
 
-fn shell(matches: &ArgMatches) -> Result<Shell, Usage> {
-    let name = matches
-        .get_one::<String>("SHELL")
-        .ok_or(Usage::Missing { command: "completions", what: "a shell's name, such as `bash`" })?;
+fn shell(matches: &ArgMatches) -> Result<Shell, UsageError> {
+    let name = matches.get_one::<String>("SHELL").ok_or(UsageError::Missing {
+        command: "completions",
+        what: "a shell's name, such as `bash`",
+    })?;
     let known = SHELLS.contains(&name.as_str()).then(|| name.parse().ok()).flatten();
-    known.ok_or_else(|| Usage::UnknownShell { name: name.clone(), known: SHELLS })
+    known.ok_or_else(|| UsageError::UnknownShell { name: name.clone(), known: SHELLS })
 }
 
-fn daemon_action(matches: &ArgMatches) -> Result<DaemonAction, Usage> {
+fn daemon_action(matches: &ArgMatches) -> Result<DaemonAction, UsageError> {
     let name = matches.get_one::<String>("ACTION").map_or("status", String::as_str);
     let action = DaemonAction::NAMES.iter().find(|(known, _)| *known == name);
     action.map(|(_, action)| *action).ok_or_else(|| {
-        Usage::Other(format!(
+        UsageError::Other(format!(
             "`{name}` is not an action of `troupe daemon`: use `start`, `status`, `stop` or `logs`"
         ))
     })
 }
 
-fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
+fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, UsageError> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let (session, folder) = (text("SESSION"), text("FOLDER"));
     let (all, yes) = (matches.get_flag("all"), matches.get_flag("yes"));
     let name = text("ACTION").unwrap_or_else(|| "list".to_owned());
-    let no_session = |command| Usage::Missing { command, what: "a session's id" };
+    let no_session = |command| UsageError::Missing { command, what: "a session's id" };
     let (action, taken) = match name.as_str() {
         "list" => (RecordAction::List, 0),
         "show" => {
@@ -152,7 +153,7 @@ fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
         "purge" => {
             if session.is_some() == all {
                 let what = "either a session's id, or --all to delete every session";
-                return Err(Usage::Missing { command: "sessions purge", what });
+                return Err(UsageError::Missing { command: "sessions purge", what });
             }
             (RecordAction::Purge { session: session.clone(), confirmed: yes }, 1)
         }
@@ -160,7 +161,7 @@ fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
             let text = format!(
                 "`{other}` is not an action of `troupe sessions`: use `list`, `show`, `export` or `purge`"
             );
-            return Err(Usage::Other(text));
+            return Err(UsageError::Other(text));
         }
     };
     // An option that the action does not use is an error.
@@ -168,25 +169,25 @@ fn sessions_action(matches: &ArgMatches) -> Result<RecordAction, Usage> {
     let flags = [(all, "--all"), (yes, "--yes")]
         .map(|(given, flag)| (given && !is_purge).then(|| flag.to_owned()));
     match [session, folder].into_iter().skip(taken).chain(flags).flatten().next() {
-        Some(argument) => Err(Usage::Unexpected { argument }),
+        Some(argument) => Err(UsageError::Unexpected { argument }),
         None => Ok(action),
     }
 }
 
-fn store_action(matches: &ArgMatches) -> Result<StoreAction, Usage> {
+fn store_action(matches: &ArgMatches) -> Result<StoreAction, UsageError> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     match text("ACTION").as_deref() {
         Some("migrate") => {}
         Some(other) => {
-            return Err(Usage::Other(format!(
+            return Err(UsageError::Other(format!(
                 "`{other}` is not an action of `troupe store`: use `migrate SOURCE TARGET`"
             )));
         }
         None => {
-            return Err(Usage::Missing { command: "store", what: "the action `migrate`" });
+            return Err(UsageError::Missing { command: "store", what: "the action `migrate`" });
         }
     }
-    let missing = Usage::Missing {
+    let missing = UsageError::Missing {
         command: "store migrate",
         what: "the locations of two records, such as record.db and postgres://HOST/DATABASE",
     };
@@ -198,7 +199,7 @@ fn store_action(matches: &ArgMatches) -> Result<StoreAction, Usage> {
 
 /// Converts the arguments into the form that clap reads: `--sessionTimeout` becomes
 /// `--session-timeout`, and `--headless false` becomes `--headless=false`.
-fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
+fn plain(args: Vec<String>) -> Result<Vec<String>, UsageError> {
     let mut plain = Vec::with_capacity(args.len());
     let mut args = args.into_iter().peekable();
     while let Some(argument) = args.next() {
@@ -210,7 +211,7 @@ fn plain(args: Vec<String>) -> Result<Vec<String>, Usage> {
         // clap would read `-headless` as the short options -h, -e, -a…
         let letters = argument.strip_prefix('-').unwrap_or_default();
         if letters.len() > 1 && letters.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return Err(Usage::OneDash { flag: argument });
+            return Err(UsageError::OneDash { flag: argument });
         }
         let Some((option, negated, value)) = option_and_value(&argument) else {
             plain.push(argument);
@@ -239,7 +240,7 @@ fn option_and_value(argument: &str) -> Option<(&'static ConfigOption, bool, Opti
 }
 
 /// Returns the options in the order in which they were given, because the last one wins.
-fn given(matches: &ArgMatches) -> Given {
+fn given(matches: &ArgMatches) -> GivenOptions {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for option in OPTIONS {
         let names =

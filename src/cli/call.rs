@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
-use super::usage::Usage;
+use super::usage::UsageError;
 use super::{FAILED, OK, logging, misused};
 use crate::config::{Config, LogConfig, LogLevel};
 use crate::export::ENVIRONMENT;
@@ -30,8 +30,8 @@ pub(super) async fn run(
     };
     let text = match read {
         Ok(Ok(text)) => text,
-        Ok(Err(error)) => return misused(screen, &Usage::Stdin { why: error.to_string() }),
-        Err(error) => return misused(screen, &Usage::Stdin { why: error.to_string() }),
+        Ok(Err(error)) => return misused(screen, &UsageError::Stdin { why: error.to_string() }),
+        Err(error) => return misused(screen, &UsageError::Stdin { why: error.to_string() }),
     };
     let arguments = match object(&text).and_then(from_environment) {
         Ok(arguments) => arguments,
@@ -77,12 +77,12 @@ pub(super) async fn run(
 }
 
 /// Replaces `{"$env": "NAME"}` objects by the values of environment variables.
-fn from_environment(mut arguments: Value) -> Result<Value, Usage> {
+fn from_environment(mut arguments: Value) -> Result<Value, UsageError> {
     let mut missing = Vec::new();
     replace(&mut arguments, &mut missing);
     match missing.is_empty() {
         true => Ok(arguments),
-        false => Err(Usage::Unset { names: missing }),
+        false => Err(UsageError::Unset { names: missing }),
     }
 }
 
@@ -103,8 +103,8 @@ fn replace(value: &mut Value, missing: &mut Vec<String>) {
     }
 }
 
-fn object(text: &str) -> Result<Value, Usage> {
-    let wrong = |why: String| Usage::NotJson { text: crate::config::one_line(text), why };
+fn object(text: &str) -> Result<Value, UsageError> {
+    let wrong = |why: String| UsageError::NotJson { text: crate::config::one_line(text), why };
     match serde_json::from_str(text) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(wrong("this is another value".to_owned())),

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::screen::Screen;
-use super::usage::Usage;
+use super::usage::UsageError;
 use super::{MISUSED, OK, misused, report};
 use crate::{
     config::{Config, Kind, Setting, Transport},
@@ -145,7 +145,10 @@ pub(super) async fn run(
     screen: &Screen,
 ) -> i32 {
     let Some(client) = CLIENTS.iter().find(|client| client.name == name) else {
-        return misused(screen, &Usage::UnknownClient { name: name.to_owned(), known: names() });
+        return misused(
+            screen,
+            &UsageError::UnknownClient { name: name.to_owned(), known: names() },
+        );
     };
     let printed = match config.transport {
         _ if http => over_http(client, &[], config).await,

@@ -289,7 +289,7 @@ fn in_own_session(command: &mut Command) {
 async fn end(folder: &DaemonFolder) -> Result<bool> {
     let Some(daemon) = folder.running()? else { return Ok(false) };
     terminate(folder, &daemon).await?;
-    folder.ended().await?;
+    folder.wait_until_ended().await?;
     Ok(true)
 }
 

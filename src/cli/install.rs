@@ -1,7 +1,7 @@
 //! `troupe install [chromium|firefox|webkit]`: installs a browser unless one is installed.
 
 use super::screen::Screen;
-use super::usage::Usage;
+use super::usage::UsageError;
 use super::{FAILED, OK, misused};
 use crate::config::{BrowserKind, Config, display_present};
 use crate::engine::install;
@@ -11,7 +11,7 @@ pub(super) async fn run(config: &Config, browser: &str, screen: &Screen) -> i32 
         "chromium" => BrowserKind::Chromium,
         "firefox" => BrowserKind::Firefox,
         "webkit" => BrowserKind::Webkit,
-        _ => return misused(screen, &Usage::UnknownBrowser { name: browser.to_owned() }),
+        _ => return misused(screen, &UsageError::UnknownBrowser { name: browser.to_owned() }),
     };
     // The larger browser with windows is needed only if there is a display.
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);

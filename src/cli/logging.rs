@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriter};
 
-use super::usage::Usage;
+use super::usage::UsageError;
 use crate::config::{LogConfig, LogDestination, LogFormat};
 use crate::policy::vault::Vault;
 use crate::private;
@@ -18,14 +18,14 @@ use crate::server::LIBRARY_LOG;
 pub(super) const NOTICE: &str = "troupe::notice";
 
 /// Starts the log. The modules in `without` log nothing.
-pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Result<(), Usage> {
+pub(super) fn start(config: &LogConfig, vault: Vault, without: &[&str]) -> Result<(), UsageError> {
     let writer = match &config.file {
         None if config.destination == Some(LogDestination::Stdout) => {
             BoxMakeWriter::new(io::stdout)
         }
         None => BoxMakeWriter::new(io::stderr),
         Some(path) => {
-            let file = open(path).map_err(|error| Usage::LogFile {
+            let file = open(path).map_err(|error| UsageError::LogFile {
                 path: path.display().to_string(),
                 why: error.to_string(),
             })?;

@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::arguments::{Parsed, Subcommand};
+use self::arguments::{CommandLine, Subcommand};
 use self::screen::Screen;
-use self::usage::Usage;
+use self::usage::UsageError;
 use crate::config::{Config, LogConfig, LogLevel, SESSION, Setting, working_directory};
 use crate::error::{Result, TroupeError};
 use crate::policy::vault::Vault;
@@ -94,11 +94,11 @@ async fn run_with(
 ) -> i32 {
     let mut passed_on = Vec::new();
     let prepared = match arguments::parse(args) {
-        Ok(Parsed::Text(text)) => {
+        Ok(CommandLine::Text(text)) => {
             screen.out(&text);
             return OK;
         }
-        Ok(Parsed::Run { command, given }) => {
+        Ok(CommandLine::Run { command, given }) => {
             // With `--http`, the options describe a server that listens on a port.
             let implied = matches!(
                 command,
@@ -118,7 +118,7 @@ async fn run_with(
                 let config = Config::load(flags.clone(), environment.clone())?;
                 Ok((command, config.settings(flags, environment)?, config))
             };
-            flags.and_then(prepare).map_err(Usage::from)
+            flags.and_then(prepare).map_err(UsageError::from)
         }
         Err(usage) => Err(usage),
     };
@@ -190,7 +190,7 @@ async fn print_result(
     }
 }
 
-fn misused(screen: &Screen, usage: &Usage) -> i32 {
+fn misused(screen: &Screen, usage: &UsageError) -> i32 {
     // Prints a usage error in one line.
     let line = usage.to_string().replace(|c: char| c.is_control(), " ");
     screen.err(&format!("troupe: {line}"));

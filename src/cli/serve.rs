@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use tokio_util::sync::CancellationToken;
 
 use super::screen::Screen;
-use super::usage::Usage;
+use super::usage::UsageError;
 use super::{FAILED, MISUSED, OK, logging, misused, report};
 use crate::config::{Config, Transport, display_present};
 use crate::error::{ErrorCode, TroupeError};
@@ -82,7 +82,7 @@ impl Console<'_> {
         }
     }
 
-    fn misused(&self, usage: &Usage) -> i32 {
+    fn misused(&self, usage: &UsageError) -> i32 {
         if !self.json {
             return misused(self.screen, usage);
         }

@@ -59,12 +59,12 @@ fn troupe(args: &[&str]) -> Outcome {
 
 fn parsed(args: &[&str]) -> (Subcommand, Config) {
     match arguments::parse(args.iter().map(|&text| text.to_owned()).collect()).unwrap() {
-        Parsed::Run { command, given } => {
+        CommandLine::Run { command, given } => {
             let flags =
                 given.iter().map(|(name, text)| Setting::from_flag(name, text).unwrap()).collect();
             (command, Config::load(flags, []).unwrap())
         }
-        Parsed::Text(text) => panic!("{text}"),
+        CommandLine::Text(text) => panic!("{text}"),
     }
 }
 

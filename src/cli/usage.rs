@@ -19,7 +19,7 @@ pub(super) const COMMANDS: &[&str] = &[
 ];
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Usage {
+pub(super) enum UsageError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("unknown command `{name}`{}", match near {
@@ -53,7 +53,7 @@ pub(super) enum Usage {
     Other(String),
 }
 
-impl Usage {
+impl UsageError {
     /// Converts clap's error, which has several lines, into one line.
     pub(super) fn from_clap(error: &clap::Error) -> Self {
         let context = |kind| match error.get(kind) {

@@ -435,7 +435,7 @@ fn reject_options_without_effect(
         let Some(origin) = origins.get(option.name) else { continue };
         let Some(error) = without_effect(config, option, origin, origins) else { continue };
         let is_tolerated = matches!(origin, Origin::Variable(_))
-            && !(option.has_effect_in() == Scope::Engine && config.upstream.command.is_some());
+            && !(option.effect_scope() == Scope::Engine && config.upstream.command.is_some());
         if !is_tolerated {
             return Err(error);
         }
@@ -463,7 +463,7 @@ fn without_effect(
     let needs = |needed, why| ConfigError::Needs { origin: origin.clone(), needed, why };
     let (has_port, connects) = (config.transport != Transport::Stdio, config.connect.is_some());
     let has_upstream = config.upstream.command.is_some();
-    match option.has_effect_in() {
+    match option.effect_scope() {
         Scope::Sessions
         | Scope::Engine
         | Scope::Port

@@ -129,7 +129,7 @@ impl ConfigOption {
     }
 
     /// Returns the kind of server in which it has an effect.
-    pub fn has_effect_in(&self) -> Scope {
+    pub fn effect_scope(&self) -> Scope {
         let of_group =
             SCOPES.iter().find(|(group, _)| *group == self.group).map(|(_, scope)| *scope);
         self.scope.or(of_group).unwrap_or(Scope::Any)

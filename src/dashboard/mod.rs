@@ -57,7 +57,7 @@ pub struct Dashboard {
 
 /// The numbers of deleted sessions and calls.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Deleted {
+pub struct DeletionCounts {
     pub sessions: usize,
     pub calls: usize,
 }
@@ -94,12 +94,12 @@ impl Dashboard {
     }
 
     /// Deletes the record of a session that no server uses. Returns `None` if there is none.
-    pub async fn delete(&self, session: &str) -> Result<Option<Deleted>> {
+    pub async fn delete(&self, session: &str) -> Result<Option<DeletionCounts>> {
         let filter = SessionFilter { id: Some(session.to_owned()), ..SessionFilter::default() };
         if self.store().sessions(filter).await?.is_empty() {
             return Ok(None);
         }
         let purged = self.store().purge(Some(session)).await?;
-        Ok(Some(Deleted { sessions: purged.sessions, calls: purged.calls }))
+        Ok(Some(DeletionCounts { sessions: purged.sessions, calls: purged.calls }))
     }
 }

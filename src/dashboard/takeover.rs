@@ -20,7 +20,7 @@ use crate::{
 const UNSENT_INPUTS: usize = 512;
 
 /// How long `PersonInputs::sent` waits for the last input events.
-const SENT_TIMEOUT: Duration = Duration::from_secs(5);
+const PROCESSED_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum QueuedInput {
     Event(PersonInput),
@@ -68,11 +68,11 @@ impl PersonInputs {
     }
 
     /// Waits until the browser has processed all events.
-    pub async fn sent(&self) {
+    pub async fn wait_processed(&self) {
         let (sent, done) = oneshot::channel();
         let _ = self.inputs.send(QueuedInput::End(sent)).await;
         // A dialog may block the last event.
-        let _ = tokio::time::timeout(SENT_TIMEOUT, done).await;
+        let _ = tokio::time::timeout(PROCESSED_TIMEOUT, done).await;
     }
 }
 

@@ -554,7 +554,7 @@ pub trait EnginePage: Send + Sync {
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
     /// Navigates to `url` and replaces the current entry of the history. For browsers that cannot
     /// clear the history.
-    async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
+    async fn navigate_and_replace(&self, url: &str) -> EngineResult<NavigationStart> {
         self.navigate(url).await
     }
     /// Evaluates `expression`, awaits its promise, and returns a copy of the value (`undefined` as
@@ -764,10 +764,10 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
 pub trait Engine: Send + Sync {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
     /// Ends the remote browsers that earlier servers left when they were killed. Does not wait.
-    fn end_leftovers(&self) {}
+    fn end_orphaned_browsers(&self) {}
     /// Returns how long a session that can share a running browser waits for the launch of another
     /// one. `None`: until the launch ends.
-    fn launch_patience(&self) -> Option<Duration> {
+    fn launch_wait_limit(&self) -> Option<Duration> {
         None
     }
     /// Waits until remote browsers that no session uses have ended, within a limit.
@@ -779,7 +779,7 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
     /// Returns what a launch waits for, for progress messages: a decision of the user.
-    fn waits_for(&self) -> Option<&'static str> {
+    fn wait_reason(&self) -> Option<&'static str> {
         None
     }
 }

@@ -14,11 +14,11 @@ pub(super) fn url(config: &ContextConfig) -> EngineResult<Option<Url>> {
     } else {
         Url::parse(&format!("http://{server}"))
     };
-    parsed.map(Some).map_err(|_| unknown(config))
+    parsed.map(Some).map_err(|_| invalid_proxy(config))
 }
 
 /// Returns the error for an invalid proxy, without its credentials.
-pub(super) fn unknown(config: &ContextConfig) -> EngineError {
+pub(super) fn invalid_proxy(config: &ContextConfig) -> EngineError {
     let server = config.proxy_server.as_deref().unwrap_or_default();
     EngineError::UnknownSetting { name: "proxy", value: redacted_proxy(server) }
 }
@@ -26,8 +26,8 @@ pub(super) fn unknown(config: &ContextConfig) -> EngineError {
 /// Returns the proxy in `config` as a WebDriver capability.
 pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> {
     let Some(url) = url(config)? else { return Ok(None) };
-    let unknown = || unknown(config);
-    let host = url.host_str().ok_or_else(unknown)?;
+    let invalid_proxy = || invalid_proxy(config);
+    let host = url.host_str().ok_or_else(invalid_proxy)?;
     let address = format!("{host}:{}", url.port_or_known_default().unwrap_or(1080));
     let bypass: Vec<&str> = config
         .proxy_bypass
@@ -46,7 +46,7 @@ pub(super) fn capability(config: &ContextConfig) -> EngineResult<Option<Value>> 
             proxy["socksProxy"] = address.into();
             proxy["socksVersion"] = if url.scheme() == "socks4" { 4 } else { 5 }.into();
         }
-        _ => return Err(unknown()),
+        _ => return Err(invalid_proxy()),
     }
     Ok(Some(proxy))
 }

@@ -5,7 +5,7 @@ mod replay;
 use serde_json::{Value, json};
 
 pub use self::replay::ENVIRONMENT;
-use self::replay::Replay;
+use self::replay::ScriptSteps;
 use crate::{
     store::{Message, Record, SessionRow, iso8601},
     tools::{Registry, Tool},
@@ -95,13 +95,13 @@ const END_OF_STEPS: &str = "END_OF_STEPS";
 /// A script that repeats the calls of a session.
 pub struct SessionScript<'a> {
     session: &'a SessionRow,
-    replay: Replay,
+    replay: ScriptSteps,
 }
 
 impl<'a> SessionScript<'a> {
     /// Begins a script without calls.
     pub fn new(session: &'a SessionRow) -> Self {
-        Self { session, replay: Replay::default() }
+        Self { session, replay: ScriptSteps::default() }
     }
 
     /// Adds the call to the script, unless it failed or its tool is not replayed.
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn recorded_names_cannot_end_the_comments_of_a_script() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.add(
             "odd\ntool",
             serde_json::json!({"a\ntouch /tmp/x\n#": "••••"}),

@@ -69,11 +69,11 @@ struct ElementTargets {
 
 /// The steps of a script, created from the calls of a session in their order.
 #[derive(Default)]
-pub(super) struct Replay {
+pub(super) struct ScriptSteps {
     /// The elements in snapshots of whole pages, by their refs.
     shown: HashMap<String, ElementTargets>,
     /// The other elements that results have described, by their refs.
-    described: HashMap<String, Head>,
+    described: HashMap<String, ElementHead>,
     /// The lines of the last snapshot of a whole page.
     page: Vec<SnapshotLine>,
     /// The targets of the frames that refs name.
@@ -98,7 +98,7 @@ struct CallElements<'a> {
     is_playwright: bool,
 }
 
-impl Replay {
+impl ScriptSteps {
     /// Reads the refs in the snapshot of a whole page.
     pub fn read_page(&mut self, page: &str) {
         // A snapshot that omits lines cannot show which elements are unique.
@@ -106,7 +106,7 @@ impl Replay {
             return self.read_part(page);
         }
         let lines: Vec<SnapshotLine> = page.lines().filter_map(SnapshotLine::parse).collect();
-        let tree = Tree::of(&lines);
+        let tree = SnapshotTree::of(&lines);
         for (at, line) in lines.iter().enumerate() {
             let Some(reference) = &line.reference else { continue };
             self.shown.insert(reference.clone(), tree.targets_of(at));
@@ -227,7 +227,7 @@ impl Replay {
 
     /// Returns a target for the element of `reference` by role and name, unless they are not unique
     /// in the last page.
-    fn by_name(&self, reference: &str, head: &Head) -> Option<String> {
+    fn by_name(&self, reference: &str, head: &ElementHead) -> Option<String> {
         let is_other = |line: &SnapshotLine| {
             line.reference.as_deref() != Some(reference)
                 && line.role == head.role
@@ -264,7 +264,7 @@ impl Replay {
     /// first one that `is_last` accepts.
     fn scope(&self, reference: &str, is_last: impl Fn(&SnapshotLine) -> bool) -> Option<String> {
         let at = self.page.iter().position(|line| line.reference.as_deref() == Some(reference))?;
-        let tree = Tree::of(&self.page);
+        let tree = SnapshotTree::of(&self.page);
         let ancestors: Vec<usize> = tree.ancestors(at).collect();
         let last = ancestors.iter().position(|container| is_last(&self.page[*container]))?;
         ancestors[..=last].iter().find_map(|container| tree.scope(*container, at))
@@ -350,7 +350,7 @@ fn frame_of(reference: &str) -> Option<&str> {
 }
 
 /// Returns the element of `reference` that `text` describes: `button "Send" [ref=e5]`.
-fn described(text: &str, reference: &str) -> Option<Head> {
+fn described(text: &str, reference: &str) -> Option<ElementHead> {
     let end = text.find(&format!("[ref={reference}]"))?;
     let starts =
         text[..end].char_indices().filter(|(_, c)| c.is_ascii_lowercase()).map(|(at, _)| at);
@@ -358,19 +358,19 @@ fn described(text: &str, reference: &str) -> Option<Head> {
     let words = starts.filter(|at| {
         text[..*at].chars().next_back().is_none_or(|before| !before.is_alphanumeric())
     });
-    let heads = words.filter_map(|at| Head::parse(&text[at..]));
+    let heads = words.filter_map(|at| ElementHead::parse(&text[at..]));
     heads.map(|(head, _)| head).find(|head| head.reference.as_deref() == Some(reference))
 }
 
 /// Role, name and ref of an element.
 #[derive(Debug, Clone, PartialEq)]
-struct Head {
+struct ElementHead {
     role: String,
     name: String,
     reference: Option<String>,
 }
 
-impl Head {
+impl ElementHead {
     /// Parses `role "name" [state] [ref=e5]` or `role (hint) [ref=e5]`, and returns it with the
     /// rest of the text.
     fn parse(text: &str) -> Option<(Self, &str)> {
@@ -441,21 +441,23 @@ impl SnapshotLine {
             .strip_prefix('\'')
             .and_then(|rest| rest.split_once("':").or(rest.split_once('\'')));
         let (head, text) = match unquoted {
-            Some((head, text)) => (Head::parse(&head.replace("''", "'"))?.0, text.to_owned()),
+            Some((head, text)) => {
+                (ElementHead::parse(&head.replace("''", "'"))?.0, text.to_owned())
+            }
             None => {
-                let (head, text) = Head::parse(rest)?;
+                let (head, text) = ElementHead::parse(rest)?;
                 (head, text.split_once(':').map_or("", |(_, text)| text).to_owned())
             }
         };
-        let Head { role, name, reference } = head;
+        let ElementHead { role, name, reference } = head;
         let text = text.trim();
         // YAML quotes values that are ambiguous.
         let text = serde_json::from_str(text).unwrap_or_else(|_| text.to_owned());
         Some(Self { indent, role, name, reference, text })
     }
 
-    fn head(&self) -> Head {
-        Head { role: self.role.clone(), name: self.name.clone(), reference: None }
+    fn head(&self) -> ElementHead {
+        ElementHead { role: self.role.clone(), name: self.name.clone(), reference: None }
     }
 
     /// Returns the name or text, if it is complete and users cannot change it.
@@ -471,7 +473,7 @@ impl SnapshotLine {
 }
 
 /// The elements of a snapshot and their containers.
-struct Tree<'a> {
+struct SnapshotTree<'a> {
     lines: &'a [SnapshotLine],
     /// For each line, the line that contains it.
     parents: Vec<Option<usize>>,
@@ -481,7 +483,7 @@ struct Tree<'a> {
     counts: HashMap<(Option<usize>, &'a str, &'a str), usize>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> SnapshotTree<'a> {
     fn of(lines: &'a [SnapshotLine]) -> Self {
         let (mut parents, mut frames): (Vec<Option<usize>>, Vec<Option<usize>>) =
             Default::default();
@@ -660,7 +662,7 @@ mod tests {
 - img [ref=e18]
 - img [ref=e19]"#;
 
-    fn target(replay: &Replay, reference: &str, answer: &str) -> Option<String> {
+    fn target(replay: &ScriptSteps, reference: &str, answer: &str) -> Option<String> {
         replay.target(
             reference,
             &CallElements { answer, elements: &HashMap::new(), is_playwright: false },
@@ -669,7 +671,7 @@ mod tests {
 
     #[test]
     fn a_ref_becomes_a_target_by_role_and_name_that_matches_one_element() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.read_page(PAGE);
         let target = |reference: &str| target(&replay, reference, "");
         for (reference, expected) in [
@@ -713,7 +715,7 @@ mod tests {
 - iframe [ref=e10]:
   - button [ref=f1e1]
   - button [ref=f1e2]"#;
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.read_page(ICONS);
         let target = |reference: &str, test_id: Value| {
             let test_ids = serde_json::from_value(json!({reference: test_id})).unwrap();
@@ -764,7 +766,7 @@ mod tests {
 
     #[test]
     fn a_name_from_a_part_of_a_page_must_be_unique_in_the_last_whole_page() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.read_page("- button \"Delete\" [ref=e1]\n- button \"Play\" [ref=e2]");
         replay.read_part("- button \"Delete\" [ref=e3]\n- button \"Send\" [ref=e4]");
         assert_eq!(target(&replay, "e3", ""), None);
@@ -779,7 +781,7 @@ mod tests {
 
     #[test]
     fn a_recorded_env_object_does_not_read_the_variable_that_it_names() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.add(
             "evaluate",
             json!({"script": "f", "args": [{"$env": "AWS_SECRET_ACCESS_KEY"}]}),
@@ -795,7 +797,7 @@ mod tests {
 
     #[test]
     fn a_target_has_the_name_that_the_element_had_at_the_call() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.read_page("- button \"Play\" [ref=e1]");
         let now = "Clicked button \"Pause\" [active] [ref=e1]";
         assert_eq!(target(&replay, "e1", now).as_deref(), Some(r#"role=button[name="Pause"]"#));
@@ -807,7 +809,7 @@ mod tests {
 
     #[test]
     fn masked_values_become_variables_and_refs_without_a_name_are_reported() {
-        let mut replay = Replay::default();
+        let mut replay = ScriptSteps::default();
         replay.add("type", json!({"selector": "#password", "text": MASK}), &[], &HashMap::new());
         replay.add(
             "fill_form",

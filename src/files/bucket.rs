@@ -239,7 +239,7 @@ impl S3Bucket {
                 }
             }
         }
-        Err(files::exists(&self.url(key)))
+        Err(files::exists_error(&self.url(key)))
     }
 
     /// Writes an object, and replaces one of the same name.
@@ -366,35 +366,35 @@ impl S3Bucket {
     /// error, because its message can contain credentials.
     fn failure(&self, operation: ObjectOperation, key: &Path, error: &Error) -> TroupeError {
         let (endpoint, bucket) = (&self.endpoint, self.url.bucket());
-        let (reason, suggestion, is_retryable) = match StoreFailure::of(error) {
-            StoreFailure::Unreachable(cause) if self.uses_machine_credentials => (
+        let (reason, suggestion, is_retryable) = match BucketFailure::of(error) {
+            BucketFailure::Unreachable(cause) if self.uses_machine_credentials => (
                 format!(
                     "AWS_ACCESS_KEY_ID is not set, and either the credentials of this machine or `{endpoint}` cannot be reached ({cause})"
                 ),
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the server",
                 true,
             ),
-            StoreFailure::Unreachable(cause) => (
+            BucketFailure::Unreachable(cause) => (
                 format!("the S3 server `{endpoint}` cannot be reached ({cause})"),
                 "check that the S3 server runs and that AWS_ENDPOINT_URL is its URL, then call again",
                 true,
             ),
-            StoreFailure::NoBucket => (
+            BucketFailure::NoBucket => (
                 format!("the bucket `{bucket}` does not exist at `{endpoint}`"),
                 "create the bucket, or start the server with another --output-dir",
                 false,
             ),
-            StoreFailure::Denied(code) => (
+            BucketFailure::Denied(code) => (
                 format!("`{endpoint}` denied the request{code}"),
                 "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION of the server, and that the key may read, write and delete objects of the bucket",
                 false,
             ),
-            StoreFailure::Busy(code) => (
+            BucketFailure::Busy(code) => (
                 format!("`{endpoint}` is not available{code}"),
                 "call again later: the S3 server is overloaded or has failed",
                 true,
             ),
-            StoreFailure::Other(code) => (
+            BucketFailure::Other(code) => (
                 format!("`{endpoint}` did not accept the request{code}"),
                 "check AWS_ENDPOINT_URL and AWS_REGION of the server; the S3 server must support conditional writes (If-None-Match)",
                 false,
@@ -434,7 +434,7 @@ async fn send_parts(
 
 /// Why a request failed. The texts are empty or ` (CODE)`.
 #[derive(Debug, PartialEq)]
-enum StoreFailure {
+enum BucketFailure {
     Unreachable(String),
     NoBucket,
     Denied(String),
@@ -442,7 +442,7 @@ enum StoreFailure {
     Other(String),
 }
 
-impl StoreFailure {
+impl BucketFailure {
     fn of(error: &Error) -> Self {
         let causes = || std::iter::successors(error.source(), |&cause| cause.source());
         if causes().any(|cause| cause.is::<HttpError>()) {
@@ -474,7 +474,7 @@ impl StoreFailure {
 
 /// Whether there is no such object in an existing bucket.
 fn is_missing(error: &Error) -> bool {
-    matches!(error, Error::NotFound { .. }) && StoreFailure::of(error) != StoreFailure::NoBucket
+    matches!(error, Error::NotFound { .. }) && BucketFailure::of(error) != BucketFailure::NoBucket
 }
 
 /// Returns the code in an XML error of S3.
@@ -684,15 +684,18 @@ mod tests {
     fn an_overloaded_server_is_retryable_and_another_answer_is_not() {
         let generic = |text: &str| Error::Generic { store: "S3", source: text.into() };
         for (text, failure) in [
-            ("status code: 503 …: <Code>SlowDown</Code>", StoreFailure::Busy(" (SlowDown)".into())),
-            ("status code: 502 Bad Gateway: ", StoreFailure::Busy(" (502)".into())),
+            (
+                "status code: 503 …: <Code>SlowDown</Code>",
+                BucketFailure::Busy(" (SlowDown)".into()),
+            ),
+            ("status code: 502 Bad Gateway: ", BucketFailure::Busy(" (502)".into())),
             (
                 "status code: 501 …: <Code>NotImplemented</Code>",
-                StoreFailure::Other(" (NotImplemented)".into()),
+                BucketFailure::Other(" (NotImplemented)".into()),
             ),
-            ("status code: 404 …: <Code>NoSuchBucket</Code>", StoreFailure::NoBucket),
+            ("status code: 404 …: <Code>NoSuchBucket</Code>", BucketFailure::NoBucket),
         ] {
-            assert_eq!(StoreFailure::of(&generic(text)), failure);
+            assert_eq!(BucketFailure::of(&generic(text)), failure);
         }
     }
 }

@@ -109,7 +109,7 @@ async fn call(
         )
     })?;
     let invocation = Invocation {
-        whole: true,
+        full_result: true,
         turn: Some(turn),
         ..Invocation::new(connection, tool, arguments)
     };

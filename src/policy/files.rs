@@ -84,7 +84,7 @@ pub fn create_new(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     match OpenOptions::new().write(true).create_new(true).open(&path) {
         Ok(file) => Ok((path, file)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(exists(&path.display().to_string()))
+            Err(exists_error(&path.display().to_string()))
         }
         Err(error) => Err(unwritable(&path, &error)),
     }
@@ -336,7 +336,7 @@ pub fn not_found(name: &str, places: impl IntoIterator<Item = String>) -> Troupe
 }
 
 /// Returns the error for a new file whose name is taken.
-pub fn exists(path: &str) -> TroupeError {
+pub fn exists_error(path: &str) -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,
         format!("the file `{path}` exists, and existing files are not overwritten"),
@@ -454,7 +454,7 @@ mod tests {
 
     /// Paths of known traversal attacks. `OUT` is a folder next to the output folder.
     #[cfg(unix)]
-    const WAYS_OUT: &[&str] = &[
+    const TRAVERSAL_PATHS: &[&str] = &[
         "..",
         "../",
         "../x",
@@ -511,7 +511,7 @@ mod tests {
         link("output/inner/link", &out);
         link("output/chain", Path::new("link"));
         let before = listing(&folder.0);
-        for name in WAYS_OUT {
+        for name in TRAVERSAL_PATHS {
             let name = name.replace("OUT", out.to_str().unwrap());
             let refused = |result: Result<PathBuf>| match result {
                 Err(error) => assert_eq!(error.code, ErrorCode::BlockedByPolicy, "{name}: {error}"),

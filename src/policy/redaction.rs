@@ -47,7 +47,7 @@ pub struct Secrets {
 struct TextsToMask {
     secret: Vec<String>,
     /// Texts that were also typed into unprotected fields. They are not masked.
-    open: Vec<String>,
+    unprotected: Vec<String>,
     /// Masks the current secrets; `None` until it is needed.
     masks: Option<Arc<Masks>>,
 }
@@ -91,12 +91,12 @@ impl Secrets {
     /// Remembers a secret text, unless it was also typed into an unprotected field.
     pub fn add(&self, text: &str) {
         // The name of a vault secret is not secret, and its value is masked already.
-        if self.vault.typed(text).is_ok_and(|typed| typed.is_secret) {
+        if self.vault.resolve(text).is_ok_and(|typed| typed.is_secret) {
             return;
         }
         let mut texts = self.lock();
         if !text.is_empty()
-            && !texts.open.iter().any(|open| open == text)
+            && !texts.unprotected.iter().any(|open| open == text)
             && !texts.secret.iter().any(|known| known == text)
         {
             remember(&mut texts.secret, text.to_owned());
@@ -111,7 +111,7 @@ impl Secrets {
     }
 
     /// Remembers that a text is not secret.
-    pub fn add_open(&self, text: &str) {
+    pub fn add_unprotected(&self, text: &str) {
         if text.len() > MAX_PASSWORD_LENGTH {
             return;
         }
@@ -121,8 +121,8 @@ impl Secrets {
             texts.masks = None;
             self.revision.fetch_add(1, Ordering::Release);
         }
-        if !text.is_empty() && !texts.open.iter().any(|open| open == text) {
-            remember(&mut texts.open, text.to_owned());
+        if !text.is_empty() && !texts.unprotected.iter().any(|open| open == text) {
+            remember(&mut texts.unprotected, text.to_owned());
         }
     }
 
@@ -284,7 +284,7 @@ mod tests {
     fn a_text_that_was_typed_into_an_unprotected_field_is_not_masked() {
         let secrets = Secrets::default();
         secrets.add("said twice");
-        secrets.add_open("said twice");
+        secrets.add_unprotected("said twice");
         secrets.add("said twice");
         assert_eq!(secrets.mask("said twice"), None);
     }

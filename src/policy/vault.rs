@@ -26,7 +26,7 @@ pub struct Vault {
 
 /// A text to type, with the values of the secrets that it names.
 #[derive(Debug, PartialEq)]
-pub struct TypedSecret<'a> {
+pub struct ResolvedText<'a> {
     pub text: Cow<'a, str>,
     /// Whether it contains a secret.
     pub is_secret: bool,
@@ -110,18 +110,18 @@ impl Vault {
     ///
     /// # Errors
     /// If `text` is meant as the name of a secret, and no secret has it.
-    pub fn typed<'a>(&'a self, text: &'a str) -> Result<TypedSecret<'a>> {
+    pub fn resolve<'a>(&'a self, text: &'a str) -> Result<ResolvedText<'a>> {
         if let Some(secret) = self.value(text) {
-            return Ok(TypedSecret { text: secret.into(), is_secret: true });
+            return Ok(ResolvedText { text: secret.into(), is_secret: true });
         }
         let unmasked = self.unmask(text);
         if let Some(name) = named_in_placeholder(unmasked.as_deref().unwrap_or(text)) {
             return Err(self.unknown(name));
         }
         match unmasked {
-            Some(unmasked) => Ok(TypedSecret { text: unmasked.into(), is_secret: true }),
+            Some(unmasked) => Ok(ResolvedText { text: unmasked.into(), is_secret: true }),
             None if !self.is_empty() && self.is_meant_as_name(text) => Err(self.unknown(text)),
-            None => Ok(TypedSecret { text: text.into(), is_secret: false }),
+            None => Ok(ResolvedText { text: text.into(), is_secret: false }),
         }
     }
 
@@ -348,12 +348,12 @@ mod tests {
             ("user:<secret>SHOP_PASSWORD</secret>;", "user:hunter2!;"),
             ("api.key", "0123456789"),
         ] {
-            let found = vault.typed(given).unwrap();
+            let found = vault.resolve(given).unwrap();
             assert_eq!((&*found.text, found.is_secret), (typed, true), "{given}");
         }
         let encoded = STANDARD.encode("annabel annabel");
         let form = vault.mask(&encoded).unwrap();
-        assert_eq!(vault.typed(&form).unwrap().text, encoded, "{form}");
+        assert_eq!(vault.resolve(&form).unwrap().text, encoded, "{form}");
         for plain in [
             "login",
             "Ann",
@@ -367,7 +367,7 @@ mod tests {
             "<secret></secret>",
             "<secret>a b</secret>",
         ] {
-            let found = vault.typed(plain).unwrap();
+            let found = vault.resolve(plain).unwrap();
             assert_eq!((&*found.text, found.is_secret), (plain, false), "{plain}");
         }
         for unknown in [
@@ -379,13 +379,13 @@ mod tests {
             "<secret>LOGIN:none</secret>",
             "a <secret>LOGON</secret> b",
         ] {
-            let error = vault.typed(unknown).unwrap_err();
+            let error = vault.resolve(unknown).unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidParameters, "{unknown}");
             assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
         }
         let none = Vault::default();
-        assert_eq!(none.typed("DB_PASSWORD").unwrap().text, "DB_PASSWORD");
-        assert!(none.typed("<secret>DB_PASSWORD</secret>").is_err());
+        assert_eq!(none.resolve("DB_PASSWORD").unwrap().text, "DB_PASSWORD");
+        assert!(none.resolve("<secret>DB_PASSWORD</secret>").is_err());
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl QuestionHandler for ElicitationHandler {
         self.links.as_ref().map(|links| links.link(session))
     }
 
-    async fn answered_in_dashboard(&self, id: &str) {
+    async fn notify_answered_in_dashboard(&self, id: &str) {
         if is_stateless(&self.context) || self.mode(true) != Some(ElicitationMode::Url) {
             return;
         }

@@ -135,35 +135,35 @@ pub struct Handler {
     /// The client's first root, read before its first call.
     workspace: Arc<OnceCell<Option<Arc<Path>>>>,
     /// Canceled when the client has disconnected: its calls stop at once.
-    over: CancellationToken,
+    client_gone: CancellationToken,
     /// `None` if the server has no dashboard that the user of the client could open.
     links: Option<Arc<dyn DashboardLinks>>,
 }
 
 impl Server {
-    /// Creates the handler for the client of `connection`, which serves it until `over` is
+    /// Creates the handler for the client of `connection`, which serves it until `client_gone` is
     /// canceled.
     pub fn handler(
         self: &Arc<Self>,
         connection: Arc<Connection>,
-        over: CancellationToken,
+        client_gone: CancellationToken,
     ) -> Handler {
-        Handler::new(self.clone(), connection, over)
+        Handler::new(self.clone(), connection, client_gone)
     }
 
-    /// Makes a call without an MCP client, and returns the result that a client would get. `over`
-    /// cancels it.
+    /// Makes a call without an MCP client, and returns the result that a client would get.
+    /// `client_gone` cancels it.
     pub async fn call_tool(
         &self,
         connection: Arc<Connection>,
         tool: &str,
         arguments: Value,
-        over: &CancellationToken,
+        client_gone: &CancellationToken,
     ) -> Result<CallToolResult, TroupeError> {
         let call = self.registry.call(Invocation::new(connection, tool, arguments));
         let outcome = tokio::select! {
             biased;
-            () = over.cancelled() => return Err(ended()),
+            () = client_gone.cancelled() => return Err(ended()),
             outcome = Box::pin(call) => outcome,
         };
         let outcome = outcome.map_err(|unknown| {
@@ -183,7 +183,7 @@ impl Handler {
     pub(super) fn new(
         server: Arc<Server>,
         connection: Arc<Connection>,
-        over: CancellationToken,
+        client_gone: CancellationToken,
     ) -> Self {
         // A restored client has sent its log level and subscriptions to another server.
         let (level, subscriptions) = connection.read_settings(|settings| {
@@ -192,7 +192,16 @@ impl Handler {
         });
         let (level, subscriptions) = (Arc::new(level), Arc::new(subscriptions));
         let (watched, workspace) = Default::default();
-        Self { server, connection, level, subscriptions, watched, workspace, over, links: None }
+        Self {
+            server,
+            connection,
+            level,
+            subscriptions,
+            watched,
+            workspace,
+            client_gone,
+            links: None,
+        }
     }
 
     /// Lets questions to the user contain links to the dashboard.
@@ -213,7 +222,7 @@ impl Handler {
         tokio::select! {
             biased;
             done = work => done,
-            () = self.over.cancelled() => {
+            () = self.client_gone.cancelled() => {
                 let error = ended();
                 Err(ErrorData::internal_error(error.message.clone(), serde_json::to_value(error).ok()))
             }
@@ -261,16 +270,16 @@ impl Handler {
         let notifying = async {
             if let Some(token) = context.meta.get_progress_token() {
                 let notifies_periodically = !self.server.registry.is_passed(&tool);
-                let waits_for = || self.manager().waits_for();
-                let (peer, over) = (&context.peer, &ended);
+                let wait_reason = || self.manager().wait_reason();
+                let (peer, call_ended) = (&context.peer, &ended);
                 progress::notify(
                     peer,
                     token,
                     &tool,
                     notifies_periodically,
                     &progress,
-                    waits_for,
-                    over,
+                    wait_reason,
+                    call_ended,
                 )
                 .await;
             }
@@ -330,7 +339,7 @@ impl ServerHandler for Handler {
         if self.watched.swap(true, Ordering::AcqRel) {
             return;
         }
-        let over = self.over.clone();
+        let client_gone = self.client_gone.clone();
         let watching = resources::serve_subscriber(
             self.connection.clone(),
             self.manager().clone(),
@@ -342,7 +351,7 @@ impl ServerHandler for Handler {
         tokio::spawn(async move {
             tokio::select! {
                 ((), ()) = async { tokio::join!(watching, tools) } => {}
-                () = over.cancelled() => {}
+                () = client_gone.cancelled() => {}
             }
         });
     }
@@ -372,7 +381,7 @@ impl ServerHandler for Handler {
             biased;
             // Checked before the call itself and its token, whose errors would not name the cause:
             // the server stops.
-            () = self.over.cancelled() => Ok(render::failure(&ended()).into()),
+            () = self.client_gone.cancelled() => Ok(render::failure(&ended()).into()),
             () = context.ct.cancelled() => Err(cancelled()),
             done = self.call(request, &context) => done,
         }
@@ -452,7 +461,7 @@ impl ServerHandler for Handler {
         tokio::select! {
             () = resources::serve_listener(&self.connection, self.manager(), &context) => {}
             () = context.cancelled() => {}
-            () = self.over.cancelled() => {}
+            () = self.client_gone.cancelled() => {}
         }
         Ok(())
     }

@@ -28,7 +28,8 @@ pub async fn call_once(
 ) -> Result<CallOutput> {
     let registry = Registry::open(Arc::new(config))?;
     let connection = Arc::<Connection>::default();
-    let invocation = Invocation { whole: true, ..Invocation::new(connection, tool, arguments) };
+    let invocation =
+        Invocation { full_result: true, ..Invocation::new(connection, tool, arguments) };
     let outcome = tokio::select! {
         outcome = registry.call(invocation) => outcome
             .map_err(|unknown| TroupeError::new(ErrorCode::InvalidParameters, unknown.to_string()))

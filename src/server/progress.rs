@@ -16,17 +16,18 @@ use crate::tools::{Progress, Stage};
 /// clients.
 const NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends notifications of `progress` until the call is `over` or the client has disconnected. If
-/// `notifies_periodically`, also notifies at an interval that the call is running, until it reports
-/// its first stage. `waits_for` returns what a call without stages waits for, if that is known.
+/// Sends notifications of `progress` until `call_ended` is canceled or the client has disconnected.
+/// If `notifies_periodically`, also notifies at an interval that the call is running, until it
+/// reports its first stage. `wait_reason` returns what a call without stages waits for, if that is
+/// known.
 pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     tool: &str,
     notifies_periodically: bool,
     progress: &Progress,
-    waits_for: impl Fn() -> Option<&'static str>,
-    over: &CancellationToken,
+    wait_reason: impl Fn() -> Option<&'static str>,
+    call_ended: &CancellationToken,
 ) {
     let begun = Instant::now();
     let mut stages = progress.stages();
@@ -51,12 +52,12 @@ pub(super) async fn notify(
                     _ => continue,
                 }
             }
-            () = over.cancelled() => return,
+            () = call_ended.cancelled() => return,
             // Progress values must increase, so a call that reports stages gets no periodic ones.
             _ = interval.tick(), if notifies_periodically && reported.is_none() => {
                 let seconds = begun.elapsed().as_secs_f64().round();
                 ProgressNotificationParam::new(token.clone(), seconds)
-                    .with_message(match waits_for() {
+                    .with_message(match wait_reason() {
                         Some(what) => format!("{tool} has been {what} for {seconds} s"),
                         None => format!("{tool} has been running for {seconds} s"),
                     })

@@ -178,8 +178,8 @@ fn render_whole(result: Result<Answer>) -> CallToolResult {
         Ok(Answer::Json(value)) => render_json(value),
         Ok(Answer::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
         Ok(Answer::Image(picture)) => {
-            let facts = picture.facts().map(|facts| ContentBlock::text(facts.to_string()));
-            CallToolResult::success([image(picture)].into_iter().chain(facts).collect())
+            let text = picture.without_picture().map(|json| ContentBlock::text(json.to_string()));
+            CallToolResult::success([image(picture)].into_iter().chain(text).collect())
         }
         Ok(Answer::Pictured { facts, pictures }) => {
             let (text, structured) = match facts {

@@ -12,7 +12,7 @@ pub(super) fn browser_died() -> TroupeError {
 }
 
 /// Returns the error of a call that would replace cookies and storage of the user's profile.
-pub(super) fn profile_is_shared() -> TroupeError {
+pub(super) fn shared_profile_error() -> TroupeError {
     TroupeError::new(
         ErrorCode::InvalidParameters,
         "the session shares the browser's profile, whose cookies and storage are not replaced",

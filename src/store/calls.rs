@@ -77,12 +77,12 @@ impl Default for CallFeed {
 }
 
 impl CallFeed {
-    pub fn begun(&self, request: &Arc<NewRequest>) {
+    pub fn record_call_begin(&self, request: &Arc<NewRequest>) {
         self.running.lock().insert(request.ref_id.clone(), request.clone());
         self.report(request, || None);
     }
 
-    pub fn ended(&self, request: &NewRequest, answer: &NewAnswer, at: u64) {
+    pub fn record_call_end(&self, request: &NewRequest, answer: &NewAnswer, at: u64) {
         self.running.lock().remove(&request.ref_id);
         self.report(request, || {
             Some(CallEnd {

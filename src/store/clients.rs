@@ -14,7 +14,7 @@ use crate::error::Result;
 
 /// Another server that shares the record, as it registered itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherServer {
+pub struct ServerEndpoint {
     /// Its URL, without a path: `http://10.0.0.5:4000`.
     pub url: String,
     /// Proves that a request is from a server with access to the record.
@@ -26,7 +26,7 @@ pub struct OtherServer {
 pub enum ClientHolder {
     /// This server.
     Own,
-    Other(OtherServer),
+    Other(ServerEndpoint),
     /// No running server, or one without an address.
     Ended,
 }
@@ -62,7 +62,7 @@ impl UnreachableServerWait {
 /// How a server is registered with its heartbeat.
 pub(super) struct Registration {
     /// The server can be reached there. `None` if it accepts no requests of others.
-    pub own: Mutex<Option<OtherServer>>,
+    pub own: Mutex<Option<ServerEndpoint>>,
     /// Notified when `own` changes, for a heartbeat at once.
     pub changed: Notify,
     /// How often another server has regarded this one as ended.
@@ -113,7 +113,7 @@ impl Store {
     pub fn register_url(&self, url: String) {
         if let Some(registration) = self.registration() {
             let secret = uuid::Uuid::new_v4().to_string();
-            *registration.own.lock() = Some(OtherServer { url, secret });
+            *registration.own.lock() = Some(ServerEndpoint { url, secret });
             registration.changed.notify_one();
         }
     }
@@ -145,7 +145,10 @@ impl Store {
 
     /// Waits until no heartbeat could be written for `limit`, and the lease has expired. Waits at
     /// least a second: this server may have been frozen. Never ends for a record on this machine.
-    pub(super) fn cut_off(&self, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn wait_lease_expired(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let registration = self.registration().cloned();
         let started = Instant::now();
         async move {
@@ -164,7 +167,7 @@ impl Store {
     }
 
     /// Returns the running server that uses the session `id`, if it is another one with a URL.
-    pub async fn holder_of_session(&self, id: &str) -> Result<Option<OtherServer>> {
+    pub async fn holder_of_session(&self, id: &str) -> Result<Option<ServerEndpoint>> {
         let (id, own) = (id.to_owned(), self.0.server.clone());
         self.read_within(LEASE, move |tables| tables.holder_of_session(&id, &own)).await
     }

@@ -7,7 +7,7 @@ use crate::{error::Result, offload};
 
 /// The owner of a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CursorOf {
+pub enum CursorOwner {
     /// A record.
     Record,
     /// All records of this session.
@@ -16,7 +16,7 @@ pub enum CursorOf {
 
 /// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum CursorRead {
     /// The whole content, because nothing was read before.
     Whole(String),
     /// The changes since the last read.
@@ -43,12 +43,12 @@ impl Store {
     pub async fn read_from_cursor(
         &self,
         record: &Record,
-        cursor_of: CursorOf,
+        cursor_of: CursorOwner,
         reset: bool,
-    ) -> Result<Reading> {
+    ) -> Result<CursorRead> {
         let key = match cursor_of {
-            CursorOf::Record => record.ref_id.clone(),
-            CursorOf::Session(id) => id,
+            CursorOwner::Record => record.ref_id.clone(),
+            CursorOwner::Session(id) => id,
         };
         let (content, hash) = offload::in_place(record.bytes(), || {
             let content = record.content();
@@ -58,19 +58,19 @@ impl Store {
         let cursor = if reset { None } else { self.cursor(&key).await? };
         let position = content.len();
         let reading = match cursor {
-            None => Reading::Whole(content),
-            Some(cursor) if cursor.hash == hash => Reading::Changes(String::new()),
+            None => CursorRead::Whole(content),
+            Some(cursor) if cursor.hash == hash => CursorRead::Changes(String::new()),
             Some(cursor) => match self.record(&cursor.last_ref_id).await? {
-                None => Reading::Whole(content),
+                None => CursorRead::Whole(content),
                 Some(last) => offload::in_place(last.bytes() + content.len(), || {
                     let changes = delta(
                         &with_final_line_break(last.content()),
                         &with_final_line_break(content.clone()),
                     );
                     if changes.len() < content.len() {
-                        Reading::Changes(changes)
+                        CursorRead::Changes(changes)
                     } else {
-                        Reading::Whole(content)
+                        CursorRead::Whole(content)
                     }
                 }),
             },

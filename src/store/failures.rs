@@ -36,7 +36,7 @@ pub(super) type DatabaseResult<T> = Result<T, DatabaseError>;
 
 /// Why an entry is not in the record.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotRecorded {
+pub enum RecordingFailure {
     #[error("the record cannot be written ({0})")]
     Unavailable(String),
     /// The entry violates a constraint of the tables.
@@ -48,4 +48,4 @@ pub enum NotRecorded {
 
 /// The result of a write. With `--store-failure continue`, it is `Ok` even if the entry was not
 /// written.
-pub type WriteResult = Result<(), NotRecorded>;
+pub type WriteResult = Result<(), RecordingFailure>;

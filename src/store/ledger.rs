@@ -32,7 +32,7 @@ struct Entries {
 
 #[derive(Default)]
 struct LedgerEntry {
-    unwritten: Unwritten,
+    unwritten: UnwrittenChanges,
     /// Whether a write of this entry is queued and has not read it yet.
     queued: bool,
     failed_at: Option<Instant>,
@@ -40,7 +40,7 @@ struct LedgerEntry {
 
 /// The data of a session that is not in the record yet.
 #[derive(Clone, Default)]
-pub(super) struct Unwritten {
+pub(super) struct UnwrittenChanges {
     /// The session's row; `None` for a session that this server has not opened.
     pub row: Option<Arc<NewSession>>,
     pub snapshot: Option<Arc<SessionSnapshot>>,
@@ -93,7 +93,7 @@ impl Ledger {
         })
     }
 
-    fn change(&self, id: &Arc<str>, change: impl FnOnce(&mut Unwritten)) -> bool {
+    fn change(&self, id: &Arc<str>, change: impl FnOnce(&mut UnwrittenChanges)) -> bool {
         let mut entries = self.lock();
         let entry = entries.by_id.entry(id.clone()).or_default();
         change(&mut entry.unwritten);
@@ -119,7 +119,7 @@ impl Ledger {
 
     /// Returns the data that a queued write of the session `id` must write. Later changes need
     /// another write.
-    pub fn read(&self, id: &str) -> Option<Unwritten> {
+    pub fn read(&self, id: &str) -> Option<UnwrittenChanges> {
         let mut entries = self.lock();
         let entry = entries.by_id.get_mut(id)?;
         entry.queued = false;
@@ -127,7 +127,7 @@ impl Ledger {
     }
 
     /// Records the result of a write of the session `id`: the written data, or `None` if it failed.
-    pub fn settle(&self, id: &Arc<str>, written: Option<Unwritten>) {
+    pub fn settle(&self, id: &Arc<str>, written: Option<UnwrittenChanges>) {
         let mut entries = self.lock();
         let Some(entry) = entries.by_id.get_mut(id) else { return };
         let Some(written) = written else {

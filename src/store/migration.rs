@@ -19,7 +19,7 @@ const BATCH: usize = 10;
 
 /// The result of a migration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Migrated {
+pub struct MigrationCounts {
     pub sessions: usize,
     pub calls: usize,
     /// Sessions and calls that the target already had. They were not changed.
@@ -33,7 +33,7 @@ impl Store {
     /// Copies all sessions and calls into `target`. Those that `target` already has, from an
     /// interrupted migration for example, are not changed there. Fails if a running server uses a
     /// session of this record.
-    pub async fn migrate(&self, target: &Self) -> Result<Migrated> {
+    pub async fn migrate(&self, target: &Self) -> Result<MigrationCounts> {
         let sessions = self.sessions(SessionFilter::default()).await?;
         let in_use =
             sessions.iter().filter(|session| session.state == SessionState::Active).count();
@@ -50,7 +50,7 @@ impl Store {
         }
         let (sessions, kept_sessions) = self.copy(target, OF_SESSIONS).await?;
         let (calls, kept_calls) = self.copy(target, OF_CALLS).await?;
-        Ok(Migrated { sessions, calls, kept: kept_sessions + kept_calls })
+        Ok(MigrationCounts { sessions, calls, kept: kept_sessions + kept_calls })
     }
 
     /// Copies the rows of `tables`. Returns how many sessions or calls were copied, and how many

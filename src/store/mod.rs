@@ -52,13 +52,13 @@ use self::{
 };
 pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
-    clients::{ClientHolder, OtherServer, UnreachableServerWait},
-    cursors::{CursorOf, Reading},
+    clients::{ClientHolder, ServerEndpoint, UnreachableServerWait},
+    cursors::{CursorOwner, CursorRead},
     delta::delta,
-    failures::{NotRecorded, WriteResult},
+    failures::{RecordingFailure, WriteResult},
     location::{DatabaseUrl, RecordLocation},
-    migration::Migrated,
-    purge::Purged,
+    migration::MigrationCounts,
+    purge::PurgeCounts,
     records::{
         Message, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter,
         RecordedAnswer, Summary,
@@ -288,7 +288,7 @@ impl Store {
         tokio::select! {
             biased;
             read = self.run_query(query) => read,
-            () = self.cut_off(limit) => {
+            () = self.wait_lease_expired(limit) => {
                 let message = NO_RESPONSE.to_owned();
                 Err(unreadable(&DatabaseError { kind: FailureKind::Unavailable, message }))
             }
@@ -327,12 +327,12 @@ impl Store {
     {
         let writer = &self.0.writer;
         let (written, refuses) = (writer.write(bytes, work), writer.refuses());
-        let cut_off = self.cut_off(writer.timeout());
+        let lease_expired = self.wait_lease_expired(writer.timeout());
         async move {
             tokio::select! {
                 biased;
                 written = written => written,
-                () = cut_off, if refuses => Err(NotRecorded::Unavailable(NO_RESPONSE.to_owned())),
+                () = lease_expired, if refuses => Err(RecordingFailure::Unavailable(NO_RESPONSE.to_owned())),
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::error::Result;
 
 /// The numbers of deleted and kept sessions and calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeCounts {
     pub calls: usize,
     pub sessions: usize,
     /// Sessions that a running server uses. They and their calls are kept.
@@ -16,9 +16,9 @@ impl Store {
     /// Deletes `session` and its calls, or all sessions and calls if it is `None`. Keeps sessions
     /// that a running server uses. Fails if a deletion cannot be committed, for example on a full
     /// disk.
-    pub async fn purge(&self, session: Option<&str>) -> Result<Purged> {
+    pub async fn purge(&self, session: Option<&str>) -> Result<PurgeCounts> {
         let session = session.map(str::to_owned);
-        let mut purged = Purged::default();
+        let mut purged = PurgeCounts::default();
         loop {
             let id = session.clone();
             let deleted = self.change(move |tables| tables.delete_calls(id.as_deref())).await?;
@@ -30,7 +30,7 @@ impl Store {
         let (sessions, in_use) =
             self.change(move |tables| tables.delete_sessions(session.as_deref())).await?;
         self.shrink().await?;
-        Ok(Purged { sessions, in_use, ..purged })
+        Ok(PurgeCounts { sessions, in_use, ..purged })
     }
 
     /// Gives the unused space back to the system.

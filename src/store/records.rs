@@ -206,7 +206,7 @@ impl Store {
         request: Arc<NewRequest>,
     ) -> impl Future<Output = WriteResult> + Send + use<> {
         self.retry_sessions();
-        self.0.calls.begun(&request);
+        self.0.calls.record_call_begin(&request);
         let (server, session) = (self.0.server.clone(), self.row_of(&request));
         self.write_of_call(request.params.len(), move |tables| {
             tables.write_request(&request, session.as_deref(), &server)
@@ -228,7 +228,7 @@ impl Store {
         let (server, session) = (self.0.server.clone(), self.row_of(&request));
         let bytes = answer.bytes();
         let at = now();
-        self.0.calls.ended(&request, &answer, at);
+        self.0.calls.record_call_end(&request, &answer, at);
         self.write_of_call(bytes, move |tables| {
             tables.write_request(&request, session.as_deref(), &server)?;
             tables.write_answer(&request, &answer, at)

@@ -138,7 +138,7 @@ impl SessionFilter {
 
 impl Store {
     /// Records a session that begins, or is resumed on this server under the same id.
-    pub fn session_begun(&self, session: NewSession) {
+    pub fn record_session_begin(&self, session: NewSession) {
         let server = self.0.server.clone();
         let session = Arc::new(session);
         self.0.ledger.begin(session.clone());
@@ -150,7 +150,7 @@ impl Store {
     /// Records the end of a session. The saved state of a `Closed` session is deleted. A
     /// `Recoverable` session was released by its client. A session that ends with its server is not
     /// recorded as ended, so that it can be resumed.
-    pub fn session_ended(&self, id: &str, state: SessionState) {
+    pub fn record_session_end(&self, id: &str, state: SessionState) {
         let id: Arc<str> = id.into();
         if self.0.ledger.end(&id, state) {
             self.write_session(id, 0);

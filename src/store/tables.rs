@@ -3,10 +3,10 @@
 
 use super::{
     calls::{CallFilter, RecordedCall},
-    clients::{ClientHolder, OtherServer},
+    clients::{ClientHolder, ServerEndpoint},
     cursors::Cursor,
     failures::DatabaseResult,
-    ledger::Unwritten,
+    ledger::UnwrittenChanges,
     records::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
     },
@@ -48,7 +48,11 @@ pub(super) trait RecordTables {
 
     /// Returns the running server that uses a session, if it is not `own` and has a URL. Only
     /// servers that share a database have URLs, and only they keep their clients in the record.
-    fn holder_of_session(&self, _session: &str, _own: &str) -> DatabaseResult<Option<OtherServer>> {
+    fn holder_of_session(
+        &self,
+        _session: &str,
+        _own: &str,
+    ) -> DatabaseResult<Option<ServerEndpoint>> {
         Ok(None)
     }
     /// Returns whether a server other than `own` has claimed a session since `own` did.
@@ -82,7 +86,12 @@ pub(super) trait RecordTables {
     /// Writes a session that begins, or is resumed on `server`.
     fn begin_session(&self, session: &NewSession, server: &str) -> DatabaseResult<()>;
     /// Writes the unwritten data of a session of `server`.
-    fn write_session(&self, id: &str, unwritten: &Unwritten, server: &str) -> DatabaseResult<()>;
+    fn write_session(
+        &self,
+        id: &str,
+        unwritten: &UnwrittenChanges,
+        server: &str,
+    ) -> DatabaseResult<()>;
     /// Locks the number of sessions until the end of the transaction, so that two servers cannot
     /// both add the last allowed session. SQLite needs no lock: it runs one writing transaction at
     /// a time.

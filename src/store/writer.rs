@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::{
-    failures::{DatabaseError, DatabaseResult, FailureKind, NotRecorded, WriteResult},
+    failures::{DatabaseError, DatabaseResult, FailureKind, RecordingFailure, WriteResult},
     retention::Trimmer,
     tables::{RecordTables, RecordWriter},
 };
@@ -183,15 +183,17 @@ impl Writer {
                 return Ok(());
             }
             match tokio::time::timeout(policy.timeout, written).await {
-                Ok(Ok(Err(NotRecorded::TakenOver))) => Err(NotRecorded::TakenOver),
+                Ok(Ok(Err(RecordingFailure::TakenOver))) => Err(RecordingFailure::TakenOver),
                 _ if !policy.refuses() => Ok(()),
                 Ok(Ok(result)) => result,
-                Ok(Err(_)) => Err(NotRecorded::Unavailable("the queue of writes is full".into())),
+                Ok(Err(_)) => {
+                    Err(RecordingFailure::Unavailable("the queue of writes is full".into()))
+                }
                 Err(_) => {
                     let timeout = policy.timeout.as_millis();
                     let why = state.failure.lock().clone();
                     let why = why.unwrap_or_else(|| "it did not answer".to_owned());
-                    Err(NotRecorded::Unavailable(format!("{why}; waited {timeout} ms")))
+                    Err(RecordingFailure::Unavailable(format!("{why}; waited {timeout} ms")))
                 }
             }
         }
@@ -323,12 +325,12 @@ impl WriterThread {
             let _ = done.send(match error {
                 None => Ok(()),
                 Some(DatabaseError { kind: FailureKind::TakenOver, .. }) => {
-                    Err(NotRecorded::TakenOver)
+                    Err(RecordingFailure::TakenOver)
                 }
                 Some(DatabaseError { kind: FailureKind::InvalidEntry, message }) => {
-                    Err(NotRecorded::Invalid(message.clone()))
+                    Err(RecordingFailure::Invalid(message.clone()))
                 }
-                Some(error) => Err(NotRecorded::Unavailable(error.message.clone())),
+                Some(error) => Err(RecordingFailure::Unavailable(error.message.clone())),
             });
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     engine::{Dialog, FileChooser},
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
-    page::{ActionOutcome, Download, DownloadState, OpenDialog, OtherValue, Page},
+    page::{ActionOutcome, Download, DownloadState, OpenDialog, Page, ValueMismatch},
     session::{PageInfo, Session, SessionNotice},
     store::Summary,
 };
@@ -103,7 +103,7 @@ impl EncodedPicture {
     }
 
     /// Returns the fields of a result other than the picture.
-    pub fn facts(&self) -> Option<Value> {
+    pub fn without_picture(&self) -> Option<Value> {
         self.path.as_ref().map(|path| json!({"path": path}))
     }
 }
@@ -415,13 +415,13 @@ impl From<FileChooser> for FileChooserAnswer {
 
 /// The result of a tool that changes a setting of the session.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Changed {
+pub(super) struct ChangedAnswer {
     success: bool,
     message: String,
 }
 
-pub(super) fn changed(message: impl Into<String>) -> Changed {
-    Changed { success: true, message: message.into() }
+pub(super) fn changed(message: impl Into<String>) -> ChangedAnswer {
+    ChangedAnswer { success: true, message: message.into() }
 }
 
 /// The session and the page before an action.
@@ -494,7 +494,7 @@ impl ActionAnswer {
         let is_navigated = settled.navigated && settled.dialog.is_none();
         if call.overview && snapshot.is_none() && (is_navigated || call.is_new) {
             if is_navigated {
-                call.page.content_loaded(true).await;
+                call.page.await_content(true).await;
             }
             snapshot = call.page.overview().await;
         }
@@ -535,7 +535,7 @@ impl ActionAnswer {
 }
 
 /// Returns the text for a field whose value differs from the entered text.
-fn other_value(OtherValue { description, value, max_length, .. }: &OtherValue) -> String {
+fn other_value(ValueMismatch { description, value, max_length, .. }: &ValueMismatch) -> String {
     let value = match value {
         Some(value) if value.chars().count() > MAX_VALUE_LENGTH => {
             format!("{:?}…", value.chars().take(MAX_VALUE_LENGTH).collect::<String>())
@@ -571,7 +571,7 @@ async fn opened_since(session: &Session, before: usize, requested: &[String]) ->
     if let Some(first) = opened.first()
         && requested.first().is_none_or(|url| !url.is_empty() && url != "about:blank")
     {
-        first.first_document().await;
+        first.await_first_document().await;
     }
     opened.iter().map(|page| PageInfo::of(page)).collect()
 }

@@ -103,7 +103,7 @@ pub(super) fn named_session(arguments: &Map<String, Value>) -> Option<&str> {
 /// The form of the result of a batch. The fields have the same meaning as in [`Invocation`].
 #[derive(Clone, Copy)]
 pub(super) struct ResultForm {
-    pub whole: bool,
+    pub full_result: bool,
     pub overview: bool,
 }
 
@@ -114,7 +114,7 @@ pub(super) async fn run(
     connection: &Arc<Connection>,
     given: BatchParameters,
     batch_sessions: Arc<[Arc<Session>]>,
-    ResultForm { whole, overview }: ResultForm,
+    ResultForm { full_result, overview }: ResultForm,
     progress: &Progress,
 ) -> Result<Answer> {
     let stop_on_error = given.stop_on_error.unwrap_or(true);
@@ -135,7 +135,7 @@ pub(super) async fn run(
                     let invocation = Invocation {
                         batch_sessions: batch_sessions.clone(),
                         overview: Some(overview && is_last),
-                        condensed: !whole && !is_last,
+                        condensed: !full_result && !is_last,
                         ..invocation
                     };
                     match Box::pin(registry.call(invocation)).await {
@@ -149,16 +149,16 @@ pub(super) async fn run(
         let is_failure = outcome.as_ref().is_ok_and(Answer::is_failure);
         let (result, error) = match outcome {
             // Agents receive pictures as image content, not as text.
-            Ok(Answer::Image(picture)) if !whole => {
-                let facts = picture.facts();
+            Ok(Answer::Image(picture)) if !full_result => {
+                let without_picture = picture.without_picture();
                 pictures.push(picture);
-                (facts, None)
+                (without_picture, None)
             }
-            Ok(Answer::Pictured { facts, pictures: more }) if !whole => {
+            Ok(Answer::Pictured { facts, pictures: more }) if !full_result => {
                 pictures.extend(more);
                 (Some(facts), None)
             }
-            Ok(answer) if !whole && !is_last && registry.acts_on_page(&step.tool) => {
+            Ok(answer) if !full_result && !is_last && registry.acts_on_page(&step.tool) => {
                 (Some(condensed(answer.into_value())), None)
             }
             Ok(answer) => (Some(answer.into_value()), None),
@@ -206,7 +206,7 @@ pub(super) fn step(
     }
     let invocation = Invocation::new(connection.clone(), tool, Value::Object(arguments));
     // The budget applies to the result of all steps, not to each.
-    Ok(Invocation { whole: true, ..invocation })
+    Ok(Invocation { full_result: true, ..invocation })
 }
 
 /// Removes the fields that the last step reports. Returns only the message if no other field is

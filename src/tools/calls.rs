@@ -68,7 +68,7 @@ impl Calls {
     }
 
     /// Returns when no call runs.
-    pub async fn idle(&self) {
+    pub async fn wait_until_idle(&self) {
         // `self` owns the sender, so the channel cannot be closed.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }

@@ -130,7 +130,7 @@ struct WaitForSelectorParameters {
 }
 
 #[derive(Default, Serialize, JsonSchema)]
-struct Waited {
+struct WaitedAnswer {
     success: bool,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ struct Waited {
     snapshot: Option<String>,
 }
 
-impl Waited {
+impl WaitedAnswer {
     /// Adds the changes of the page since the client's last result, or a short snapshot of a
     /// document that no result has contained.
     async fn with_page(mut self, call: &PageCall) -> Self {
@@ -161,7 +161,10 @@ impl Waited {
     }
 }
 
-async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> Result<Waited> {
+async fn wait_for_selector(
+    call: PageCall,
+    given: WaitForSelectorParameters,
+) -> Result<WaitedAnswer> {
     let state = given.state.unwrap_or(ElementState::Visible);
     let begun = Instant::now();
     let found = call
@@ -175,7 +178,8 @@ async fn wait_for_selector(call: PageCall, given: WaitForSelectorParameters) -> 
         begun.elapsed().as_millis()
     );
     let (r#ref, description) = (found.r#ref, found.description);
-    let waited = Waited { success: true, message, r#ref, description, ..Waited::default() };
+    let waited =
+        WaitedAnswer { success: true, message, r#ref, description, ..WaitedAnswer::default() };
     Ok(waited.with_page(&call).await)
 }
 
@@ -193,7 +197,7 @@ struct WaitForParameters {
 }
 
 /// Waits for the time first, then for the other conditions, so that they are true at the end.
-async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
+async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<WaitedAnswer> {
     let WaitForParameters { text, text_gone, url, time, timeout } = given;
     if text.is_none() && text_gone.is_none() && url.is_none() && time.is_none() {
         return Err(TroupeError::new(
@@ -219,7 +223,7 @@ async fn wait_for(call: PageCall, given: WaitForParameters) -> Result<Waited> {
         page.wait_for_text_gone(text, time_limit).await?;
         outcomes.push(format!("the text `{text}` is gone"));
     }
-    let mut waited = Waited { success: true, ..Waited::default() };
+    let mut waited = WaitedAnswer { success: true, ..WaitedAnswer::default() };
     if let Some(text) = &text {
         let found = page.wait_for_text(text, time_limit).await?;
         let form = found.r#as.map(|what| format!(" as a {what}")).unwrap_or_default();

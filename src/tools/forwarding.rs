@@ -11,12 +11,12 @@ use super::{
     batch,
     invocation::Invocation,
     progress::Progress,
-    tool::{Group, Run, Tool},
+    tool::{Group, Tool, ToolRunner},
 };
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     session::{CallTurn, Connection, SessionManager},
-    store::{OtherServer, UnreachableServerWait},
+    store::{ServerEndpoint, UnreachableServerWait},
 };
 
 /// A call that another server runs.
@@ -50,7 +50,7 @@ impl ForwardedCall {
             tool: invocation.tool.clone(),
             arguments,
             ref_id: invocation.ref_id.clone(),
-            whole: invocation.whole,
+            whole: invocation.full_result,
             overview: invocation.overview,
         }
     }
@@ -60,7 +60,7 @@ impl ForwardedCall {
         let connection = Arc::new(Connection::forwarded(self.connection, self.sees_all));
         Invocation {
             ref_id: self.ref_id,
-            whole: self.whole,
+            full_result: self.whole,
             overview: self.overview,
             ..Invocation::new(connection, self.tool, self.arguments)
         }
@@ -75,7 +75,7 @@ pub trait CallForwarder: Send + Sync {
     /// queue of its session.
     async fn forward(
         &self,
-        server: &OtherServer,
+        server: &ServerEndpoint,
         call: &ForwardedCall,
         progress: &Progress,
         turn: &mut Option<CallTurn>,
@@ -96,7 +96,7 @@ pub(super) async fn forward(
     }
     let named = invocation.arguments.as_object().and_then(batch::named_session);
     // Every server can read the record. Other tools of the server may end a session.
-    let is_of_server = matches!(tool.run, Run::Server(_));
+    let is_of_server = matches!(tool.run, ToolRunner::Server(_));
     if tool.group == Group::Record || is_of_server && named.is_none() {
         return None;
     }
@@ -123,7 +123,7 @@ pub(super) async fn forward(
     }
 }
 
-fn unreachable(session: &str, server: &OtherServer) -> TroupeError {
+fn unreachable(session: &str, server: &ServerEndpoint) -> TroupeError {
     TroupeError::new(
         ErrorCode::ServerUnavailable,
         format!(

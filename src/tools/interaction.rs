@@ -20,7 +20,7 @@ use crate::{
         ActionOutcome, CONTROL_OR_META, ChangedFields, ClickOptions, Page, Point, PointerTarget,
         ScrollOptions, TypeOptions,
     },
-    policy::vault::TypedSecret,
+    policy::vault::ResolvedText,
 };
 
 pub(super) const UPLOADS: Switch = Switch {
@@ -193,7 +193,7 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
         timeout: call.action_timeout(given.timeout),
     };
     let session = call.session.clone();
-    let TypedSecret { text, is_secret } = given.text.resolve(&session.secrets)?;
+    let ResolvedText { text, is_secret } = given.text.resolve(&session.secrets)?;
     Box::pin(act(call, "Typed into", async |page| {
         let typing = page.type_text(&given.selector, &text, &options);
         let done = with_secret(page, is_secret, typing).await?;
@@ -238,7 +238,7 @@ fn without_secrets(mut done: ActionOutcome, is_secret: impl Fn(usize) -> bool) -
 async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(None);
     let session = call.session.clone();
-    let TypedSecret { text, is_secret } = given.value.resolve(&session.secrets)?;
+    let ResolvedText { text, is_secret } = given.value.resolve(&session.secrets)?;
     Box::pin(act(call, "Filled", async |page| {
         let filling = page.fill(&given.selector, &text, true, timeout);
         let done = with_secret(page, is_secret, filling).await?;
@@ -276,7 +276,7 @@ async fn fill_form(call: PageCall, given: FillFormParameters) -> Result<ActionAn
     for field in given.fields {
         let (value, is_secret) = match field.value {
             GivenFieldValue::Text(text) => {
-                let TypedSecret { text, is_secret } = text.resolve(&call.session.secrets)?;
+                let ResolvedText { text, is_secret } = text.resolve(&call.session.secrets)?;
                 (text.into(), is_secret)
             }
             GivenFieldValue::Checked(on) => (on.into(), false),

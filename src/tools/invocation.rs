@@ -24,7 +24,7 @@ pub struct Invocation {
     pub batch_sessions: Arc<[Arc<Session>]>,
     /// Whether the result is returned in full, for programs. Results for agents are cut to the
     /// result budget.
-    pub whole: bool,
+    pub full_result: bool,
     /// Whether a result that shows another document contains an overview of it. `None`: as
     /// configured.
     pub overview: Option<bool>,
@@ -48,7 +48,7 @@ impl Invocation {
             turn: None,
             ref_id: None,
             batch_sessions: Arc::default(),
-            whole: false,
+            full_result: false,
             overview: None,
             condensed: false,
             question_handler: user_question::no_question_handler(),

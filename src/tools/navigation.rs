@@ -90,7 +90,7 @@ impl NavigateAnswer {
     /// `overview`: whether it contains a short snapshot.
     async fn of(page: &Page, mut navigation: Navigation, overview: bool) -> Self {
         let snapshot = if overview && navigation.dialog.is_none() && navigation.download.is_none() {
-            if page.content_loaded(navigation.may_load).await {
+            if page.await_content(navigation.may_load).await {
                 navigation.url = page.url();
                 navigation.title = page.title().await.unwrap_or(navigation.title);
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Changed, changed},
+    answer::{ChangedAnswer, changed},
     budget,
     tool::{Group, PageCall, Tool, tool},
 };
@@ -67,7 +67,7 @@ struct BlockParameters {
     block: Option<bool>,
 }
 
-async fn block_resource(call: PageCall, given: BlockParameters) -> Result<Changed> {
+async fn block_resource(call: PageCall, given: BlockParameters) -> Result<ChangedAnswer> {
     let kind = given.resource_type;
     let rules = call.session.change_network(|rules| {
         rules.blocked.retain(|blocked| *blocked != kind);
@@ -100,7 +100,7 @@ struct MockResponse {
     content_type: Option<String>,
 }
 
-async fn mock_response(call: PageCall, given: MockParameters) -> Result<Changed> {
+async fn mock_response(call: PageCall, given: MockParameters) -> Result<ChangedAnswer> {
     let url = UrlPattern::for_requests(given.url.trim()).map_err(|reason| {
         TroupeError::new(
             ErrorCode::InvalidUrl,
@@ -216,7 +216,7 @@ struct OfflineParameters {
     offline: bool,
 }
 
-async fn set_offline(call: PageCall, given: OfflineParameters) -> Result<Changed> {
+async fn set_offline(call: PageCall, given: OfflineParameters) -> Result<ChangedAnswer> {
     call.session.change_network(|rules| rules.offline = given.offline).await?;
     Ok(changed(if given.offline { "The session is offline." } else { "The session is online." }))
 }
@@ -232,7 +232,7 @@ struct ThrottlingParameters {
     latency: Option<f64>,
 }
 
-async fn set_throttling(call: PageCall, given: ThrottlingParameters) -> Result<Changed> {
+async fn set_throttling(call: PageCall, given: ThrottlingParameters) -> Result<ChangedAnswer> {
     let limit = |speed: Option<f64>| speed.filter(|speed| *speed > 0.0);
     let throttling = Throttling {
         download: limit(given.download_speed),

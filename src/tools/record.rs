@@ -17,7 +17,8 @@ use crate::{
     page::check_log,
     session::StoredText,
     store::{
-        CursorOf, Message, NewestMessages, Reading, Record, RecordFilter, SessionFilter, Summary,
+        CursorOwner, CursorRead, Message, NewestMessages, Record, RecordFilter, SessionFilter,
+        Summary,
     },
 };
 
@@ -75,16 +76,16 @@ async fn get_content(call: ServerCall, given: ContentParameters) -> Result<CallC
             .map(only_text);
     }
     let cursor_of = match (&given.ref_id, &record.session_id) {
-        (None, Some(session)) if record.shows_page() => CursorOf::Session(session.clone()),
-        _ => CursorOf::Record,
+        (None, Some(session)) if record.shows_page() => CursorOwner::Session(session.clone()),
+        _ => CursorOwner::Record,
     };
     let reset = given.reset_cursor.unwrap_or(false);
     let reading = call.manager.store().read_from_cursor(&record, cursor_of, reset).await?;
     let text = offload::in_place(bytes, || match reading {
-        Reading::Changes(changes) if changes.chars().count() <= budget => changes,
+        CursorRead::Changes(changes) if changes.chars().count() <= budget => changes,
         // A part of the changes is not useful.
-        Reading::Changes(_) => budget::part(&kept(record.content()), 0, budget),
-        Reading::Whole(content) => budget::part(&kept(content), 0, budget),
+        CursorRead::Changes(_) => budget::part(&kept(record.content()), 0, budget),
+        CursorRead::Whole(content) => budget::part(&kept(content), 0, budget),
     });
     // Images of a call that is requested by its id are always returned: they have no cursor.
     let has_images = given.ref_id.is_some() || !text.is_empty();

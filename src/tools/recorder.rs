@@ -9,7 +9,7 @@ use super::{
     answer::{Answer, CallOutcome, EncodedPicture},
     pass_through, raw_json,
     registry::Registry,
-    tool::{Callable, Group, Run, Tool},
+    tool::{Callable, Group, Tool, ToolRunner},
     typed::{self, TypedValue},
 };
 use crate::{
@@ -24,7 +24,8 @@ use crate::{
     },
     session::{Connection, Session},
     store::{
-        self, Message, NewAnswer, NewRequest, NotRecorded, Picture, Store, Summary, iso8601, now,
+        self, Message, NewAnswer, NewRequest, Picture, RecordingFailure, Store, Summary, iso8601,
+        now,
     },
     upstream::PageObservations,
 };
@@ -165,7 +166,7 @@ impl Recording {
             for (index, typed) in typed.filter(|(_, typed)| !typed.is_key) {
                 match (passwords.get(index), typed.value.as_str()) {
                     (Some(true), Some(text)) => session.secrets.add(text),
-                    (Some(false), Some(text)) => session.secrets.add_open(text),
+                    (Some(false), Some(text)) => session.secrets.add_unprotected(text),
                     _ => {}
                 }
             }
@@ -313,9 +314,10 @@ impl Recording {
         let (text, pictures) = match &outcome.result {
             Ok(Answer::Json(value)) => (Some(self.masked_json(value)), Vec::new()),
             Ok(Answer::Text(text)) => (Some(self.masked_text(text)), Vec::new()),
-            Ok(Answer::Image(picture)) => {
-                (picture.facts().map(|facts| self.masked_json(&facts)), vec![picture])
-            }
+            Ok(Answer::Image(picture)) => (
+                picture.without_picture().map(|without_picture| self.masked_json(&without_picture)),
+                vec![picture],
+            ),
             Ok(Answer::Pictured { facts: Value::String(text), pictures }) => {
                 (Some(self.masked_text(text)), pictures.iter().collect())
             }
@@ -401,16 +403,16 @@ impl Drop for Recording {
 pub(super) const TAKEN_OVER: &str = "sessionTakenOver";
 
 /// Returns the error of a call that is not in the record. `effect`: what happened to the call.
-fn not_recorded(reason: &NotRecorded, effect: &str) -> TroupeError {
+fn not_recorded(reason: &RecordingFailure, effect: &str) -> TroupeError {
     let message = format!("{reason}: {effect}");
     match reason {
-        NotRecorded::Unavailable(_) => TroupeError::new(ErrorCode::ResourceExhausted, message)
+        RecordingFailure::Unavailable(_) => TroupeError::new(ErrorCode::ResourceExhausted, message)
             .detail("reason", "storeUnavailable")
             .suggestion("call again later; the server's /health reports the state of its record"),
-        NotRecorded::TakenOver => TroupeError::new(ErrorCode::ServerUnavailable, message)
+        RecordingFailure::TakenOver => TroupeError::new(ErrorCode::ServerUnavailable, message)
             .detail("reason", TAKEN_OVER)
             .suggestion("call again: the other server has the session"),
-        NotRecorded::Invalid(_) => TroupeError::new(ErrorCode::InternalError, message),
+        RecordingFailure::Invalid(_) => TroupeError::new(ErrorCode::InternalError, message),
     }
 }
 
@@ -501,7 +503,7 @@ pub(super) fn with_secrets(
     let mut params = Value::Object(given);
     for typed in typed_values(tool, &mut params) {
         if let Some(text) = typed.value.as_str() {
-            *typed.value = secrets.vault().typed(text)?.text.into();
+            *typed.value = secrets.vault().resolve(text)?.text.into();
         }
     }
     Ok(match params {
@@ -512,7 +514,7 @@ pub(super) fn with_secrets(
 
 /// Returns the values in the parameters of `tool` that it types into the page.
 fn typed_values<'a>(tool: &Tool, params: &'a mut Value) -> Vec<TypedValue<'a>> {
-    if !matches!(tool.run, Run::Batch) {
+    if !matches!(tool.run, ToolRunner::Batch) {
         return typed::values(&tool.typed, params);
     }
     // Only the records of the steps have the kind of each field.

@@ -29,7 +29,8 @@ use super::{
     sessions,
     suggestions::with_offered_tools,
     tool::{
-        Callable, Group, LifecycleEffect, PageCall, Run, ServerCall, SessionCall, Switch, Tool,
+        Callable, Group, LifecycleEffect, PageCall, ServerCall, SessionCall, Switch, Tool,
+        ToolRunner,
     },
     user_question::{self, hand_off},
 };
@@ -176,7 +177,7 @@ impl Registry {
     /// Rejects new sessions. Waits until no call runs, or `--drain-timeout` has passed.
     pub async fn drain(&self) {
         self.manager.begin_drain();
-        if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.idle())
+        if tokio::time::timeout(self.manager.config().drain_timeout, self.calls.wait_until_idle())
             .await
             .is_err()
         {
@@ -392,12 +393,12 @@ impl Registry {
             }
             return Ok(running.finish());
         }
-        let is_uncut = invocation.whole || tool.is_playwright();
+        let is_uncut = invocation.full_result || tool.is_playwright();
         let budget = if is_uncut { usize::MAX } else { config.result_budget };
         // Results of tools that concern the server itself are always complete.
         let by_reference = config.responses == Responses::Ref
-            && !invocation.whole
-            && !matches!(tool.run, Run::Server(_));
+            && !invocation.full_result
+            && !matches!(tool.run, ToolRunner::Server(_));
         let connection = invocation.connection.clone();
         let mut recording = offload::in_place(json_size(&invocation.arguments), || {
             Recording::new(
@@ -412,7 +413,7 @@ impl Registry {
         let mut whole = None;
         // A program (in Node, in a shell) gets the unmasked result, except for the secrets of the
         // server.
-        let is_agent = !invocation.whole;
+        let is_agent = !invocation.full_result;
         let result = self.run(&tool, invocation, outcome, &mut recording).await;
         if let Err(error) = &result {
             self.give_up_taken_over(error, outcome.session_id.as_deref());
@@ -496,14 +497,14 @@ impl Registry {
         recording: &mut Recording,
     ) -> Result<Answer> {
         let overview =
-            invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.whole));
+            invocation.overview.unwrap_or_else(|| self.returns_overview(invocation.full_result));
         let Invocation {
             tool: name,
             arguments,
             connection,
             turn,
             batch_sessions,
-            whole,
+            full_result,
             condensed,
             question_handler,
             workspace,
@@ -517,7 +518,7 @@ impl Registry {
         // A call to another client's implicit session is not recorded in that session.
         let named = named.filter(|id| connection.can_access(&self.manager, id));
         outcome.session_id = named.map(str::to_owned);
-        if let Run::Upstream { session } = &tool.run {
+        if let ToolRunner::Upstream { session } = &tool.run {
             let mut given = match arguments {
                 Value::Object(given) => given,
                 _ => Map::new(),
@@ -542,7 +543,7 @@ impl Registry {
             recording.set_passed_through(passed.found, passed.text);
             return Ok(Answer::PassedThrough(passed.result));
         }
-        if let Run::Playwright(run) = &tool.run {
+        if let ToolRunner::Playwright(run) = &tool.run {
             let server = ServerCall { manager: self.manager.clone(), connection, question_handler };
             let call = PlaywrightInvocation {
                 arguments,
@@ -568,7 +569,7 @@ impl Registry {
             }
         };
         match &tool.run {
-            Run::Server(run) => {
+            ToolRunner::Server(run) => {
                 connection.wait_turn(turn).await;
                 recording.begin(None).await?;
                 let call =
@@ -583,7 +584,7 @@ impl Registry {
                 }
                 Ok(answer)
             }
-            Run::Batch => {
+            ToolRunner::Batch => {
                 let given: BatchParameters = parameters::read(&tool.name, Value::Object(given))?;
                 let Some((own, others)) = given.sessions(self) else {
                     connection.wait_turn(turn).await;
@@ -593,7 +594,7 @@ impl Registry {
                         &connection,
                         given,
                         Arc::default(),
-                        ResultForm { whole, overview },
+                        ResultForm { full_result, overview },
                         &progress,
                     )
                     .await;
@@ -618,12 +619,12 @@ impl Registry {
                     &connection,
                     given,
                     batch_sessions,
-                    ResultForm { whole, overview },
+                    ResultForm { full_result, overview },
                     &progress,
                 )
                 .await
             }
-            Run::Script => {
+            ToolRunner::Script => {
                 let (session, _turn) = self
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
                     .await?;
@@ -638,7 +639,7 @@ impl Registry {
                 };
                 Box::pin(session.run(script::run(call, given))).await
             }
-            Run::Session(run) => {
+            ToolRunner::Session(run) => {
                 let (session, _turn) = self
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
                     .await?;
@@ -652,10 +653,10 @@ impl Registry {
                     })
                     .await
             }
-            Run::Upstream { .. } | Run::Playwright(_) => {
+            ToolRunner::Upstream { .. } | ToolRunner::Playwright(_) => {
                 Err(TroupeError::new(ErrorCode::InternalError, "the call was passed through"))
             }
-            Run::Page(run) => {
+            ToolRunner::Page(run) => {
                 let page_id = given.remove("pageId");
                 let (session, mut admitted) = self
                     .admit(&mut given, &connection, turn, &batch_sessions, outcome, &progress)
@@ -919,7 +920,7 @@ fn removal(config: &Config, tool: &Tool) -> Option<Removal> {
 
 /// Like [`removal`], without the tool's own option.
 fn removal_by_choice(config: &Config, tool: &Tool) -> Option<Removal> {
-    let is_in = |words: &[String]| words.iter().any(|word| means(word, tool));
+    let is_in = |words: &[String]| words.iter().any(|word| selects_tool(word, tool));
     let reasons = [
         (
             config.read_only && tool.changes_pages(),
@@ -954,7 +955,7 @@ fn has_capability(config: &Config, tool: &Tool) -> bool {
 
 /// Returns whether a word of `--tools` means `tool`: its name, its group (`group:session`), its set
 /// (`native`, `playwright`), or `all`.
-fn means(word: &str, tool: &Tool) -> bool {
+fn selects_tool(word: &str, tool: &Tool) -> bool {
     match word {
         "all" => true,
         "native" => !tool.is_playwright(),
@@ -972,7 +973,8 @@ fn is_chosen(config: &Config, tool: &Tool) -> bool {
 
 /// Returns whether a tool also works if an upstream server provides the sessions.
 fn is_beside_upstream(tool: &Tool) -> bool {
-    matches!(tool.group, Group::Session | Group::Record) && matches!(tool.run, Run::Server(_))
+    matches!(tool.group, Group::Session | Group::Record)
+        && matches!(tool.run, ToolRunner::Server(_))
 }
 
 /// Returns the rows that `--tools` and `--no-tools` leave. Names can also be tools of the upstream
@@ -983,7 +985,7 @@ fn select(config: &Config) -> Result<Vec<&'static Tool>> {
         return Ok(chosen.collect());
     }
     for word in config.tools.iter().chain(&config.no_tools) {
-        if !rows().any(|tool| means(word, tool)) {
+        if !rows().any(|tool| selects_tool(word, tool)) {
             let near = crate::config::nearest(word, rows().map(|tool| &*tool.name));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(TroupeError::new(

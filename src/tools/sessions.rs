@@ -6,7 +6,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    answer::{Changed, LargeAnswer, changed},
+    answer::{ChangedAnswer, LargeAnswer, changed},
     tool::{Group, LifecycleEffect, ServerCall, SessionCall, Tool, tool},
 };
 use crate::{
@@ -124,7 +124,7 @@ struct ViewportParameters {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Created {
+struct CreateAnswer {
     session_id: String,
     /// Milliseconds since 1970.
     expires_at: u64,
@@ -143,7 +143,7 @@ const SHARED_REMOTE: &str = " It is not isolated: its pages are tabs of the defa
     remote browser, and share cookies, logins, storage, cache and permissions with its other \
     sessions.";
 
-async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
+async fn create(call: ServerCall, given: CreateParameters) -> Result<CreateAnswer> {
     let config = call.manager.config();
     let other = given.viewport.is_some() || given.locale.is_some() || given.timezone.is_some();
     if config.upstream.command.is_some() && (other || given.user_agent.is_some()) {
@@ -173,7 +173,7 @@ async fn create(call: ServerCall, given: CreateParameters) -> Result<Created> {
         true if config.user_data_dir.is_some() => SHARED_PROFILE,
         true => SHARED_REMOTE,
     };
-    Ok(Created {
+    Ok(CreateAnswer {
         session_id: session.id.to_string(),
         expires_at: session.expires_at().unwrap_or_default(),
         message: format!("{CREATED}{isolation}"),
@@ -373,18 +373,18 @@ async fn storage_state(files: &FileStore, given: Value) -> Result<StorageState> 
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Restored {
+struct RestoreAnswer {
     success: bool,
     message: String,
     page: PageInfo,
 }
 
-async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<Restored> {
+async fn restore_state(call: SessionCall, given: RestoreParameters) -> Result<RestoreAnswer> {
     let state = storage_state(call.session.files(), given.state).await?;
     let state = state.unmasked(call.session.secrets.vault());
     let summary = summary(&state);
     let page = call.session.restore_state(state).await?;
-    Ok(Restored {
+    Ok(RestoreAnswer {
         success: true,
         message: format!(
             "Restored {summary}. The current page was reloaded; reload other pages to apply it there."
@@ -414,7 +414,7 @@ struct SetCookiesParameters {
     cookies: Vec<CookieParameter>,
 }
 
-async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<Changed> {
+async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<ChangedAnswer> {
     let cookies = CookieParameter::check_all(given.cookies)?;
     call.session.set_cookies(&cookies).await?;
     let count = cookies.len();
@@ -422,7 +422,7 @@ async fn set_cookies(call: SessionCall, given: SetCookiesParameters) -> Result<C
     Ok(changed(format!("{count} {noun} set.")))
 }
 
-async fn set_viewport(call: SessionCall, given: ViewportParameters) -> Result<Changed> {
+async fn set_viewport(call: SessionCall, given: ViewportParameters) -> Result<ChangedAnswer> {
     let ViewportParameters { width, height } = given;
     call.session.set_viewport(Viewport { width, height }).await?;
     // The window of a WebKit browser has a minimum width.

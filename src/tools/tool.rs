@@ -130,7 +130,7 @@ pub(super) struct SessionCall {
 type ToolFuture = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
 
 /// How a tool is run.
-pub(super) enum Run {
+pub(super) enum ToolRunner {
     Server(Box<dyn Fn(ServerCall, Value) -> Result<ToolFuture> + Send + Sync>),
     Session(Box<dyn Fn(SessionCall, Value) -> Result<ToolFuture> + Send + Sync>),
     Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
@@ -241,7 +241,7 @@ pub struct Tool {
     /// The tool as `tools/list` returns it, for tools of an upstream server and of the Playwright
     /// set.
     pub listed: Option<Value>,
-    pub(super) run: Run,
+    pub(super) run: ToolRunner,
 }
 
 impl Tool {
@@ -294,11 +294,11 @@ impl Tool {
     pub fn is_in_session(&self) -> bool {
         matches!(
             self.run,
-            Run::Session(_)
-                | Run::Page(_)
-                | Run::Script
-                | Run::Playwright(_)
-                | Run::Upstream { .. }
+            ToolRunner::Session(_)
+                | ToolRunner::Page(_)
+                | ToolRunner::Script
+                | ToolRunner::Playwright(_)
+                | ToolRunner::Upstream { .. }
         )
     }
 
@@ -339,7 +339,7 @@ impl Tool {
             output: None,
             output_type: None,
             listed: Some(listed),
-            run: Run::Upstream { session },
+            run: ToolRunner::Upstream { session },
         }
     }
 }
@@ -529,7 +529,7 @@ impl ToolBuilder {
         F: Future<Output = Result<A>> + Send + 'static,
     {
         let name = self.name;
-        let run = Run::Server(Box::new(move |call, given| {
+        let run = ToolRunner::Server(Box::new(move |call, given| {
             let work = handler(call, parameters::read(name, given)?);
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
@@ -544,7 +544,7 @@ impl ToolBuilder {
         F: Future<Output = Result<A>> + Send + 'static,
     {
         let name = self.name;
-        let run = Run::Session(Box::new(move |call, given| {
+        let run = ToolRunner::Session(Box::new(move |call, given| {
             let work = handler(call, parameters::read(name, given)?);
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
@@ -557,14 +557,14 @@ impl ToolBuilder {
     pub fn batch<P: JsonSchema, A: IntoAnswer>(self) -> Tool {
         let mut input = parameters::schema::<P>();
         parameters::add_common(&mut input, &["sessionId", "pageId"]);
-        self.finish::<A>(input, Run::Batch)
+        self.finish::<A>(input, ToolRunner::Batch)
     }
 
     /// Ends the row of `run_script`.
     pub fn script<P: JsonSchema, A: IntoAnswer>(self) -> Tool {
         let mut input = parameters::schema::<P>();
         parameters::add_common(&mut input, &["sessionId"]);
-        self.finish::<A>(input, Run::Script)
+        self.finish::<A>(input, ToolRunner::Script)
     }
 
     /// Ends the row of a tool of a page, and adds the parameters `sessionId` and `pageId`.
@@ -575,7 +575,7 @@ impl ToolBuilder {
         F: Future<Output = Result<A>> + Send + 'static,
     {
         let name = self.name;
-        let run = Run::Page(Box::new(move |call, given| {
+        let run = ToolRunner::Page(Box::new(move |call, given| {
             let work = handler(call, parameters::read(name, given)?);
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
@@ -584,7 +584,7 @@ impl ToolBuilder {
         self.finish::<A>(input, run)
     }
 
-    fn finish<A: IntoAnswer>(self, mut input: Value, run: Run) -> Tool {
+    fn finish<A: IntoAnswer>(self, mut input: Value, run: ToolRunner) -> Tool {
         if let Value::Object(map) = &mut input {
             map.entry("type").or_insert_with(|| json!("object"));
             map.entry("properties").or_insert_with(|| Value::Object(Map::new()));

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     error::Result,
-    policy::{redaction::Secrets, vault::TypedSecret},
+    policy::{redaction::Secrets, vault::ResolvedText},
 };
 
 /// Keyword of the schema that marks the parameter; removed when the tool's row is made.
@@ -23,8 +23,8 @@ pub(super) struct TypedText(String);
 
 impl TypedText {
     /// Returns the text to type, with the secrets that it names.
-    pub fn resolve<'a>(&'a self, secrets: &'a Secrets) -> Result<TypedSecret<'a>> {
-        secrets.vault().typed(&self.0)
+    pub fn resolve<'a>(&'a self, secrets: &'a Secrets) -> Result<ResolvedText<'a>> {
+        secrets.vault().resolve(&self.0)
     }
 }
 

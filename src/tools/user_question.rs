@@ -114,7 +114,7 @@ pub trait QuestionHandler: Send + Sync {
     }
 
     /// Called when the user has answered the question `id` in the dashboard.
-    async fn answered_in_dashboard(&self, _id: &str) {}
+    async fn notify_answered_in_dashboard(&self, _id: &str) {}
 }
 
 /// The handler for clients that cannot ask their user.
@@ -270,7 +270,7 @@ impl DashboardQuestion {
         let id = self.asked.id().to_owned();
         let place = Some(QuestionPlace { id: id.clone(), url: self.url.clone() });
         let in_dashboard = async {
-            match self.asked.answered().await {
+            match self.asked.wait_answer().await {
                 Ok(Some(answer)) => answer,
                 // The client still shows the question.
                 _ => std::future::pending().await,
@@ -284,7 +284,7 @@ impl DashboardQuestion {
         // How long the dashboard alone shows the question, and the result after this time.
         let (limit, unanswered) = match reply {
             Err(answer) => {
-                handler.answered_in_dashboard(&id).await;
+                handler.notify_answered_in_dashboard(&id).await;
                 return Ok(self.answered(answer));
             }
             Ok(Reply::Opened) => (ANSWER_TIMEOUT, Err(no_answer())),
@@ -303,9 +303,9 @@ impl DashboardQuestion {
                 return Ok(AskUserResult { person: self.session.take_person_notice(), ..result });
             }
         };
-        match tokio::time::timeout(limit, self.asked.answered()).await {
+        match tokio::time::timeout(limit, self.asked.wait_answer()).await {
             Ok(Ok(Some(answer))) => {
-                handler.answered_in_dashboard(&id).await;
+                handler.notify_answered_in_dashboard(&id).await;
                 Ok(self.answered(answer))
             }
             Ok(Ok(None)) => {

@@ -30,18 +30,23 @@ pub(super) struct LineTransport<R, W> {
     waiting: VecDeque<ClientMessage>,
     write: Arc<Mutex<W>>,
     connection: Arc<Connection>,
-    over: CancellationToken,
+    client_gone: CancellationToken,
 }
 
 impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
-    /// `over` is canceled when the client has disconnected.
-    pub fn new(read: R, write: W, connection: Arc<Connection>, over: CancellationToken) -> Self {
+    /// `client_gone` is canceled when the client has disconnected.
+    pub fn new(
+        read: R,
+        write: W,
+        connection: Arc<Connection>,
+        client_gone: CancellationToken,
+    ) -> Self {
         Self {
             read: LineReader::new(read, MAX_LINE),
             waiting: VecDeque::new(),
             write: Arc::new(Mutex::new(write)),
             connection,
-            over,
+            client_gone,
         }
     }
 }
@@ -113,7 +118,7 @@ where
             }
         }
         // rmcp waits for running calls at the end of input, but no client would read their results.
-        self.over.cancel();
+        self.client_gone.cancel();
         None
     }
 

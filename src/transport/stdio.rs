@@ -28,18 +28,18 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
     let _socket = DashboardSocket::open(server.clone(), None);
     let connection = Arc::<Connection>::default();
     connection.resume_earlier_sessions(manager).await;
-    let over = CancellationToken::new();
+    let client_gone = CancellationToken::new();
     let (read, write) = streams();
-    let lines = LineTransport::new(read, write, connection.clone(), over.clone());
-    let handler = server.handler(connection.clone(), over.clone());
+    let lines = LineTransport::new(read, write, connection.clone(), client_gone.clone());
+    let handler = server.handler(connection.clone(), client_gone.clone());
     let serving = async {
-        let served = Box::pin(handler.serve_with_ct(lines, over.clone())).await?;
+        let served = Box::pin(handler.serve_with_ct(lines, client_gone.clone())).await?;
         Ok::<_, ServerInitializeError>(served.waiting().await)
     };
     let stopping = async {
         stop.cancelled().await;
         server.registry().drain().await;
-        over.cancel();
+        client_gone.cancel();
     };
     let mut serving = pin!(serving);
     let served = tokio::select! {
@@ -66,7 +66,7 @@ pub async fn serve_stdio(config: Config, stop: CancellationToken) -> Result<()> 
             format!("the client could not be initialized: {error}"),
         )),
     };
-    over.cancel();
+    client_gone.cancel();
     // Concurrently, because each may take long.
     tokio::join!(connection.end(manager), manager.end_sessions());
     manager.shutdown().await;

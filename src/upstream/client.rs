@@ -150,7 +150,7 @@ impl Client {
     }
 
     /// Fails the request `id`, because the HTTP response ended without the result.
-    pub fn unanswered(&self, id: u64) {
+    pub fn fail_unanswered(&self, id: u64) {
         if let Some(pending) = self.pending().remove(&id) {
             let message = "the response ended before the result".to_owned();
             let _ =

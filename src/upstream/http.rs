@@ -112,7 +112,7 @@ impl HttpUpstream {
             return self.client.gone().cancel();
         }
         if let Some(id) = id {
-            self.client.unanswered(id);
+            self.client.fail_unanswered(id);
         }
     }
 

@@ -158,17 +158,17 @@ impl Process {
     ) {
         let by_itself = async {
             if request.await || !self.has_group() {
-                self.all_gone().await;
+                self.wait_group_ended().await;
                 return true;
             }
             false
         };
         if !tokio::time::timeout(timeout, by_itself).await.unwrap_or(false) {
             self.signal(Signal::Term);
-            if tokio::time::timeout(term, self.all_gone()).await.is_err() {
+            if tokio::time::timeout(term, self.wait_group_ended()).await.is_err() {
                 tracing::warn!(pid = self.pid, "the upstream server did not end after SIGTERM");
                 self.signal(Signal::Kill);
-                if tokio::time::timeout(KILL_TIMEOUT, self.all_gone()).await.is_err() {
+                if tokio::time::timeout(KILL_TIMEOUT, self.wait_group_ended()).await.is_err() {
                     tracing::warn!(pid = self.pid, "the upstream server cannot be killed");
                     return;
                 }
@@ -178,7 +178,7 @@ impl Process {
     }
 
     /// Waits until all processes of the group have ended.
-    async fn all_gone(&self) {
+    async fn wait_group_ended(&self) {
         self.exited.cancelled().await;
         let mut pause = FIRST_POLL;
         while self.has_group() {

@@ -132,7 +132,7 @@ impl Upstream {
         arguments: Map<String, Value>,
         on_progress: OnProgress,
     ) -> Result<ForwardedResult> {
-        let client = self.ready().await?;
+        let client = self.wait_callable().await?;
         let timeout = self.shared.config().call_timeout;
         let result = client.call_tool(tool, arguments, timeout, Some(on_progress)).await;
         let ToolResult { value: result, text } =
@@ -155,7 +155,7 @@ impl Upstream {
     }
 
     /// Waits until the server can be called.
-    async fn ready(&self) -> Result<Arc<Client>> {
+    async fn wait_callable(&self) -> Result<Arc<Client>> {
         self.requested.send_replace(true);
         let mut status = self.status.subscribe();
         let ready_state = status
@@ -176,7 +176,7 @@ impl Upstream {
 
     /// Starts the server if it is not running, and returns what was restored of the saved state.
     pub async fn wake(&self) -> Result<ReplayReport> {
-        self.ready().await?;
+        self.wait_callable().await?;
         Ok(self.last_known().replayed.clone().unwrap_or_default())
     }
 

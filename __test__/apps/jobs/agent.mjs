@@ -62,7 +62,7 @@ export class JobAgent {
   }
 
   /** Asserts that the latest result shows `pattern`. @param {RegExp} pattern */
-  read(pattern) {
+  assertLatestShows(pattern) {
     const text = this.results.at(-1) ?? ''
     if (!pattern.test(text)) throw new Error(`no ${pattern} in\n${text}`)
   }

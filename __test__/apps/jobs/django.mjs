@@ -63,7 +63,7 @@ export const django = {
       ['navigate', { url: `${url}auth/user/?is_staff__exact=1` }],
       ['find', { text: 'users' }]
     )
-    agent.read(/8 users/)
+    agent.assertLatestShows(/8 users/)
   },
 
   async peer(agent, url) {

@@ -57,7 +57,7 @@ export const nodeRed = {
       ['click', { selector: start }],
       ['wait_for', { text: 'Good day Ada!' }]
     )
-    agent.read(/Good day Ada!/)
+    agent.assertLatestShows(/Good day Ada!/)
   },
 
   async peer(agent, url) {
@@ -83,7 +83,7 @@ export const nodeRed = {
     await agent.act('browser_evaluate', {
       function: "() => document.querySelector('svg g.red-ui-flow-node-group').outerHTML"
     })
-    agent.read(/red-ui-flow-node-button-button/)
+    agent.assertLatestShows(/red-ui-flow-node-button-button/)
     const start = '.red-ui-flow-node-button-button >> nth=0'
     await click(start)
     await agent.act('browser_find', { text: 'Hello Ada!' })

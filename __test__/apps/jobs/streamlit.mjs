@@ -34,7 +34,7 @@ export const streamlit = {
       ['click', { selector: agent.ref(/button "Add order"/) }],
       ['wait_for', { text: 'Added 3 × Sofa, gift wrapped: second floor' }]
     )
-    agent.read(/Added 3 × Sofa, gift wrapped: second floor/)
+    agent.assertLatestShows(/Added 3 × Sofa, gift wrapped: second floor/)
   },
 
   async peer(agent, url) {
@@ -56,7 +56,7 @@ export const streamlit = {
     await press('Escape')
     await agent.act('browser_wait_for', { text: '490.00 USD' })
     await agent.snapshot(/490\.00 USD/)
-    agent.read(/490\.00 USD/)
+    agent.assertLatestShows(/490\.00 USD/)
     await click(/paragraph \[ref=\w+\]: New order/)
     await agent.snapshot(/combobox "Item"/)
     await click(/combobox "Item"/)

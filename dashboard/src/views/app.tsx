@@ -5,7 +5,7 @@ import { access, me, start } from '../store'
 import { Grid } from './grid'
 import { History } from './history'
 import { MetricsView } from './metrics'
-import { Failed, Loading, ServerFailure } from './parts'
+import { FailureNotice, Loading, ServerFailure } from './parts'
 import { SessionView } from './session'
 
 const VIEWS: { title: string; to: Route }[] = [
@@ -21,7 +21,7 @@ export function App() {
     return (
       <main class="alone">
         <h1>Troupe</h1>
-        <Failed error={value.error} retry={() => void start()} />
+        <FailureNotice error={value.error} retry={() => void start()} />
       </main>
     )
   if (value.state === 'checking')

@@ -4,7 +4,7 @@ import { api, serverNow } from '../api'
 import type { Call, CallDetails, Failure } from '../contract'
 import { duration, headline, moment, oneLine, readable, timeOfDay } from '../format'
 import { failureOf, findSession, nameOf, shortId, useNow } from '../store'
-import { Failed, Link, Loading } from './parts'
+import { FailureNotice, Link, Loading } from './parts'
 
 const STATUS: Record<Call['status'], string> = {
   ok: 'Succeeded',
@@ -105,7 +105,7 @@ export function Details({ call }: { call: Call }) {
       <Section title="Arguments">
         <Text>{JSON.stringify(call.arguments, null, 2)}</Text>
       </Section>
-      {error && <Failed error={error} retry={() => setAttempt(attempt + 1)} />}
+      {error && <FailureNotice error={error} retry={() => setAttempt(attempt + 1)} />}
       {!details && !error && <Loading />}
       {details?.changes && (
         <Section title="Changes of the page">

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { api } from '../api'
 import type { Failure, PageFileChooser, Session } from '../contract'
 import { failureOf, me } from '../store'
-import { Failed } from './parts'
+import { FailureNotice } from './parts'
 
 /** The maximum size of the files that the server accepts, in bytes. */
 const MAX_UPLOAD = 100 * 2 ** 20
@@ -55,7 +55,7 @@ export function FilesForPage(props: {
             disabled={isSending}
             onChange={(event) => setFiles([...(event.currentTarget.files ?? [])])}
           />
-          {error && <Failed error={error} />}
+          {error && <FailureNotice error={error} />}
           <div class="tools">
             <button disabled={isSending} onClick={() => void answer([])}>
               Cancel

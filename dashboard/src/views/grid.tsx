@@ -6,9 +6,9 @@ import { nameOf, pastSessions, sessionsFailure, useNow } from '../store'
 import { LiveImage } from './image'
 import {
   Address,
-  Choice,
+  ChoiceField,
   Empty,
-  Failed,
+  FailureNotice,
   Link,
   Loading,
   SearchField,
@@ -58,7 +58,12 @@ export function Grid() {
         </span>
         <div class="end tools">
           <SearchField label="Search sessions" value={text} onInput={setText} />
-          <Choice label="Activity" value={activity} choices={ACTIVITIES} onChoose={setActivity} />
+          <ChoiceField
+            label="Activity"
+            value={activity}
+            choices={ACTIVITIES}
+            onChoose={setActivity}
+          />
         </div>
       </div>
       {!shown && <Loading />}
@@ -90,7 +95,7 @@ export function Grid() {
           ))}
         </ul>
       )}
-      {sessionsFailure.value && <Failed error={sessionsFailure.value} />}
+      {sessionsFailure.value && <FailureNotice error={sessionsFailure.value} />}
       {past.length > 0 && (
         <section>
           <div class="bar">

@@ -6,7 +6,7 @@ import { navigate } from '../route'
 import { failureOf, loadSessions, pastSessions, sessionsFailure } from '../store'
 import { CallRow } from './calls'
 import { SessionList } from './grid'
-import { Empty, Failed, Loading, SearchField, Title } from './parts'
+import { Empty, FailureNotice, Loading, SearchField, Title } from './parts'
 
 /** The delay after the last key before a search begins, in ms. */
 const SEARCH_DELAY = 250
@@ -33,7 +33,7 @@ export function History({ text }: { text: string }) {
 function PastSessions() {
   const past = pastSessions.value
   const error = sessionsFailure.value
-  if (error) return <Failed error={error} retry={() => void loadSessions()} />
+  if (error) return <FailureNotice error={error} retry={() => void loadSessions()} />
   if (!past) return <Loading />
   if (past.length === 0)
     return (
@@ -71,7 +71,7 @@ function Results({ text }: { text: string }) {
       canceled.abort()
     }
   }, [text])
-  if (error) return <Failed error={error} />
+  if (error) return <FailureNotice error={error} />
   if (!calls) return <Loading />
   return (
     <>

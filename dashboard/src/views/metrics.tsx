@@ -4,7 +4,7 @@ import type { Bucket, Failure, Latency, Metrics, Sample } from '../contract'
 import { bytes, counted, duration } from '../format'
 import { failureOf } from '../store'
 import { Chart } from './chart'
-import { Choice, Empty, Failed, Loading, Title } from './parts'
+import { ChoiceField, Empty, FailureNotice, Loading, Title } from './parts'
 
 /** The time between two requests, in ms. */
 const INTERVAL = 5000
@@ -67,7 +67,7 @@ export function MetricsView() {
         <Title of="Metrics" />
         <span class="muted small">Since the start of the server. Updated every 5 seconds.</span>
       </div>
-      {error && <Failed error={error} />}
+      {error && <FailureNotice error={error} />}
       {!metrics && !error && <Loading />}
       {metrics && <Figures metrics={metrics} />}
     </>
@@ -213,7 +213,7 @@ function Latencies({ latencies }: { latencies: Record<string, Latency> }) {
   }
   return (
     <section class="wide">
-      <Choice
+      <ChoiceField
         label="Tool"
         value={tool}
         choices={{

@@ -19,7 +19,7 @@ export function Title({ children, of }: { children?: ComponentChildren; of: stri
   )
 }
 
-export function Failed({ error, retry }: { error: Failure; retry?: () => void }) {
+export function FailureNotice({ error, retry }: { error: Failure; retry?: () => void }) {
   return (
     <div class="notice error" role="alert">
       <p>
@@ -41,7 +41,7 @@ export function ServerFailure({ session }: { session: string | null }) {
   if (!value || value.id !== session) return null
   return (
     <div class="dismissible">
-      <Failed error={value.error} />
+      <FailureNotice error={value.error} />
       <button onClick={() => (failure.value = null)}>Dismiss</button>
     </div>
   )
@@ -91,7 +91,7 @@ export function SearchField(props: {
 }
 
 /** A list of choices. The keys of `choices` are the values. */
-export function Choice<T extends string>(props: {
+export function ChoiceField<T extends string>(props: {
   label: string
   value: T
   choices: Record<T, string>

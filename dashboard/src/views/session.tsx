@@ -9,7 +9,7 @@ import { Details } from './calls'
 import { Control, ControlButton } from './control'
 import { Running } from './grid'
 import { LiveImage } from './image'
-import { Address, Failed, Link, Loading, ServerFailure, StateBadge, Title } from './parts'
+import { Address, FailureNotice, Link, Loading, ServerFailure, StateBadge, Title } from './parts'
 import { QuestionOfAgent } from './question'
 import { Timeline } from './timeline'
 
@@ -47,7 +47,7 @@ export function SessionView({ id, call }: { id: string; call: string | null }) {
       {isLive ? (
         <LivePanel session={session} pages={loaded?.pages ?? []} />
       ) : (
-        <Facts session={session} />
+        <PastSessionDetails session={session} />
       )}
       <div class="side">
         {call && <LinkedCall id={call} />}
@@ -60,7 +60,7 @@ export function SessionView({ id, call }: { id: string; call: string | null }) {
 function Missing({ error }: { error: Failure }) {
   return (
     <>
-      <Failed error={error} />
+      <FailureNotice error={error} />
       {me.value.session === null && <Link to={{ view: 'grid' }}>Show all sessions</Link>}
     </>
   )
@@ -128,7 +128,7 @@ function Tabs({ pages }: { pages: Tab[] }) {
 }
 
 /** Facts about a session that does not run. */
-function Facts({ session }: { session: Session }) {
+function PastSessionDetails({ session }: { session: Session }) {
   const { createdAt, lastUsedAt, url, id } = session
   const facts: [string, preact.ComponentChildren][] = [
     ['Started', <time dateTime={createdAt}>{moment(createdAt)}</time>],
@@ -165,7 +165,7 @@ function LinkedCall({ id }: { id: string }) {
     <section class="linked-call" aria-label="Call from the search">
       <h2>{call ? <code>{call.tool}</code> : 'Call'}</h2>
       {call && <p class="muted small">{moment(call.startedAt)}</p>}
-      {error ? <Failed error={error} /> : call ? <Details call={call} /> : <Loading />}
+      {error ? <FailureNotice error={error} /> : call ? <Details call={call} /> : <Loading />}
     </section>
   )
 }
@@ -216,7 +216,7 @@ function Deletion({ session }: { session: Session }) {
           This removes {counted(session.calls, 'call')} with their results and images. It cannot be
           undone.
         </p>
-        {error && <Failed error={error} />}
+        {error && <FailureNotice error={error} />}
         <div class="tools">
           <button onClick={() => dialog.current?.close()}>Cancel</button>
           <button class="danger" disabled={isDeleting} onClick={() => void deleteIt()}>

@@ -6,7 +6,7 @@ import { counted } from '../format'
 import { listenToCalls, resumption } from '../live'
 import { failureOf } from '../store'
 import { CallRow } from './calls'
-import { Choice, Empty, Failed, Loading, SearchField } from './parts'
+import { ChoiceField, Empty, FailureNotice, Loading, SearchField } from './parts'
 
 const ORDERS = { newest: 'Newest first', errorsFirst: 'Errors first', errors: 'Only errors' }
 type Order = keyof typeof ORDERS
@@ -40,10 +40,10 @@ export function Timeline({ session, isLive }: { session: string; isLive: boolean
         <h2>Calls</h2>
         <div class="end tools">
           <SearchField label="Search calls" value={search} onInput={setSearch} />
-          <Choice label="Order" value={order} choices={ORDERS} onChoose={setOrder} />
+          <ChoiceField label="Order" value={order} choices={ORDERS} onChoose={setOrder} />
         </div>
       </div>
-      {error && <Failed error={error} retry={load} />}
+      {error && <FailureNotice error={error} retry={load} />}
       {!shown && !error && <Loading />}
       {shown?.length === 0 && <NoCalls {...{ search, order, isLive }} />}
       {shown && shown.length > 0 && (

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command as Clap, ValueHint};
 use heck::ToKebabCase;
 use serde_json::{Map, Value};
 
-use super::super::usage::Usage;
+use super::super::usage::UsageError;
 use crate::{
     offload,
     tools::{CommandRow, Properties, Registry, Tool},
@@ -60,7 +60,7 @@ pub(in crate::cli) fn parse(
     args: &[String],
     folder: &Path,
     stdin: impl FnOnce() -> std::io::Result<String>,
-) -> Result<Result<PageCommand, String>, Usage> {
+) -> Result<Result<PageCommand, String>, UsageError> {
     // Only the command that is called: to make all of them takes longer than a call.
     let application = Clap::new("troupe")
         .bin_name("troupe")
@@ -75,7 +75,9 @@ pub(in crate::cli) fn parse(
     };
     let outer = matches.get_one::<String>("session").cloned();
     let Some((_, matches)) = matches.subcommand() else {
-        return Err(Usage::Other("a command is missing; `troupe --help` lists them".to_owned()));
+        return Err(UsageError::Other(
+            "a command is missing; `troupe --help` lists them".to_owned(),
+        ));
     };
     let arguments = call(tool, row, matches, folder, stdin)?;
     Ok(Ok(PageCommand {
@@ -91,14 +93,14 @@ pub(in crate::cli) fn parse(
 }
 
 /// Converts clap's error into one line.
-fn usage(error: &clap::Error) -> Usage {
+fn usage(error: &clap::Error) -> UsageError {
     let text = error.to_string();
     let lines: Vec<&str> = text
         .lines()
         .map(|line| line.trim().trim_start_matches("error: "))
         .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
         .collect();
-    Usage::Other(format!("{}; add --help for an example", lines.join(" ")))
+    UsageError::Other(format!("{}; add --help for an example", lines.join(" ")))
 }
 
 fn session() -> Arg {
@@ -238,14 +240,14 @@ fn call(
     matches: &ArgMatches,
     folder: &Path,
     stdin: impl FnOnce() -> std::io::Result<String>,
-) -> Result<Value, Usage> {
+) -> Result<Value, UsageError> {
     let mut stdin = Some(stdin);
     let mut read = |text: &String| match text.as_str() {
         STDIN => {
             let read = stdin.take().ok_or_else(|| {
-                Usage::Other("`-` can be given only once: stdin is read once".to_owned())
+                UsageError::Other("`-` can be given only once: stdin is read once".to_owned())
             })?;
-            read().map_err(|error| Usage::Stdin { why: error.to_string() })
+            read().map_err(|error| UsageError::Stdin { why: error.to_string() })
         }
         _ => Ok(text.clone()),
     };
@@ -267,7 +269,7 @@ fn call(
             }
         }
         let value = value(&tool.input["properties"][name], texts)
-            .map_err(|why| Usage::Other(format!("`{}`: {why}", name.to_kebab_case())))?;
+            .map_err(|why| UsageError::Other(format!("`{}`: {why}", name.to_kebab_case())))?;
         arguments.insert(name.to_owned(), value);
     }
     if let Some(timeout) = matches.get_one::<u64>("timeout").filter(|_| tool.takes("timeout")) {
@@ -276,10 +278,10 @@ fn call(
     Ok(Value::Object(arguments))
 }
 
-fn file(path: &Path) -> Result<String, Usage> {
+fn file(path: &Path) -> Result<String, UsageError> {
     // A pipe can take long.
     offload::in_place(offload::LARGE, || std::fs::read_to_string(path))
-        .map_err(|error| Usage::Other(format!("`{}` cannot be read: {error}", path.display())))
+        .map_err(|error| UsageError::Other(format!("`{}` cannot be read: {error}", path.display())))
 }
 
 /// Converts the texts of an argument into a value of its schema.

@@ -83,7 +83,7 @@ pub(super) async fn run(
     let name = format!("troupe {}", command.row.name);
     let work = screen.while_running(&name, work);
     let done = tokio::select! {
-        done = work => done.unwrap_or_else(|_| Err(late(&command, limit))),
+        done = work => done.unwrap_or_else(|_| Err(deadline_error(&command, limit))),
         () = stop.cancelled() => return STOPPED,
     };
     let printed = done.and_then(|(result, names)| match command.quiet {
@@ -106,7 +106,7 @@ pub(super) async fn run(
     }
 }
 
-fn late(command: &PageCommand, limit: Duration) -> TroupeError {
+fn deadline_error(command: &PageCommand, limit: Duration) -> TroupeError {
     TroupeError::new(
         ErrorCode::Timeout,
         format!("`troupe {}` did not finish within {} ms", command.row.name, limit.as_millis()),
@@ -135,7 +135,7 @@ async fn call(
     let id = match session.id() {
         Some(id) => id.to_owned(),
         None if tool.properties.opens_session => create(&mut *calls, &mut session).await?,
-        None => return Err(unopened(&name)),
+        None => return Err(not_open_error(&name)),
     };
     arguments["sessionId"] = json!(id);
     // Other commands of the session must not wait for this one, unless it closes the session.
@@ -161,7 +161,7 @@ async fn call(
     Ok((done?, names))
 }
 
-fn unopened(name: &str) -> TroupeError {
+fn not_open_error(name: &str) -> TroupeError {
     TroupeError::new(ErrorCode::SessionNotFound, format!("the session `{name}` is not open"))
         .suggestion(
             "open it with `troupe open URL`, or name another one with -s; `troupe list` lists them",
@@ -171,7 +171,7 @@ fn unopened(name: &str) -> TroupeError {
 async fn create(calls: &mut dyn CommandCalls, session: &mut NamedSession) -> Result<String> {
     let tool = Registry::of_lifecycle(LifecycleEffect::Create);
     let created = calls.call(tool, json!({})).await?;
-    let id = created.facts()["sessionId"].as_str().unwrap_or_default().to_owned();
+    let id = created.parsed_text()["sessionId"].as_str().unwrap_or_default().to_owned();
     session.set(&id)?;
     Ok(id)
 }
@@ -188,7 +188,7 @@ async fn resume(
     let opens = command.tool.properties.opens_session;
     // Concurrent commands resume the session once: the second finds it resumed.
     let mut session = names.open(name, true).await?;
-    let Some(id) = session.id().map(str::to_owned) else { return Err(unopened(name)) };
+    let Some(id) = session.id().map(str::to_owned) else { return Err(not_open_error(name)) };
     let tool = Registry::of_lifecycle(LifecycleEffect::Resume);
     match calls.call(tool, json!({"sessionId": id})).await {
         Ok(_) => Ok(id),

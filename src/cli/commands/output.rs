@@ -88,7 +88,7 @@ impl Printer {
             match serde_json::from_str::<Value>(text) {
                 Ok(mut value @ (Value::Object(_) | Value::Array(_))) => {
                     name_sessions(&mut value, &|id| names.get(id).cloned());
-                    parts.push(self.facts(&value)?);
+                    parts.push(self.fields_text(&value)?);
                     json.push(value);
                 }
                 _ if self.json => {
@@ -126,7 +126,7 @@ impl Printer {
     }
 
     /// Returns the fields of a result as lines.
-    fn facts(&self, value: &Value) -> Result<String> {
+    fn fields_text(&self, value: &Value) -> Result<String> {
         let Value::Object(fields) = value else { return self.short(&lines(value), "") };
         let mut parts = Vec::new();
         for (name, value) in fields {

@@ -90,7 +90,7 @@ impl ChromiumBrowser {
             node_downloads: OnceLock::new(),
             gateway: process.gateway,
             session_pages: process.session_pages,
-            opening: tokio::sync::Mutex::default(),
+            opening_lock: tokio::sync::Mutex::default(),
             targets: Mutex::default(),
         });
         cdp.connection
@@ -398,7 +398,7 @@ fn attached(state: &Arc<BrowserState>, event: AttachedToTarget) {
     };
     let id: Arc<str> = info.target_id.into();
     let opener = info.opener_id.as_deref();
-    let popup = opener.and_then(|opener| state.targets().pages.get(opener)?.popup_size());
+    let popup = opener.and_then(|opener| state.targets().pages.get(opener)?.take_popup_size());
     let setup = ChromiumPageSetup {
         id: id.clone(),
         cdp,

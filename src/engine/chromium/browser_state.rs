@@ -49,8 +49,8 @@ pub(super) struct BrowserState {
     /// The proxy for the browser itself and its default context, if connections are restricted.
     pub gateway: Option<Arc<Gateway>>,
     pub session_pages: SessionPages,
-    /// Held while a session opens a page in a profile, see [`TargetRegistry::opening`].
-    pub opening: tokio::sync::Mutex<()>,
+    /// Held while a session opens a page in a profile, see [`TargetRegistry::opening_context`].
+    pub opening_lock: tokio::sync::Mutex<()>,
     pub targets: Mutex<TargetRegistry>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct TargetRegistry {
     pub tabs: HashMap<Arc<str>, SessionTab>,
     /// The session that is opening a page in a profile. The browser reports the page before it
     /// responds with its id.
-    pub opening: Option<Arc<ContextState>>,
+    pub opening_context: Option<Arc<ContextState>>,
     /// Target id by CDP session.
     pub sessions: HashMap<Arc<str>, Arc<str>>,
     /// The page that began each download; it may have closed since.
@@ -137,7 +137,10 @@ impl TargetRegistry {
         let tab = match &target.opener_id {
             _ if self.tabs.contains_key(&*target.target_id) => None,
             Some(opener) => self.tabs.get(&**opener).cloned(),
-            None => self.opening.clone().map(|context| SessionTab { context, is_adopted: false }),
+            None => self
+                .opening_context
+                .clone()
+                .map(|context| SessionTab { context, is_adopted: false }),
         };
         if let Some(tab) = tab {
             self.tabs.insert(target.target_id.as_str().into(), tab);
@@ -151,7 +154,7 @@ pub(super) async fn ready_page(
     arrival: ExpectedPage<ChromiumPage>,
 ) -> EngineResult<Arc<ChromiumPage>> {
     let page = arrival.page().await?;
-    page.ready().await?;
+    page.await_setup().await?;
     Ok(page)
 }
 

@@ -168,7 +168,7 @@ pub(super) fn media(emulated: &EmulatedMedia) -> SetEmulatedMediaParams {
 }
 
 /// Converts the error of one of these commands.
-pub(super) fn rejected_setting(error: ConnectionError, config: &ContextConfig) -> EngineError {
+pub(super) fn setting_error(error: ConnectionError, config: &ContextConfig) -> EngineError {
     let ConnectionError::Refused { method, .. } = &error else { return error.into() };
     let (name, value) = match method.as_str() {
         "Emulation.setTimezoneOverride" => ("timezone", &config.timezone),

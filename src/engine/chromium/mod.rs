@@ -81,14 +81,14 @@ impl Engine for Chromium {
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
     }
 
-    fn end_leftovers(&self) {
+    fn end_orphaned_browsers(&self) {
         if let Some(remote) = &self.remote {
-            remote.end_leftovers();
+            remote.end_orphaned_browsers();
         }
     }
 
-    fn launch_patience(&self) -> Option<Duration> {
-        self.remote.as_ref()?.patience()
+    fn launch_wait_limit(&self) -> Option<Duration> {
+        self.remote.as_ref()?.launch_wait_limit()
     }
 
     async fn end(&self) {
@@ -110,9 +110,9 @@ impl Engine for Chromium {
         }
     }
 
-    fn waits_for(&self) -> Option<&'static str> {
+    fn wait_reason(&self) -> Option<&'static str> {
         if let Some(remote) = &self.remote {
-            return remote.waits_for();
+            return remote.wait_reason();
         }
         self.user_browser.as_ref().filter(|browser| browser.awaits_consent())?;
         Some("waiting for your consent in the browser")

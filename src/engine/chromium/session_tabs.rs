@@ -124,14 +124,14 @@ impl SessionTabs {
         // A task, so that the tab belongs to the session even if this future is dropped. It ends
         // with the response.
         let registered = tokio::spawn(async move {
-            let _turn = if in_profile { Some(state.opening.lock().await) } else { None };
+            let _turn = if in_profile { Some(state.opening_lock.lock().await) } else { None };
             if in_profile {
-                state.targets().opening = Some(context.clone());
+                state.targets().opening_context = Some(context.clone());
             }
             let created: EngineResult<CreatedTarget> = state.cdp.execute(create).await;
             let id: Arc<str> = {
                 let mut targets = state.targets();
-                targets.opening = None;
+                targets.opening_context = None;
                 let id: Arc<str> = created?.target_id.into();
                 targets.tabs.insert(id.clone(), SessionTab { context, is_adopted: false });
                 id

@@ -132,19 +132,21 @@ pub async fn find_user_browser(target: &AttachTarget) -> Result<String, AttachFa
 /// Finds the address of the browser.
 async fn endpoint(target: &AttachTarget) -> Result<UserBrowserAddress, AttachFailure> {
     match target {
-        AttachTarget::Folder(folder) => {
-            Ok(UserBrowserAddress::WebSocket(reachable(&PortFile::read(folder).await?).await?))
-        }
+        AttachTarget::Folder(folder) => Ok(UserBrowserAddress::WebSocket(
+            resolve_reachable_url(&PortFile::read(folder).await?).await?,
+        )),
         AttachTarget::Channel(channel) => {
             let folder = channel
                 .profile_folder()
                 .ok_or_else(|| AttachFailure::new("there is no home directory"))?;
-            Ok(UserBrowserAddress::WebSocket(reachable(&PortFile::read(&folder).await?).await?))
+            Ok(UserBrowserAddress::WebSocket(
+                resolve_reachable_url(&PortFile::read(&folder).await?).await?,
+            ))
         }
         AttachTarget::Running => {
             let mut found = Vec::new();
             for file in port_files().await {
-                match reachable(&file).await {
+                match resolve_reachable_url(&file).await {
                     Ok(url) => return Ok(UserBrowserAddress::WebSocket(url)),
                     Err(failure) => found.push(failure.reason),
                 }
@@ -158,7 +160,9 @@ async fn endpoint(target: &AttachTarget) -> Result<UserBrowserAddress, AttachFai
         AttachTarget::Port(port) => {
             let file = port_files().await.into_iter().find(|file| file.port == *port);
             match file {
-                Some(file) => Ok(UserBrowserAddress::WebSocket(reachable(&file).await?)),
+                Some(file) => {
+                    Ok(UserBrowserAddress::WebSocket(resolve_reachable_url(&file).await?))
+                }
                 None => Ok(UserBrowserAddress::Http(format!("http://127.0.0.1:{port}"))),
             }
         }
@@ -206,7 +210,7 @@ async fn port_files() -> Vec<PortFile> {
 
 /// Returns the URL of the WebSocket if its port accepts connections. A browser that has ended may
 /// leave the file. A connection without a handshake opens no dialog.
-async fn reachable(file: &PortFile) -> Result<String, AttachFailure> {
+async fn resolve_reachable_url(file: &PortFile) -> Result<String, AttachFailure> {
     let PortFile { port, path, file } = file;
     TcpStream::connect(("127.0.0.1", *port)).await.map_err(|error| {
         let file = file.display();

@@ -40,14 +40,14 @@ impl PipeEnds {
     /// Returns the connection, and the child's ends. The parent must close those after the spawn.
     pub fn into_connection(self) -> (BrowserConnection, OwnedFd, OwnedFd) {
         let closed = CancellationToken::new();
-        let line = Arc::new(PipeState {
+        let state = Arc::new(PipeState {
             write: self.write,
             backlog: Mutex::default(),
             wake: Notify::new(),
         });
         let connection =
-            BrowserConnection::new(Box::new(PipeSink { line: line.clone() }), closed.clone());
-        tokio::spawn(flush(line, closed.clone()));
+            BrowserConnection::new(Box::new(PipeSink { state: state.clone() }), closed.clone());
+        tokio::spawn(flush(state, closed.clone()));
         tokio::spawn(read(self.read, connection.clone(), closed));
         (connection, self.child_reads, self.child_writes)
     }
@@ -88,13 +88,13 @@ impl Backlog {
 }
 
 struct PipeSink {
-    line: Arc<PipeState>,
+    state: Arc<PipeState>,
 }
 
 impl MessageSink for PipeSink {
     /// Adds the messages to the backlog, which [`flush`] writes.
     fn push(&mut self, messages: &[Vec<u8>]) -> Result<(), ConnectionError> {
-        let mut backlog = lock(&self.line.backlog);
+        let mut backlog = lock(&self.state.backlog);
         let pending = backlog.pending().len();
         if pending > MAX_BACKLOG_SIZE {
             return Err(ConnectionError::Overflow { pending });
@@ -103,22 +103,22 @@ impl MessageSink for PipeSink {
             backlog.bytes.extend_from_slice(message);
             backlog.bytes.push(0);
         }
-        self.line.wake.notify_one();
+        self.state.wake.notify_one();
         Ok(())
     }
 }
 
 /// Writes the backlog when the pipe accepts data. Ends with the connection.
-async fn flush(line: Arc<PipeState>, closed: CancellationToken) {
+async fn flush(state: Arc<PipeState>, closed: CancellationToken) {
     let work = async {
         loop {
-            line.wake.notified().await;
-            while !lock(&line.backlog).pending().is_empty() {
-                if line.write.writable().await.is_err() {
+            state.wake.notified().await;
+            while !lock(&state.backlog).pending().is_empty() {
+                if state.write.writable().await.is_err() {
                     return;
                 }
-                let mut backlog = lock(&line.backlog);
-                match line.write.try_write(backlog.pending()) {
+                let mut backlog = lock(&state.backlog);
+                match state.write.try_write(backlog.pending()) {
                     Ok(written) => backlog.accepted(written),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(_) => return,

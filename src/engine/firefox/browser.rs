@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Bidi,
-    context::{DEFAULT, FirefoxContext},
+    context::FirefoxContext,
     emulation::{self, SettingsScope},
     launch::FirefoxProcess,
     network::FirefoxNetwork,
     page::SANDBOX,
     pending_tabs::PendingTabs,
     privileged::PrivilegedScript,
-    routing::{CHANNEL, ContextHandles, FirefoxListener, FirefoxState},
+    routing::{CHANNEL, ContextHandles, DEFAULT_USER_CONTEXT, FirefoxListener, FirefoxState},
     session_tabs::FirefoxSessionTabs,
     startup_cache::StartupCache,
 };
@@ -220,7 +220,7 @@ impl Browser for FirefoxBrowser {
         let egress = Egress::of_context(options, self.gateway.as_ref(), in_profile).await?;
         let keeps_details = self.config.keeps_request_details;
         if in_profile {
-            let id: Arc<str> = DEFAULT.into();
+            let id: Arc<str> = DEFAULT_USER_CONTEXT.into();
             shared.install_default_prelude(self.prepare(&id, options.prelude)).await?;
             let network =
                 FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress, keeps_details);

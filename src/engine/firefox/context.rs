@@ -23,9 +23,6 @@ use crate::engine::{
     network::{Cookie, NetworkRules},
 };
 
-/// The default user context, which has the cookies and the storage of the profile.
-pub(super) const DEFAULT: &str = "default";
-
 #[derive(Deserialize)]
 pub(super) struct CreatedBrowsingContext {
     pub context: Arc<str>,
@@ -58,7 +55,8 @@ impl FirefoxContext {
     }
 }
 
-/// Brings a new tab to the front if the browser has a window. With `touch`, emulates a touch screen.
+/// Brings a new tab to the front if the browser has a window. With `touch`, emulates a touch
+/// screen.
 pub(super) async fn show_tab(
     shared: &FirefoxState,
     tab: &str,

@@ -157,7 +157,7 @@ pub(super) async fn await_applied(
     config: &ContextConfig,
 ) -> EngineResult<()> {
     for (setting, sent) in sent {
-        sent.raw().await.map_err(|error| refused(setting, error, config))?;
+        sent.raw().await.map_err(|error| setting_error(setting, error, config))?;
     }
     Ok(())
 }
@@ -198,7 +198,11 @@ pub(super) enum ContextSetting {
 }
 
 /// Converts the error of a setting.
-fn refused(setting: ContextSetting, error: ConnectionError, config: &ContextConfig) -> EngineError {
+fn setting_error(
+    setting: ContextSetting,
+    error: ConnectionError,
+    config: &ContextConfig,
+) -> EngineError {
     let (name, value) = match (setting, &error) {
         (ContextSetting::Locale, ConnectionError::Refused { .. }) => ("locale", &config.locale),
         (ContextSetting::Timezone, ConnectionError::Refused { .. }) => {

@@ -1,9 +1,10 @@
 //! Firefox over WebDriver BiDi, with Troupe's own client.
 //!
 //! One BiDi session drives the whole browser, and each Troupe session has a user context. The
-//! sessions of a profile share the default user context, see `session_tabs`. For features that BiDi lacks (titles of pages that a dialog blocks, pages that consider themselves
-//! focused), `privileged.js` runs in the browser's chrome window. A Firefox that Troupe attaches to
-//! may not allow that.
+//! sessions of a profile share the default user context, see `session_tabs`. For features that BiDi
+//! lacks (titles of pages that a dialog blocks, pages that consider themselves focused),
+//! `privileged.js` runs in the browser's chrome window. A Firefox that Troupe attaches to may not
+//! allow that.
 //!
 //! `launch` starts and ends the process with `preferences` and `startup_cache`. `browser`,
 //! `context`, `session_tabs` and `page` implement the traits. `routing` dispatches events to pages.
@@ -29,6 +30,7 @@ mod remote_value;
 mod routing;
 mod session_tabs;
 mod startup_cache;
+mod tab_settings;
 
 use std::{sync::Arc, time::Duration};
 
@@ -72,14 +74,14 @@ impl Engine for Firefox {
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
     }
 
-    fn end_leftovers(&self) {
+    fn end_orphaned_browsers(&self) {
         if let Some(remote) = &self.remote {
-            remote.end_leftovers();
+            remote.end_orphaned_browsers();
         }
     }
 
-    fn launch_patience(&self) -> Option<Duration> {
-        self.remote.as_ref()?.patience()
+    fn launch_wait_limit(&self) -> Option<Duration> {
+        self.remote.as_ref()?.launch_wait_limit()
     }
 
     async fn end(&self) {
@@ -94,8 +96,8 @@ impl Engine for Firefox {
         }
     }
 
-    fn waits_for(&self) -> Option<&'static str> {
-        self.remote.as_ref()?.waits_for()
+    fn wait_reason(&self) -> Option<&'static str> {
+        self.remote.as_ref()?.wait_reason()
     }
 }
 

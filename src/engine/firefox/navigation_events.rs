@@ -50,7 +50,7 @@ pub(super) struct FrameTable {
     frames: HashMap<FrameId, FirefoxFrame>,
     /// Running downloads: navigation, URL and Troupe's id.
     downloads: Vec<(Option<Arc<str>>, String, Arc<str>)>,
-    begun: u64,
+    download_count: u64,
 }
 
 #[derive(Default)]
@@ -61,7 +61,7 @@ struct FirefoxFrame {
     /// The navigation that has begun and neither committed nor failed.
     pending: Option<Arc<str>>,
     /// The last navigation that has begun, whatever its outcome.
-    begun: Option<Arc<str>>,
+    last_started: Option<Arc<str>>,
     /// The document of the pending navigation, if it was reported before its commit: its id, URL,
     /// and whether it has loaded.
     early: Option<(Arc<str>, String, bool)>,
@@ -130,7 +130,7 @@ impl FrameTable {
     /// Returns the document of `frame` and the last navigation that has begun in it. If both are
     /// unchanged, the frame has not navigated.
     pub fn navigation_state(&self, frame: &str) -> Option<(Option<DocumentId>, Option<Arc<str>>)> {
-        self.frames.get(frame).map(|frame| (frame.document.clone(), frame.begun.clone()))
+        self.frames.get(frame).map(|frame| (frame.document.clone(), frame.last_started.clone()))
     }
 
     /// Returns the outcome of `navigation` in `frame`, as far as BiDi has reported it.
@@ -175,7 +175,7 @@ impl FrameTable {
             NAVIGATION_STARTED => {
                 let Some(known) = self.frames.get_mut(&frame) else { return Vec::new() };
                 known.pending.clone_from(navigation);
-                known.begun.clone_from(navigation);
+                known.last_started.clone_from(navigation);
                 vec![PageEvent::NavigationRequested { frame, document: navigation.clone() }]
             }
             "browsingContext.navigationCommitted" => self.committed(frame, &event),
@@ -261,8 +261,8 @@ impl FrameTable {
 
     fn download_begins(&mut self, frame: &FrameId, event: NavigationEvent) -> Vec<PageEvent> {
         let NavigationEvent { navigation, url, suggested_filename, .. } = event;
-        self.begun += 1;
-        let id: Arc<str> = format!("{frame}-{}", self.begun).into();
+        self.download_count += 1;
+        let id: Arc<str> = format!("{frame}-{}", self.download_count).into();
         self.downloads.push((navigation.clone(), url.clone(), id.clone()));
         let mut events =
             vec![PageEvent::DownloadStarted(DownloadStart { id, url, suggested_filename })];

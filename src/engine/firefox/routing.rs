@@ -12,14 +12,13 @@ use tokio::sync::OnceCell;
 
 use super::{
     Bidi, console,
-    context::DEFAULT,
     navigation_events::{NAVIGATION_STARTED, NavigationEvent, parse},
     network::{FirefoxNetwork, RequestInterception},
     network_events,
     page::{FirefoxPage, FirefoxPageSetup},
     pending_tabs::PendingTabs,
     privileged::{MESSAGE_EVENT, PrivilegedMessage, PrivilegedScript},
-    session_tabs::TabSettings,
+    tab_settings::TabSettings,
 };
 use crate::engine::{
     ContextObserver, EnginePage, EngineResult, PageEvent,
@@ -27,6 +26,9 @@ use crate::engine::{
     page_registry::{ExpectedPage, PageRegistry},
     remote::GridFiles,
 };
+
+/// The user context that has the cookies and the storage of the profile.
+pub(super) const DEFAULT_USER_CONTEXT: &str = "default";
 
 /// The channel on which frames report their URL.
 pub(super) const CHANNEL: &str = "troupe";
@@ -287,7 +289,7 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
     let owner = key.and_then(|key| Some((targets.contexts.get(&key)?.clone(), key)));
     let Some((context, key)) = owner else {
         // The browser's initial tab, or a tab that the user or a session is opening.
-        if *info.user_context == *DEFAULT {
+        if *info.user_context == *DEFAULT_USER_CONTEXT {
             if targets.unassigned.len() == MAX_EARLY {
                 targets.unassigned.pop_front();
             }
@@ -299,7 +301,8 @@ fn context_created(shared: &Arc<FirefoxState>, info: ContextInfo) {
     // A tab that the session itself opens already has its settings.
     let settings = context.tab_settings.as_ref().filter(|_| !context.tabs.has_requests());
     if let Some(settings) = settings
-        && let Err(error) = settings.post(shared, &key, &info.context)
+        && let Err(error) =
+            settings.post((&shared.bidi, &shared.privileged), shared.page_ids(&key), &info.context)
     {
         tracing::warn!(%error, "cannot apply the settings of a session to its popup");
     }
@@ -333,7 +336,7 @@ fn tab_created(
             let url = window_url.unwrap_or(url);
             opener.emit(PageEvent::WindowOpening { window: Some(id.clone()), url });
             opener.stay_selected();
-            page.opened_by(vec![opener]);
+            page.set_openers(vec![opener]);
             context.tabs.reported();
         }
         // `noopener` hides the opener: it is one of these pages, unless Troupe itself opened the
@@ -344,7 +347,7 @@ fn tab_created(
             if let Some(opener) = others.iter().find(|other| context.tabs.is_selected(other.id())) {
                 opener.stay_selected();
             }
-            page.opened_by(others);
+            page.set_openers(others);
         }
         None => context.tabs.reported(),
     }

@@ -12,53 +12,26 @@ use std::sync::{
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{
     CAPABILITIES,
-    context::{CreatedBrowsingContext, DEFAULT, show_tab},
+    context::{CreatedBrowsingContext, show_tab},
     cookies,
-    emulation::{self, ContextSetting, SettingsScope},
+    emulation::{self, SettingsScope},
     network::FirefoxNetwork,
     pending_tabs::PendingTabs,
-    routing::{ContextHandles, FirefoxState},
+    routing::{ContextHandles, DEFAULT_USER_CONTEXT, FirefoxState},
+    tab_settings::TabSettings,
 };
 use crate::{
     config::Viewport,
     engine::{
         Capabilities, Context, ContextObserver, ContextOptions, EngineError, EnginePage,
         EngineResult,
-        connection::PendingCall,
         network::{Cookie, NetworkRules},
     },
 };
-
-/// The settings of a session for each of its tabs.
-pub(super) struct TabSettings {
-    options: Mutex<ContextOptions>,
-    network: Arc<FirefoxNetwork>,
-    headed: bool,
-}
-
-impl TabSettings {
-    /// Sends the settings to `tab`, a new tab of the context `key`. Returns the pending responses.
-    pub fn post(
-        &self,
-        shared: &FirefoxState,
-        key: &str,
-        tab: &Arc<str>,
-    ) -> EngineResult<Vec<(ContextSetting, PendingCall)>> {
-        let options = self.options.lock().clone();
-        let scope = SettingsScope::Tabs(vec![tab.clone()]);
-        let mut sent = emulation::apply(&shared.bidi, &scope, &options, self.headed)?;
-        let mut tabs = shared.page_ids(key);
-        tabs.push(tab.clone());
-        let rules = self.network.post_tab_rules(&shared.privileged, tabs)?;
-        sent.extend(rules.into_iter().map(|sent| (ContextSetting::Other, sent)));
-        Ok(sent)
-    }
-}
 
 /// The tabs of one session.
 pub(super) struct FirefoxSessionTabs {
@@ -83,13 +56,9 @@ impl FirefoxSessionTabs {
 
         emulation::check(&options.config)?;
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let key: Arc<str> = format!("{DEFAULT} {number}").into();
+        let key: Arc<str> = format!("{DEFAULT_USER_CONTEXT} {number}").into();
         let tabs: Arc<PendingTabs> = Arc::default();
-        let settings = Arc::new(TabSettings {
-            options: Mutex::new(options.clone()),
-            network: network.clone(),
-            headed,
-        });
+        let settings = Arc::new(TabSettings::new(options, &network, headed));
         let handles = ContextHandles {
             observer,
             network: network.clone(),
@@ -109,12 +78,13 @@ async fn open_tab(
     settings: Arc<TabSettings>,
 ) -> EngineResult<Arc<str>> {
     let request = tabs.request();
-    let params = json!({"type": "tab", "userContext": DEFAULT, "background": true});
+    let params = json!({"type": "tab", "userContext": DEFAULT_USER_CONTEXT, "background": true});
     let CreatedBrowsingContext { context: tab } =
         shared.bidi.call("browsingContext.create", params).await?;
-    let config = settings.options.lock().config.clone();
     let applied = async {
-        emulation::await_applied(settings.post(&shared, &key, &tab)?, &config).await?;
+        let FirefoxState { bidi, privileged, .. } = &*shared;
+        let sent = settings.post((bidi, privileged), shared.page_ids(&key), &tab)?;
+        emulation::await_applied(sent, &settings.config()).await?;
         // The session may have been closed meanwhile.
         shared.assign_tab(&tab, &key).then_some(()).ok_or(EngineError::PageGone)
     };
@@ -138,7 +108,7 @@ impl Context for FirefoxSessionTabs {
         ));
         let tab = opened.await.unwrap_or(Err(EngineError::BrowserGone))?;
         let page = self.shared.arrival(&tab).page().await?;
-        let touch = self.settings.options.lock().config.has_touch;
+        let touch = self.settings.config().has_touch;
         show_tab(&self.shared, &tab, self.settings.headed, touch).await?;
         Ok(page)
     }
@@ -148,7 +118,7 @@ impl Context for FirefoxSessionTabs {
     }
 
     async fn set_viewport(&self, size: Viewport) -> EngineResult<()> {
-        self.settings.options.lock().config.viewport = Some(size);
+        self.settings.set_viewport(size);
         let scope = SettingsScope::Tabs(self.shared.page_ids(&self.key));
         emulation::set_viewport(&self.shared.bidi, &scope, size).await
     }
@@ -160,11 +130,11 @@ impl Context for FirefoxSessionTabs {
     }
 
     async fn cookies(&self) -> EngineResult<Vec<Cookie>> {
-        cookies::get(&self.shared.bidi, DEFAULT).await
+        cookies::get(&self.shared.bidi, DEFAULT_USER_CONTEXT).await
     }
 
     async fn set_cookies(&self, cookies: &[Cookie]) -> EngineResult<()> {
-        cookies::set(&self.shared.bidi, DEFAULT, cookies).await
+        cookies::set(&self.shared.bidi, DEFAULT_USER_CONTEXT, cookies).await
     }
 
     async fn close(&self) -> EngineResult<()> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::places::{Places, WRAPPED};
+use super::places::{BrowserSearchFolders, WRAPPED};
 use super::{Channel, InstallError, InstalledBrowser, Source};
 use crate::config::{BrowserKind, Config};
 
@@ -17,12 +17,12 @@ pub fn find(
     if let Some(path) = &config.executable_path {
         return given(path);
     }
-    find_in(&Places::of_this_machine(), kind, headless)
+    find_in(&BrowserSearchFolders::of_this_machine(), kind, headless)
 }
 
 /// Like [`find`], but searches `places`.
 pub fn find_in(
-    places: &Places,
+    places: &BrowserSearchFolders,
     kind: BrowserKind,
     headless: bool,
 ) -> Result<InstalledBrowser, InstallError> {
@@ -68,7 +68,7 @@ fn given(path: &Path) -> Result<InstalledBrowser, InstallError> {
     Ok(InstalledBrowser { path, channel, source: Source::Option, is_headless_shell })
 }
 
-fn of_channel(places: &Places, channel: Channel) -> Option<(PathBuf, Source)> {
+fn of_channel(places: &BrowserSearchFolders, channel: Channel) -> Option<(PathBuf, Source)> {
     let on_path = || {
         let path = places.path.as_ref()?;
         let here = Path::new(".");
@@ -109,7 +109,7 @@ fn unwrapped(path: PathBuf) -> PathBuf {
 }
 
 /// Replaces `~` or `%NAME%` at the beginning of `place`.
-fn expanded(place: &str, places: &Places) -> Option<PathBuf> {
+fn expanded(place: &str, places: &BrowserSearchFolders) -> Option<PathBuf> {
     if let Some(rest) = place.strip_prefix("~/") {
         return Some(places.home.as_ref()?.join(rest));
     }
@@ -150,7 +150,7 @@ fn numbers(name: &str) -> Vec<u64> {
 }
 
 /// Lists the names and folders that were searched, for the error message.
-fn searched(places: &Places, channels: &[Channel]) -> String {
+fn searched(places: &BrowserSearchFolders, channels: &[Channel]) -> String {
     let names: Vec<_> = channels
         .iter()
         .flat_map(|channel| channel.names())
@@ -195,7 +195,7 @@ mod tests {
         }
 
         fn find(&self, kind: BrowserKind, headless: bool) -> Result<(String, Source), String> {
-            let places = Places {
+            let places = BrowserSearchFolders {
                 path: Some(self.root.join("bin").into_os_string()),
                 system: false,
                 home: None,

@@ -17,7 +17,7 @@ use crate::config::BrowserKind;
 
 pub use self::error::InstallError;
 pub use self::find::{find, find_in};
-pub use self::places::{Places, browsers_folder};
+pub use self::places::{BrowserSearchFolders, browsers_folder};
 pub use self::process::version;
 
 /// The X server on which WebKit runs headless. WebKit itself has no headless mode.
@@ -87,7 +87,7 @@ pub async fn install(
         Some(_) if kind == BrowserKind::Chromium => (&[Method::Download][..], &[][..]),
         _ => methods(kind)?,
     };
-    let places = Places::of_this_machine();
+    let places = BrowserSearchFolders::of_this_machine();
     if let Ok(browser) = find_complete(&places, kind, headless) {
         progress(&format!(
             "already installed: {} ({})",
@@ -121,7 +121,7 @@ pub async fn install(
 
 /// Returns the browser if everything that it needs is installed, or else what is missing.
 fn find_complete(
-    places: &Places,
+    places: &BrowserSearchFolders,
     kind: BrowserKind,
     headless: bool,
 ) -> Result<InstalledBrowser, String> {
@@ -210,7 +210,10 @@ mod tests {
         let outcome = method
             .install(&folder, true, &["chromium"], None, &|line| seen.lock().push(line.to_owned()))
             .await;
-        let places = Places { troupe: Some(folder.clone()), ..Places::default() };
+        let places = BrowserSearchFolders {
+            troupe: Some(folder.clone()),
+            ..BrowserSearchFolders::default()
+        };
         let found = find_in(&places, BrowserKind::Chromium, true);
         let found = match outcome.and_then(|()| found.map_err(|error| error.to_string())) {
             Ok(browser) => version(&browser.path).await.map(|_| browser),
@@ -240,7 +243,8 @@ mod tests {
     #[ignore = "installs Debian packages"]
     async fn debian_has_the_package() {
         package::install(methods(BrowserKind::Chromium).unwrap().1, &|_| ()).await.unwrap();
-        let browser = find_in(&Places::of_this_machine(), BrowserKind::Chromium, true).unwrap();
+        let browser =
+            find_in(&BrowserSearchFolders::of_this_machine(), BrowserKind::Chromium, true).unwrap();
         assert_eq!(browser.path, Path::new("/usr/lib/chromium/chromium-headless-shell"));
     }
 

@@ -17,7 +17,7 @@ pub(super) async fn install(
     if !Path::new(APT).is_file() {
         return Err("apt-get is not installed".to_owned());
     }
-    is_debian(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())?;
+    check_debian(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())?;
     let with_sudo = !is_root();
     if with_sudo {
         run(Command::new("sudo").args(["-n", "true"]).kill_on_drop(true), &|_| ())
@@ -70,7 +70,7 @@ async fn apt(
 }
 
 /// Ubuntu's package of this name only installs a snap, which does not run in containers.
-fn is_debian(os_release: &str) -> Result<(), String> {
+fn check_debian(os_release: &str) -> Result<(), String> {
     let field = |key: &str| {
         os_release
             .lines()
@@ -103,11 +103,11 @@ mod tests {
 
     #[test]
     fn debian_and_its_derivatives_have_the_package_and_ubuntu_has_a_snap() {
-        assert_eq!(is_debian("NAME=x\nID=debian\n"), Ok(()));
-        assert_eq!(is_debian("ID=raspbian\nID_LIKE=debian\n"), Ok(()));
-        assert!(is_debian("ID=ubuntu\nID_LIKE=debian\n").is_err());
-        assert!(is_debian("ID=linuxmint\nID_LIKE=\"ubuntu debian\"\n").is_err());
-        assert!(is_debian("ID=\"fedora\"\n").is_err());
-        assert!(is_debian("").is_err());
+        assert_eq!(check_debian("NAME=x\nID=debian\n"), Ok(()));
+        assert_eq!(check_debian("ID=raspbian\nID_LIKE=debian\n"), Ok(()));
+        assert!(check_debian("ID=ubuntu\nID_LIKE=debian\n").is_err());
+        assert!(check_debian("ID=linuxmint\nID_LIKE=\"ubuntu debian\"\n").is_err());
+        assert!(check_debian("ID=\"fedora\"\n").is_err());
+        assert!(check_debian("").is_err());
     }
 }

@@ -9,7 +9,7 @@ use super::{Channel, Source};
 
 /// The folders of this machine, or of a test, that are searched for browsers.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct BrowserSearchFolders {
     /// The value of `PATH`.
     pub path: Option<OsString>,
     /// Whether the standard folders of the system are searched.
@@ -20,7 +20,7 @@ pub struct Places {
     pub puppeteer: Option<PathBuf>,
 }
 
-impl Places {
+impl BrowserSearchFolders {
     pub fn of_this_machine() -> Self {
         let base = BaseDirs::new();
         let home = base.as_ref().map(|base| base.home_dir().to_owned());

@@ -50,7 +50,7 @@ impl UpstreamProxy {
     /// Reads the proxy in `config`, if it has one.
     pub fn from_config(config: &ContextConfig) -> EngineResult<Option<Self>> {
         let Some(url) = proxy::url(config)? else { return Ok(None) };
-        let unknown = || proxy::unknown(config);
+        let invalid_proxy = || proxy::invalid_proxy(config);
         let (protocol, default_port) = match url.scheme() {
             "http" => (ProxyProtocol::Http, 80),
             "socks5" | "socks" => (ProxyProtocol::Socks5, 1080),
@@ -66,9 +66,9 @@ impl UpstreamProxy {
             bypass.split([',', ';']).map(str::trim).filter(|entry| !entry.is_empty()).collect();
         Ok(Some(Self {
             protocol,
-            host: url.host_str().ok_or_else(unknown)?.trim_matches(['[', ']']).to_owned(),
+            host: url.host_str().ok_or_else(invalid_proxy)?.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(default_port),
-            credentials: Credentials::from_url(&url).map_err(|()| unknown())?,
+            credentials: Credentials::from_url(&url).map_err(|()| invalid_proxy())?,
             bypasses_loopback: !entries.contains(&"<-loopback>"),
             bypass: entries.into_iter().filter_map(BypassRule::parse).collect(),
         }))

@@ -96,9 +96,9 @@ impl RemoteBrowsers {
     }
 
     /// Ends the browsers that earlier servers left in the Grid. Does not wait.
-    pub fn end_leftovers(&self) {
+    pub fn end_orphaned_browsers(&self) {
         if let Some(grid) = &self.grid {
-            grid.end_leftovers();
+            grid.end_orphaned_browsers();
         }
     }
 
@@ -110,12 +110,12 @@ impl RemoteBrowsers {
     }
 
     /// Returns how long a session waits for a new browser before it shares a running one.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn launch_wait_limit(&self) -> Option<Duration> {
         self.grid.as_ref().map(|_| GRID_WAIT_LIMIT)
     }
 
     /// Returns what a connection waits for, for progress messages.
-    pub fn waits_for(&self) -> Option<&'static str> {
+    pub fn wait_reason(&self) -> Option<&'static str> {
         self.grid.as_ref().filter(|grid| grid.is_waiting())?;
         Some("waiting for a browser of the Selenium Grid")
     }

@@ -13,7 +13,7 @@ use super::{
     downloads::DownloadFolder,
     launch::DriverProcess,
     unsupported,
-    windows::{SessionWindows, watch},
+    windows::{SessionWindows, poll_windows},
 };
 use crate::{
     config::Viewport,
@@ -53,7 +53,7 @@ impl WebkitContext {
             stop: CancellationToken::new(),
         });
         windows.find_initial_window().await?;
-        tokio::spawn(watch(
+        tokio::spawn(poll_windows(
             Arc::downgrade(&windows),
             exited,
             context.lost.clone(),

@@ -1,14 +1,14 @@
 //! Reads and writes cookies over WebDriver, which has only the cookies of the current document.
 
 use serde_json::Value;
-use thirtyfour::{Cookie as Stored, SameSite as StoredSameSite};
+use thirtyfour::{Cookie as DriverCookie, SameSite as DriverSameSite};
 
 use crate::engine::network::{Cookie, SameSite};
 
 /// Parses the driver's list of cookies.
-pub(super) fn read(answer: Value) -> Vec<Cookie> {
-    let stored: Vec<Stored> = serde_json::from_value(answer).unwrap_or_default();
-    let cookie = |stored: Stored| Cookie {
+pub(super) fn from_driver(answer: Value) -> Vec<Cookie> {
+    let stored: Vec<DriverCookie> = serde_json::from_value(answer).unwrap_or_default();
+    let cookie = |stored: DriverCookie| Cookie {
         name: stored.name,
         value: stored.value,
         domain: stored.domain.unwrap_or_default(),
@@ -17,11 +17,11 @@ pub(super) fn read(answer: Value) -> Vec<Cookie> {
         http_only: stored.http_only.unwrap_or_default(),
         secure: stored.secure.unwrap_or_default(),
         same_site: match stored.same_site {
-            Some(StoredSameSite::Strict) => Some(SameSite::Strict),
-            Some(StoredSameSite::Lax) => Some(SameSite::Lax),
-            Some(StoredSameSite::None) if stored.secure == Some(true) => Some(SameSite::None),
+            Some(DriverSameSite::Strict) => Some(SameSite::Strict),
+            Some(DriverSameSite::Lax) => Some(SameSite::Lax),
+            Some(DriverSameSite::None) if stored.secure == Some(true) => Some(SameSite::None),
             // The driver reports the same value for cookies that were set without the attribute.
-            Some(StoredSameSite::None | StoredSameSite::Default) | None => None,
+            Some(DriverSameSite::None | DriverSameSite::Default) | None => None,
         },
         partition_key: None,
         has_cross_site_ancestor: None,
@@ -37,8 +37,8 @@ fn without_overflow(expiry: i64) -> f64 {
 }
 
 /// Converts a cookie into the driver's form.
-pub(super) fn write(cookie: &Cookie) -> Stored {
-    let mut stored = Stored::new(cookie.name.clone(), cookie.value.clone());
+pub(super) fn to_driver(cookie: &Cookie) -> DriverCookie {
+    let mut stored = DriverCookie::new(cookie.name.clone(), cookie.value.clone());
     // Without a domain, the driver uses the current host.
     stored.domain = cookie.domain.starts_with('.').then(|| cookie.domain.clone());
     stored.path = Some(cookie.path.clone());
@@ -46,9 +46,9 @@ pub(super) fn write(cookie: &Cookie) -> Stored {
     stored.secure = Some(cookie.secure);
     stored.expiry = (cookie.expires >= 0.0).then_some(cookie.expires.round() as i64);
     stored.same_site = cookie.same_site.map(|same_site| match same_site {
-        SameSite::Strict => StoredSameSite::Strict,
-        SameSite::Lax => StoredSameSite::Lax,
-        SameSite::None => StoredSameSite::None,
+        SameSite::Strict => DriverSameSite::Strict,
+        SameSite::Lax => DriverSameSite::Lax,
+        SameSite::None => DriverSameSite::None,
     });
     stored
 }
@@ -63,7 +63,7 @@ mod tests {
             [(2_147_483_600_i64, 2_147_483_600.0), (-294_967_296, 4_000_000_000.0)]
         {
             let answer = serde_json::json!([{ "name": "a", "value": "1", "expiry": reported }]);
-            assert_eq!(read(answer)[0].expires, expires);
+            assert_eq!(from_driver(answer)[0].expires, expires);
         }
     }
 }

@@ -75,7 +75,7 @@ impl Display {
     }
 
     /// Sets the environment variables of `command` so that its windows open on this display.
-    pub fn show(&self, command: &mut Command) {
+    pub fn set_display_variables(&self, command: &mut Command) {
         if let Some(name) = &self.name {
             command.env("DISPLAY", name).env("GDK_BACKEND", "x11").env_remove("WAYLAND_DISPLAY");
         }

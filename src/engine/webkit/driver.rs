@@ -148,7 +148,7 @@ impl Driver {
         let switched = tokio::spawn(async move {
             let answer = tokio::select! {
                 answer = driver.send(command) => answer,
-                () = driver.closed(Some(window.clone())) => Err(EngineError::PageGone.into()),
+                () = driver.await_window_close(Some(window.clone())) => Err(EngineError::PageGone.into()),
             };
             let answer = driver.distinguish_window(answer, &window).await;
             drop(switching);
@@ -186,7 +186,7 @@ impl Driver {
     }
 
     /// Waits until `window` is closed.
-    async fn closed(&self, window: Option<Arc<str>>) {
+    async fn await_window_close(&self, window: Option<Arc<str>>) {
         let Some(window) = window else { return std::future::pending().await };
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -265,7 +265,7 @@ impl CommandGuard<'_> {
         let window = self.target.as_ref().map(|target| target.window.clone());
         let mut answer = tokio::select! {
             answer = self.driver.send(command) => answer,
-            () = self.driver.closed(window.clone()) => Err(EngineError::PageGone.into()),
+            () = self.driver.await_window_close(window.clone()) => Err(EngineError::PageGone.into()),
         };
         if let Some(window) = &window {
             answer = self.driver.distinguish_window(answer, window).await;

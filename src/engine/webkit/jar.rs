@@ -12,17 +12,17 @@ use crate::engine::network::Cookie;
 const PROBE_PATH: &str = "/.well-known/troupe-nowhere";
 
 #[derive(Default)]
-pub(super) struct CookieJar(Mutex<KnownCookies>);
+pub(super) struct CookieJar(Mutex<CookieTable>);
 
 /// The cookies at the last read.
 #[derive(Default)]
-struct KnownCookies {
+struct CookieTable {
     cookies: Vec<Cookie>,
     /// Maps a host name to a URL at which cookies of the host can be set.
     origins: HashMap<String, Url>,
 }
 
-impl KnownCookies {
+impl CookieTable {
     fn forget(&mut self, other: &Cookie) {
         self.cookies.retain(|cookie| {
             (&cookie.name, &cookie.domain, &cookie.path)
@@ -32,12 +32,12 @@ impl KnownCookies {
 }
 
 impl CookieJar {
-    fn lock(&self) -> MutexGuard<'_, KnownCookies> {
+    fn lock(&self) -> MutexGuard<'_, CookieTable> {
         self.0.lock()
     }
 
     /// Replaces the cookies that are sent to `url` with `found`.
-    pub fn read(&self, url: &Url, found: Vec<Cookie>) {
+    pub fn replace_cookies(&self, url: &Url, found: Vec<Cookie>) {
         let mut known = self.lock();
         if let (Some(host), Ok(origin)) = (url.host_str(), url.join(PROBE_PATH)) {
             known.origins.insert(host.to_owned(), origin);
@@ -79,7 +79,7 @@ mod tests {
 
     fn cookie(name: &str, domain: &str, path: &str) -> Cookie {
         let found = serde_json::json!({"name": name, "value": "v", "domain": domain, "path": path});
-        cookies::read(serde_json::json!([found])).remove(0)
+        cookies::from_driver(serde_json::json!([found])).remove(0)
     }
 
     fn names(jar: &CookieJar) -> Vec<String> {
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn a_host_only_cookie_is_set_at_its_host() {
         let jar = CookieJar::default();
-        jar.read(&"http://a:81/x".parse().unwrap(), vec![]);
-        jar.read(&"http://127.0.0.1/".parse().unwrap(), vec![]);
+        jar.replace_cookies(&"http://a:81/x".parse().unwrap(), vec![]);
+        jar.replace_cookies(&"http://127.0.0.1/".parse().unwrap(), vec![]);
         let url = |domain: &str| jar.host_only_url(&cookie("c", domain, "/")).map(String::from);
         assert_eq!(url("a"), Some(format!("http://a:81{PROBE_PATH}")));
         assert_eq!([url(".a"), url("b"), url("127.0.0.1")], [None, None, None]);
@@ -100,14 +100,17 @@ mod tests {
     fn a_read_replaces_the_cookies_of_its_url() {
         let jar = CookieJar::default();
         let at = |url: &str| Url::parse(url).unwrap();
-        jar.read(&at("http://a/"), vec![cookie("one", "a", "/"), cookie("two", "a", "/")]);
-        jar.read(&at("http://b/"), vec![cookie("other", "b", "/")]);
-        jar.read(
+        jar.replace_cookies(
+            &at("http://a/"),
+            vec![cookie("one", "a", "/"), cookie("two", "a", "/")],
+        );
+        jar.replace_cookies(&at("http://b/"), vec![cookie("other", "b", "/")]);
+        jar.replace_cookies(
             &at("http://a/deep/"),
             vec![cookie("one", "a", "/"), cookie("deep", "a", "/deep")],
         );
         assert_eq!(names(&jar), ["other", "one", "deep"]);
-        jar.read(&at("http://a/"), vec![]);
+        jar.replace_cookies(&at("http://a/"), vec![]);
         assert_eq!(names(&jar), ["other", "deep"], "cookies that are not sent to the URL stay");
     }
 }

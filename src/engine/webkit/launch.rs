@@ -113,7 +113,7 @@ async fn start(
         .map_err(|error| failed(format!("cannot create a folder for the browser: {error}")))?;
     let mut command = Command::new(&programs.driver);
     command.args(["--host=127.0.0.1", &format!("--port={port}")]);
-    display.show(&mut command);
+    display.set_display_variables(&mut command);
     // The browsers share the caches of the system's libraries, because creating them takes a
     // second.
     let (settings, data) = (folder.path().join("config"), folder.path().join("data"));

@@ -41,7 +41,7 @@ impl SessionWindows {
         }
         // Fails while a dialog is open.
         if let Ok(answer) = commands.send(Command::GetAllCookies).await {
-            self.jar.read(&url, cookies::read(answer));
+            self.jar.replace_cookies(&url, cookies::from_driver(answer));
         }
     }
 
@@ -49,7 +49,7 @@ impl SessionWindows {
         let mut commands = self.commands_without_dialog().await;
         for cookie in cookies {
             let url = self.jar.host_only_url(cookie);
-            let mut stored = cookies::write(cookie);
+            let mut stored = cookies::to_driver(cookie);
             match &url {
                 Some(url) => self.visit(&mut commands, url).await?,
                 None => {
@@ -66,8 +66,8 @@ impl SessionWindows {
 
     /// Navigates the separate window to `url`, so that the cookie commands apply to its host.
     async fn visit(&self, commands: &mut CommandGuard<'_>, url: &Url) -> EngineResult<()> {
-        let probe = self.probe(commands).await?;
-        into_engine_result(commands.select_window(&probe).await)?;
+        let cookie_window = self.cookie_window(commands).await?;
+        into_engine_result(commands.select_window(&cookie_window).await)?;
         let deadline = Instant::now() + NAVIGATION_TIMEOUT;
         into_engine_result(commands.send(Command::NavigateTo(url.as_str().into())).await)?;
         while into_engine_result(commands.send(Command::GetCurrentUrl).await)? != url.as_str()

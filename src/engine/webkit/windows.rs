@@ -59,13 +59,13 @@ struct WindowTable {
     /// A window without a page. It keeps the browser running, which ends with its last window.
     spare: Option<Arc<str>>,
     /// A separate window for setting cookies. It visits the hosts of the cookies.
-    probe: Option<Arc<str>>,
+    cookie_window: Option<Arc<str>>,
     /// The page that was last used, and the time.
     used: Option<(Arc<WebkitPage>, Instant)>,
 }
 
 /// Polls the session's windows until the session ends. Cancels `lost` when the browser is gone.
-pub(super) async fn watch(
+pub(super) async fn poll_windows(
     session: Weak<SessionWindows>,
     exited: CancellationToken,
     lost: CancellationToken,
@@ -74,13 +74,13 @@ pub(super) async fn watch(
     let Some(gone) = session.upgrade().map(|session| session.driver.gone()) else { return };
     loop {
         let Some(session_windows) = session.upgrade() else { return };
-        let pause = session_windows.pause();
+        let poll_interval = session_windows.poll_interval();
         tokio::select! {
             () = stop.cancelled() => return,
             () = exited.cancelled() => break,
             () = gone.cancelled() => break,
             () = session_windows.wake.notified() => {}
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(poll_interval) => {}
         }
         tokio::select! {
             () = stop.cancelled() => return,
@@ -132,7 +132,7 @@ impl SessionWindows {
         self.windows.lock()
     }
 
-    fn pause(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         let windows = self.windows();
         if !self.is_blocked_by_dialog() && windows.pages.iter().any(|page| page.needs_poll()) {
             return LOADING_INTERVAL;
@@ -146,7 +146,7 @@ impl SessionWindows {
     }
 
     /// Records that a dialog blocks the page `id`. Returns false if that is already known.
-    pub fn dialog_opened(&self, id: &Arc<str>) -> bool {
+    pub fn record_dialog(&self, id: &Arc<str>) -> bool {
         self.dialog.send_replace(Some(id.clone())).is_none()
     }
 
@@ -235,14 +235,14 @@ impl SessionWindows {
     }
 
     /// Returns the separate window, which is not polled.
-    pub async fn probe(&self, commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
-        let known = self.windows().probe.clone();
-        if let Some(probe) = known {
-            return Ok(probe);
+    pub async fn cookie_window(&self, commands: &mut CommandGuard<'_>) -> EngineResult<Arc<str>> {
+        let known = self.windows().cookie_window.clone();
+        if let Some(cookie_window) = known {
+            return Ok(cookie_window);
         }
-        let probe = new_window(commands).await?;
-        self.windows().probe = Some(probe.clone());
-        Ok(probe)
+        let cookie_window = new_window(commands).await?;
+        self.windows().cookie_window = Some(cookie_window.clone());
+        Ok(cookie_window)
     }
 
     /// Returns any open window.
@@ -250,7 +250,7 @@ impl SessionWindows {
         let page = self.pages().first().map(|page| page.main_frame());
         match page {
             Some(page) => Ok(page),
-            None => self.probe(commands).await,
+            None => self.cookie_window(commands).await,
         }
     }
 
@@ -293,7 +293,7 @@ impl SessionWindows {
             windows.pages = session_windows;
             let is_known = |handle: &&Arc<str>| {
                 windows.spare.as_ref() == Some(*handle)
-                    || windows.probe.as_ref() == Some(*handle)
+                    || windows.cookie_window.as_ref() == Some(*handle)
                     || windows.pages.iter().any(|page| *page.id() == ***handle)
             };
             let new: Vec<Arc<str>> =
@@ -331,7 +331,7 @@ impl SessionWindows {
         let is_last = {
             let windows = self.windows();
             windows.spare.is_none()
-                && windows.probe.is_none()
+                && windows.cookie_window.is_none()
                 && windows.pages.iter().all(|page| *page.id() == **handle)
         };
         if is_last {

@@ -29,7 +29,7 @@ pub struct ChangedFields {
 /// A field whose value differs from the entered text after the page's handlers have run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OtherValue {
+pub struct ValueMismatch {
     /// The index of the entered text.
     pub index: usize,
     /// The field's description, as in a snapshot.
@@ -55,7 +55,7 @@ pub struct ActionOutcome {
     /// The snapshot for the Playwright tool set, if it was taken with the action.
     pub aria_snapshot: Option<String>,
     pub entered: ChangedFields,
-    pub other_values: Vec<OtherValue>,
+    pub other_values: Vec<ValueMismatch>,
 }
 
 impl ActionOutcome {
@@ -158,7 +158,7 @@ impl Page {
         let retry_from = before.clone().zip(clock);
         let Changes { earlier, mut made } = self.changes_since(before, snapshot).await;
         if let Some((before, clock)) = retry_from
-            && self.renders_later(clock.at(before.taken_at), made.is_some()).await
+            && self.await_rendering(clock.at(before.taken_at), made.is_some()).await
         {
             made = self.changes_since(Some(before), None).await.made;
         }
@@ -166,7 +166,7 @@ impl Page {
     }
 
     /// Runs `work`, and waits for its effects on the page.
-    pub async fn settled_after<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn run_and_settle<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mark = self.state.mark();
         let done = work.await?;
         self.settle(mark, self.main_frame(), None, None).await?;
@@ -180,7 +180,7 @@ impl Page {
         mark: EventSequence,
         work: impl Future<Output = EngineResult<()>>,
     ) -> Result<()> {
-        let interrupted = self.state.until(|facts| {
+        let interrupted = self.state.await_some(|facts| {
             if facts.crashed.is_some() {
                 return Some(Err(EngineError::PageCrashed));
             }
@@ -195,7 +195,7 @@ impl Page {
                 },
                 outcome = interrupted => outcome.map_err(|error| self.error(error)),
                 // The wait for the outcome of the action reports the dialog.
-                _ = self.blocked_by_dialog() => Ok(()),
+                _ = self.await_blocking_dialog() => Ok(()),
             }
         };
         self.while_responsive(ANSWER_TIMEOUT, outcome).await

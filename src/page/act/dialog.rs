@@ -53,7 +53,7 @@ impl Page {
         };
         self.while_responsive(ANSWER_TIMEOUT, handled).await?;
         // The next dialog may open immediately.
-        let answered = self.state.until(|facts| {
+        let answered = self.state.await_some(|facts| {
             (facts.dialog.is_none() || facts.dialog_since(mark).is_some()).then_some(())
         });
         self.within(DIALOG_TIMEOUT, answered)
@@ -65,7 +65,7 @@ impl Page {
         let mut settled = self.settle(mark, self.main_frame(), None, None).await?;
         // A dialog that opened while the page loaded has blocked the load.
         if settled.dialog.is_none() && !settled.closed && self.state.read(PageFacts::is_loading) {
-            let loading = self.loaded(WaitUntil::Load, EventSequence::default());
+            let loading = self.await_load_or_dialog(WaitUntil::Load, EventSequence::default());
             match self.within(self.config.timeout_settle, loading).await {
                 Some(dialog) => settled.dialog = dialog?,
                 None => settled.timed_out = true,
@@ -78,7 +78,7 @@ impl Page {
     pub async fn close(&self) -> Result<()> {
         let closing = async { self.engine.close().await.map_err(|error| self.error(error)) };
         self.while_responsive(ANSWER_TIMEOUT, closing).await?;
-        let closed = self.state.until(|facts| facts.closed.then_some(()));
+        let closed = self.state.await_some(|facts| facts.closed.then_some(()));
         self.within(CLOSE_TIMEOUT, closed)
             .await
             .ok_or_else(|| self.timed_out("the page did not close", CLOSE_TIMEOUT))

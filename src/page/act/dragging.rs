@@ -204,7 +204,7 @@ impl Page {
     /// Returns whether the dragged element is already under the pointer.
     async fn is_under(&self, dragged: &ActionPoint, point: (f64, f64)) -> bool {
         let Some((x, y)) = dragged.transform.invert(point) else { return false };
-        let hit = self.inject_in(
+        let hit = self.call_injected_in(
             &dragged.frame,
             "hit",
             json!({"ref": dragged.reference, "x": x, "y": y}),

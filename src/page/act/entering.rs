@@ -10,7 +10,7 @@ use crate::{
     page::{
         Page,
         act::{
-            ActionOutcome, ClickOptions, OtherValue, PointerTarget, SettledEffects,
+            ActionOutcome, ClickOptions, PointerTarget, SettledEffects, ValueMismatch,
             file_chooser::{check_count, one_file_only},
             keyboard,
         },
@@ -137,7 +137,9 @@ impl Page {
             return Ok(());
         }
         let insert = json!({"ref": action_point.reference, "text": text});
-        if self.inject_in(&action_point.frame, "insertInto", insert).await?["isHandled"] == true {
+        if self.call_injected_in(&action_point.frame, "insertInto", insert).await?["isHandled"]
+            == true
+        {
             return Ok(());
         }
         let insert = [KeyEvent::Insert { text: text.to_owned() }];
@@ -207,7 +209,7 @@ impl Page {
         with_key: bool,
     ) -> Result<()> {
         let arguments = json!({"ref": action_point.reference, "value": value, "withKey": with_key});
-        let filled = self.inject_in(&action_point.frame, "fill", arguments).await?;
+        let filled = self.call_injected_in(&action_point.frame, "fill", arguments).await?;
         let has_rest =
             value.is_empty() && filled["value"].as_str().is_some_and(|rest| !rest.is_empty());
         if has_rest {
@@ -260,12 +262,12 @@ impl Page {
             let of_frame = fields.iter().filter(|field| field.frame == *frame);
             let arguments =
                 json!({"fields": of_frame.map(|field| &field.argument).collect::<Vec<_>>()});
-            let comparison = self.inject_in(frame, "differentFields", arguments);
+            let comparison = self.call_injected_in(frame, "differentFields", arguments);
             // The action is done. It must not fail because a frame was removed or does not respond.
             if let Some(Ok(mut answer)) = self.within(self.config.timeout_settle, comparison).await
             {
                 let different = serde_json::from_value(answer["different"].take());
-                done.other_values.extend(different.unwrap_or_else(|_| Vec::<OtherValue>::new()));
+                done.other_values.extend(different.unwrap_or_else(|_| Vec::<ValueMismatch>::new()));
             }
         }
         done.other_values.sort_by_key(|field| field.index);
@@ -288,7 +290,7 @@ impl Page {
         match (action_point.tag.as_str(), action_point.kind.as_str()) {
             ("select", _) => {
                 let values = json!({"ref": action_point.reference, "values": [text]});
-                self.inject_in(&action_point.frame, "select", values).await?;
+                self.call_injected_in(&action_point.frame, "select", values).await?;
             }
             ("input", "checkbox" | "radio") => {
                 let on = matches!(text.as_str(), "true" | "on" | "yes" | "1" | "checked");
@@ -321,7 +323,7 @@ impl Page {
         self.act(action_point.description, &action_point.frame, async |_mark| {
             let arguments =
                 json!({"ref": action_point.reference, "values": values, "focus": focus});
-            self.inject_in(&action_point.frame, "select", arguments).await.map(drop)
+            self.call_injected_in(&action_point.frame, "select", arguments).await.map(drop)
         })
         .await
     }
@@ -348,8 +350,9 @@ impl Page {
             action_point.reference.clone(),
             action_point.description.clone(),
         );
-        let state =
-            self.inject_in(&frame, "checkedState", json!({"ref": reference, "wanted": on})).await?;
+        let state = self
+            .call_injected_in(&frame, "checkedState", json!({"ref": reference, "wanted": on}))
+            .await?;
         if state["checked"] == on {
             return Ok(ActionOutcome { element, ..ActionOutcome::default() });
         }
@@ -363,7 +366,8 @@ impl Page {
         let options = ClickOptions::left_button(timeout);
         let done = self.click_action_point(action_point, &options).await?;
         if !done.settled.navigated && done.settled.dialog.is_none() && !done.settled.closed {
-            let state = self.inject_in(&frame, "checkedState", json!({"ref": reference})).await;
+            let state =
+                self.call_injected_in(&frame, "checkedState", json!({"ref": reference})).await;
             if state.is_ok_and(|state| state["checked"] != on) {
                 return Err(refuse("unchanged", "did not change when it was clicked"));
             }
@@ -418,8 +422,9 @@ impl Page {
                     if files.len() != 1 {
                         let arguments =
                             json!({"ref": action_point.reference, "empty": files.is_empty()});
-                        let input =
-                            self.inject_in(&action_point.frame, "fileInput", arguments).await?;
+                        let input = self
+                            .call_injected_in(&action_point.frame, "fileInput", arguments)
+                            .await?;
                         if files.is_empty() {
                             return Ok(());
                         }

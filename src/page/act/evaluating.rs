@@ -23,7 +23,7 @@ impl Page {
     pub async fn evaluate_on(&self, target: &str, function: &str) -> Result<Value> {
         let resolved = self.locate(target).await?;
         let arguments = json!({"target": resolved.target, "strict": true});
-        let found = self.inject_in(&resolved.frame, "resolve", arguments).await?;
+        let found = self.call_injected_in(&resolved.frame, "resolve", arguments).await?;
         let reference = found["ref"].as_str().ok_or_else(|| {
             TroupeError::new(ErrorCode::ElementNotFound, format!("no element matches `{target}`"))
                 .detail("selector", target)

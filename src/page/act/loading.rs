@@ -40,12 +40,12 @@ pub(in crate::page) enum LoadOutcome {
 impl Page {
     /// Waits until a document that was committed since `mark` has loaded. It may be another one
     /// than that of the first navigation, because pages redirect by script.
-    pub(in crate::page) async fn loaded(
+    pub(in crate::page) async fn await_load_or_dialog(
         &self,
         until: WaitUntil,
         mark: EventSequence,
     ) -> Result<Option<OpenDialog>> {
-        Ok(match self.loaded_since(until, mark).await? {
+        Ok(match self.await_load_outcome(until, mark).await? {
             LoadOutcome::Dialog(dialog) => Some(dialog),
             LoadOutcome::Loaded | LoadOutcome::Download(_) => None,
         })
@@ -53,12 +53,12 @@ impl Page {
 
     /// Waits until a document that was committed since `mark` has reached the state `until`, or a
     /// dialog blocks it.
-    pub(in crate::page) async fn loaded_since(
+    pub(in crate::page) async fn await_load_outcome(
         &self,
         until: WaitUntil,
         mark: EventSequence,
     ) -> Result<LoadOutcome> {
-        let reached = self.state.until(|facts| {
+        let reached = self.state.await_some(|facts| {
             // Only a crash during the navigation counts: a navigation recovers from an earlier one.
             if facts.crashed.is_some_and(|at| at > mark) {
                 return Some(Err(EngineError::PageCrashed));
@@ -74,20 +74,20 @@ impl Page {
                 WaitUntil::DomContentLoaded => frame.dom_content_loaded,
                 WaitUntil::Load | WaitUntil::NetworkIdle => frame.loaded,
             };
-            (frame.committed > mark && is_reached).then_some(Ok(LoadOutcome::Loaded))
+            (frame.committed_at > mark && is_reached).then_some(Ok(LoadOutcome::Loaded))
         });
         let reached = tokio::select! {
             biased;
             reached = reached => reached.map_err(|error| self.error(error))?,
-            other = self.blocked_since(mark) => LoadOutcome::Dialog(other.into()),
+            other = self.await_blocking_dialog_since(mark) => LoadOutcome::Dialog(other.into()),
         };
         if until == WaitUntil::NetworkIdle && matches!(reached, LoadOutcome::Loaded) {
             tokio::select! {
-                () = self.state.network_idle(IDLE_TIME) => {}
-                dialog = self.state.until(|facts| facts.dialog_since(mark)) => {
+                () = self.state.await_network_idle(IDLE_TIME) => {}
+                dialog = self.state.await_some(|facts| facts.dialog_since(mark)) => {
                     return Ok(LoadOutcome::Dialog(dialog.into()));
                 }
-                other = self.blocked_by_dialog() => return Ok(LoadOutcome::Dialog(other.into())),
+                other = self.await_blocking_dialog() => return Ok(LoadOutcome::Dialog(other.into())),
             }
         }
         Ok(reached)
@@ -95,8 +95,8 @@ impl Page {
 
     /// Waits until the dialog of another page blocks the document that was committed since `mark`,
     /// for example that of a popup that the document opens while it loads.
-    async fn blocked_since(&self, mark: EventSequence) -> OtherPageDialog {
-        self.state.until(|facts| facts.committed_since(mark).then_some(())).await;
-        self.blocked_by_dialog().await
+    async fn await_blocking_dialog_since(&self, mark: EventSequence) -> OtherPageDialog {
+        self.state.await_some(|facts| facts.committed_since(mark).then_some(())).await;
+        self.await_blocking_dialog().await
     }
 }

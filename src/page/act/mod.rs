@@ -18,7 +18,7 @@ mod scrolling;
 mod select_popup;
 mod settle;
 
-pub use action::{ActionOutcome, ChangedFields, OtherValue};
+pub use action::{ActionOutcome, ChangedFields, ValueMismatch};
 pub use entering::TypeOptions;
 pub use keyboard::CONTROL_OR_META;
 pub use loading::WaitUntil;

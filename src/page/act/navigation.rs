@@ -14,7 +14,7 @@ use crate::{
         act::{DOWNLOAD_TIMEOUT, LoadOutcome, WaitUntil},
         read::whole_page,
         script::{ANSWER_TIMEOUT, millis},
-        state::{ConnectionFailure, EventSequence, OpenDialog, Unreachable},
+        state::{ConnectionFailure, DocumentFailure, EventSequence, OpenDialog},
     },
 };
 
@@ -112,21 +112,22 @@ impl Page {
     /// snapshot, so that elements keep their refs.
     pub async fn visit(&self, url: &Url, until: WaitUntil, timeout: Duration) -> Result<()> {
         let navigate = async |mark| {
-            self.start_and_load(url, until, mark, self.engine.replace(url.as_str())).await
+            self.start_and_load(url, until, mark, self.engine.navigate_and_replace(url.as_str()))
+                .await
         };
         self.load_by(url.as_str(), navigate, timeout).await.map(drop)
     }
 
     /// Waits until a new page has committed a document, or has started a download instead.
-    pub async fn first_document(&self) {
+    pub async fn await_first_document(&self) {
         let start = EventSequence::default();
-        let first_result = self.state.until(|facts| {
+        let first_result = self.state.await_some(|facts| {
             let committed = facts.committed_since(start);
             let ended = facts.closed || facts.crashed.is_some() || facts.abandoned_since(start);
             (committed || ended).then_some(committed)
         });
         if self.within(self.config.timeout_settle, first_result).await == Some(false) {
-            let download = self.state.until(|facts| facts.download_since(start));
+            let download = self.state.await_some(|facts| facts.download_since(start));
             let _ = self.within(DOWNLOAD_TIMEOUT, download).await;
         }
     }
@@ -135,7 +136,7 @@ impl Page {
     pub async fn reload(&self, ignore_cache: bool, timeout: Duration) -> Result<Navigation> {
         let navigate = async |mark: EventSequence| {
             self.engine.reload(ignore_cache).await.map_err(|error| self.error(error))?;
-            let reached = self.loaded_since(WaitUntil::Load, mark).await?;
+            let reached = self.await_load_outcome(WaitUntil::Load, mark).await?;
             self.check_document().map(|()| reached)
         };
         self.navigate_by(&self.url(), navigate, timeout).await
@@ -154,8 +155,8 @@ impl Page {
                 .suggestion("open a page with `navigate` {url}"));
             }
             let reached = tokio::select! {
-                reached = self.loaded_since(WaitUntil::Load, mark) => reached?,
-                () = self.state.until(|facts| (facts.main_frame().url_changed > mark).then_some(())) => {
+                reached = self.await_load_outcome(WaitUntil::Load, mark) => reached?,
+                () = self.state.await_some(|facts| (facts.main_frame().url_changed > mark).then_some(())) => {
                     LoadOutcome::Loaded
                 }
             };
@@ -167,15 +168,17 @@ impl Page {
     /// Fails if the browser shows an error page because a document failed to load.
     fn check_document(&self) -> Result<()> {
         let shown = self.state.read(|facts| facts.main_frame().url.clone());
-        match self.unreachable(&shown) {
+        match self.document_failure(&shown) {
             None => Ok(()),
-            Some(Unreachable { url, reason }) => Err(self.failed(&url, &reason, Duration::ZERO)),
+            Some(DocumentFailure { url, reason }) => {
+                Err(self.navigation_failure(&url, &reason, Duration::ZERO))
+            }
         }
     }
 
     /// Waits until the current document, or one that replaces it, has reached the state `until`.
     pub async fn wait_for_load(&self, until: WaitUntil, timeout: Duration) -> Result<Navigation> {
-        let waiting = self.loaded_since(until, EventSequence::default());
+        let waiting = self.await_load_outcome(until, EventSequence::default());
         match tokio::time::timeout(timeout, waiting).await {
             Ok(reached) => self.navigation_result(reached?).await,
             Err(_) => Err(self.timed_out("the page did not finish loading", timeout)),
@@ -210,25 +213,27 @@ impl Page {
         match reached {
             Ok(reached) => reached,
             Err(_) if self.state.read(|facts| facts.committed_since(mark)) => {
-                Err(self.failed(to, "timeout", timeout).worded(format!(
+                Err(self.navigation_failure(to, "timeout", timeout).worded(format!(
                     "`{to}` responded but did not finish loading within {} ms",
                     timeout.as_millis()
                 )))
             }
-            Err(_) => Err(self.failed(to, "timeout", timeout)),
+            Err(_) => Err(self.navigation_failure(to, "timeout", timeout)),
         }
     }
 
     async fn navigation_result(&self, reached: LoadOutcome) -> Result<Navigation> {
         match reached {
-            LoadOutcome::Loaded => self.arrival(None, None).await,
-            LoadOutcome::Dialog(dialog) => self.arrival(Some(dialog), None).await,
-            LoadOutcome::Download(download) => self.arrival(None, Some(download)).await,
+            LoadOutcome::Loaded => self.read_navigation_result(None, None).await,
+            LoadOutcome::Dialog(dialog) => self.read_navigation_result(Some(dialog), None).await,
+            LoadOutcome::Download(download) => {
+                self.read_navigation_result(None, Some(download)).await
+            }
         }
     }
 
     /// Returns the current document as the result of a navigation.
-    async fn arrival(
+    async fn read_navigation_result(
         &self,
         dialog: Option<OpenDialog>,
         download: Option<DownloadStart>,
@@ -255,7 +260,8 @@ impl Page {
                     let _ = self.pass_closed_roots(self.main_frame()).await;
                 }
             };
-            tokio::join!(roots, self.inject("arrival", json!({"snapshot": snapshot}))).1
+            tokio::join!(roots, self.call_injected("readNavigation", json!({"snapshot": snapshot})))
+                .1
         });
         if navigation.dialog.is_none()
             && let Ok(mut answer) = self.while_responsive(self.config.timeout_settle, answer).await
@@ -287,7 +293,7 @@ impl Page {
         start: impl Future<Output = EngineResult<NavigationStart>>,
     ) -> Result<LoadOutcome> {
         self.stop_blocking_script(url).await;
-        let dialog = self.state.until(|facts| facts.dialog_since(mark));
+        let dialog = self.state.await_some(|facts| facts.dialog_since(mark));
         let start = tokio::select! {
             start = start => start.map_err(|error| self.error(error))?,
             dialog = dialog => return Ok(LoadOutcome::Dialog(dialog.into())),
@@ -296,7 +302,7 @@ impl Page {
             NavigationStart::SameDocument => {
                 // The new URL is reported shortly after the answer; an unchanged URL is not
                 // reported at all.
-                let moved = self.state.until(|facts| {
+                let moved = self.state.await_some(|facts| {
                     let frame = facts.main_frame();
                     (frame.url_changed > mark || &*frame.url == url.as_str()).then_some(())
                 });
@@ -304,32 +310,32 @@ impl Page {
                 Ok(LoadOutcome::Loaded)
             }
             NavigationStart::Download => {
-                let download = self.state.until(|facts| facts.download_since(mark));
+                let download = self.state.await_some(|facts| facts.download_since(mark));
                 Ok(LoadOutcome::Download(download.await))
             }
             NavigationStart::Failed { reason } => {
                 // The browser commits an error page shortly afterwards. That commit must not be
                 // attributed to the next navigation.
-                let ended = self.state.until(|facts| {
+                let ended = self.state.await_some(|facts| {
                     let ended =
                         facts.closed || facts.committed_since(mark) || facts.abandoned_since(mark);
                     ended.then_some(())
                 });
                 let _ = self.within(self.config.timeout_settle, ended).await;
-                Err(self.failed(url.as_str(), &reason, Duration::ZERO))
+                Err(self.navigation_failure(url.as_str(), &reason, Duration::ZERO))
             }
             // The event that the navigation became a download may arrive after the answer.
             NavigationStart::Document(_) => tokio::select! {
                 biased;
-                reached = self.loaded_since(until, mark) => reached,
-                download = self.download_instead(mark) => Ok(LoadOutcome::Download(download)),
+                reached = self.await_load_outcome(until, mark) => reached,
+                download = self.await_download_instead(mark) => Ok(LoadOutcome::Download(download)),
             },
         }
     }
 
     /// Waits until a navigation since `mark` has become a download instead of a document.
-    async fn download_instead(&self, mark: EventSequence) -> DownloadStart {
-        let download = self.state.until(|facts| {
+    async fn await_download_instead(&self, mark: EventSequence) -> DownloadStart {
+        let download = self.state.await_some(|facts| {
             let has_no_document = facts.abandoned_since(mark) && !facts.committed_since(mark);
             has_no_document.then(|| facts.download_since(mark)).flatten()
         });
@@ -353,7 +359,7 @@ impl Page {
 
     /// Returns the error of a navigation to `url` that failed for `reason`: the browsers' name of
     /// the network error, or `timeout`.
-    fn failed(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
+    fn navigation_failure(&self, url: &str, reason: &str, timeout: Duration) -> TroupeError {
         let failure = self.network_policy.as_ref().and_then(|network_policy| {
             // Only the log has the URL after a redirect.
             let redirected = self.last_failed_document().map(|(url, _)| url);

@@ -23,9 +23,9 @@ impl Page {
     /// have been rendered, and the page no longer shows that it is loading content. Waits at most
     /// 1,500 ms. Returns false if there was nothing to wait for. `may_load`: whether scripts may
     /// render content without a request in flight.
-    pub async fn content_loaded(&self, may_load: bool) -> bool {
-        let start = self.state.read(|facts| facts.main_frame().committed);
-        let is_busy = || self.state.read(|facts| facts.busy_since(start));
+    pub async fn await_content(&self, may_load: bool) -> bool {
+        let start = self.state.read(|facts| facts.main_frame().committed_at);
+        let is_busy = || self.state.read(|facts| facts.is_busy_since(start));
         let deadline = Instant::now() + CONTENT_TIMEOUT;
         let mut is_pending = may_load;
         let mut has_waited = false;
@@ -39,7 +39,7 @@ impl Page {
             if left.is_zero() || self.dialog().is_some() || !self.is_open() {
                 break;
             }
-            let content = self.inject("awaitContent", json!({"timeout": millis(left)}));
+            let content = self.call_injected("awaitContent", json!({"timeout": millis(left)}));
             match tokio::time::timeout_at(deadline, content).await {
                 Ok(Ok(content)) => is_pending = content["waited"] == true,
                 _ => break,
@@ -56,10 +56,12 @@ impl Page {
     /// Waits until the page has rendered the responses to requests since `begun` (milliseconds
     /// since the start of the document). Returns whether it had to wait. `is_changed`: whether the
     /// page has changed visibly since then.
-    pub(in crate::page) async fn renders_later(&self, begun: f64, is_changed: bool) -> bool {
+    pub(in crate::page) async fn await_rendering(&self, begun: f64, is_changed: bool) -> bool {
         let action = json!({"begun": begun, "isChanged": is_changed});
-        let content = self
-            .inject("awaitContent", json!({"timeout": millis(CONTENT_TIMEOUT), "action": action}));
+        let content = self.call_injected(
+            "awaitContent",
+            json!({"timeout": millis(CONTENT_TIMEOUT), "action": action}),
+        );
         let content = tokio::time::timeout(CONTENT_TIMEOUT, content).await;
         matches!(content, Ok(Ok(content)) if content["waited"] == true)
     }
@@ -80,10 +82,10 @@ impl Page {
             self.snapshot_cache.mark_after_action();
         }
         if text.is_empty() {
-            let start = self.state.read(|facts| facts.main_frame().committed);
+            let start = self.state.read(|facts| facts.main_frame().committed_at);
             return self
                 .state
-                .read(|facts| facts.busy_since(start))
+                .read(|facts| facts.is_busy_since(start))
                 .then(|| NOTHING_YET.to_owned());
         }
         Some(text)

@@ -176,7 +176,8 @@ impl Page {
         let Some(before) = self.cached_before() else { return Ok(None) };
         let resolved = self.locate(target).await?;
         let main = self.main_frame();
-        let (true, Some(snapshot)) = (resolved.frame == *main, before.if_changed(main)) else {
+        let (true, Some(snapshot)) = (resolved.frame == *main, before.options_if_changed(main))
+        else {
             return Ok(None);
         };
         let query = ActionabilityQuery::new(target, arguments.clone(), options.timeout);
@@ -239,7 +240,7 @@ impl Page {
     ) -> Result<ActionOutcome> {
         let before = self.snapshot_before_action().await;
         let main = self.main_frame();
-        let snapshot = before.as_ref().and_then(|before| before.if_changed(main));
+        let snapshot = before.as_ref().and_then(|before| before.options_if_changed(main));
         let mark = self.state.mark();
         let mut arguments = json!({"snapshot": snapshot, "tasks": 1, "releases": options.clicks});
         let name = if options.aria_snapshot { "playwrightTick" } else { "awaitTick" };
@@ -247,7 +248,7 @@ impl Page {
             let boxes = self.config.snapshot_boxes;
             arguments["ariaSnapshot"] = self.aria_arguments(main, None, boxes);
         }
-        let mut tick = self.inject(name, arguments).boxed();
+        let mut tick = self.call_injected(name, arguments).boxed();
         let mut pressing = pin!(self.input(mark, self.dispatch_mouse(events)));
         // If the tick ends before the press is acknowledged, the document is gone, or the
         // acknowledgment is late.
@@ -263,7 +264,7 @@ impl Page {
             if let Some(answer) = self.within(RELEASE_TIMEOUT, &mut tick).await {
                 return answer;
             }
-            self.inject("cancelReleaseWait", json!({})).await?;
+            self.call_injected("cancelReleaseWait", json!({})).await?;
             tick.await
         };
         self.outcome(
@@ -299,7 +300,7 @@ impl Page {
 
     /// Returns a position of the viewport, without an actionability check.
     async fn viewport_point(&self, point: Point) -> Result<ActionPoint> {
-        let answer = self.inject("elementAtPoint", point.argument()).await?;
+        let answer = self.call_injected("elementAtPoint", point.argument()).await?;
         let Point { x, y } = point;
         let (width, height) = (answer["width"].as_f64(), answer["height"].as_f64());
         let (width, height) = (width.unwrap_or_default(), height.unwrap_or_default());

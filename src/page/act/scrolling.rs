@@ -42,12 +42,12 @@ impl Page {
         let mut done = self
             .act(String::new(), &resolved.frame.clone(), async |mark| {
                 let mut scrolled =
-                    self.inject_in(&resolved.frame, "scroll", arguments.clone()).await?;
+                    self.call_injected_in(&resolved.frame, "scroll", arguments.clone()).await?;
                 // The child frame at this point scrolls instead.
                 while let Some(inner) = self.frame_to_scroll(&mut resolved, &scrolled).await? {
                     resolved.frame = inner;
                     let by = json!({"x": options.x, "y": options.y});
-                    scrolled = self.inject_in(&resolved.frame, "scroll", by).await?;
+                    scrolled = self.call_injected_in(&resolved.frame, "scroll", by).await?;
                 }
                 message = scrolled["description"].as_str().unwrap_or("the page").to_owned();
                 let at = |name: &str| scrolled[name].as_f64().unwrap_or_default();
@@ -60,7 +60,8 @@ impl Page {
                 let point = transform.apply(point_in(&scrolled["point"]));
                 let by = (options.x.unwrap_or_default(), options.y.unwrap_or_default());
                 self.input(mark, self.engine.wheel(point, by)).await?;
-                let wheeled = self.inject_in(&resolved.frame, "wheelEffect", json!({})).await?;
+                let wheeled =
+                    self.call_injected_in(&resolved.frame, "wheelEffect", json!({})).await?;
                 if wheeled["moved"] != true {
                     return Err(nothing_moved(&message, &extent));
                 }

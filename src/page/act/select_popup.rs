@@ -100,9 +100,9 @@ impl Page {
             let answer = match point.map(|point| transform.invert(point)) {
                 Some(None) => return Ok(None),
                 Some(Some((x, y))) => {
-                    self.inject_in(&frame, "selectAt", json!({"x": x, "y": y})).await?
+                    self.call_injected_in(&frame, "selectAt", json!({"x": x, "y": y})).await?
                 }
-                None => self.inject_in(&frame, "focusedSelect", json!({})).await?,
+                None => self.call_injected_in(&frame, "focusedSelect", json!({})).await?,
             };
             let answer: SelectAtAnswer = serde_json::from_value(answer)
                 .map_err(|error| TroupeError::new(ErrorCode::InternalError, error.to_string()))?;
@@ -141,7 +141,7 @@ impl Page {
         let option = json!({"index": index, "label": option.label});
         let arguments =
             json!({"ref": popup.reference, "values": [], "option": option, "focus": true});
-        let chosen = self.inject_in(&popup.frame, "select", arguments);
+        let chosen = self.call_injected_in(&popup.frame, "select", arguments);
         match self.within(CHOICE_TIMEOUT, chosen).await {
             // The page has received the choice, and its script runs, or shows a dialog.
             None => Ok(()),

@@ -115,7 +115,7 @@ impl ActionEffects {
             file_chooser: facts.file_chooser_since(mark),
             windows: facts.windows_since(mark),
             is_replaced: facts.navigating_since(mark) || facts.committed_since(mark),
-            busy: facts.busy_since(mark),
+            busy: facts.is_busy_since(mark),
         }
     }
 
@@ -154,7 +154,7 @@ impl Page {
             && settled.dialog.is_none()
         {
             settled.snapshots = TickSnapshots::default();
-            let download = self.state.until(|facts| facts.download_since(mark));
+            let download = self.state.await_some(|facts| facts.download_since(mark));
             settled.download = self.within(time_limit, download).await;
         }
         Ok(settled)
@@ -177,15 +177,15 @@ impl Page {
             let began = self.state.mark();
             // During a tick, handlers that the action queued run and start their requests. While a
             // document is being replaced, the old one runs no tasks.
-            let interrupted = self.state.until(|facts| {
+            let interrupted = self.state.await_some(|facts| {
                 let effects = ActionEffects::at(facts, mark);
                 (effects.closed || effects.is_replaced || effects.dialog.is_some()).then_some(())
             });
             // If this is not the last tick, its snapshot would not be final.
-            let may_be_last = !waited && !self.state.read(|facts| facts.busy_since(mark));
+            let may_be_last = !waited && !self.state.read(|facts| facts.is_busy_since(mark));
             let snapshot = before
                 .filter(|_| may_be_last)
-                .and_then(|before| before.if_changed(self.main_frame()));
+                .and_then(|before| before.options_if_changed(self.main_frame()));
             // A response passes through several tasks before the code that requested it runs.
             let tasks = if waited { RESPONSE_TASKS } else { 1 };
             let arguments = json!({"snapshot": snapshot, "tasks": tasks});
@@ -268,12 +268,12 @@ impl Page {
     /// the answer of each.
     async fn await_ticks(&self, frame: &FrameId, arguments: Value) -> Result<(Value, Value)> {
         if frame == self.main_frame() {
-            return Ok((self.inject("awaitTick", arguments).await?, Value::Null));
+            return Ok((self.call_injected("awaitTick", arguments).await?, Value::Null));
         }
         let inner = json!({"tasks": arguments["tasks"]});
         let (main, inner) = tokio::join!(
-            self.inject("awaitTick", arguments),
-            self.inject_in(frame, "awaitTick", inner)
+            self.call_injected("awaitTick", arguments),
+            self.call_injected_in(frame, "awaitTick", inner)
         );
         // The action may have navigated or removed the frame.
         Ok((main?, inner.unwrap_or_default()))
@@ -283,7 +283,7 @@ impl Page {
     async fn await_requests(&self, mark: EventSequence) {
         loop {
             let at = self.state.read(|facts| facts.requests_end_at(mark));
-            let changed = self.state.until(|facts| {
+            let changed = self.state.await_some(|facts| {
                 let is_over = ActionEffects::at(facts, mark).is_over();
                 (is_over || facts.requests_end_at(mark) != at).then_some(is_over)
             });
@@ -301,7 +301,7 @@ impl Page {
     /// Waits until a navigation that was allowed by a `beforeunload` dialog commits or is
     /// abandoned.
     pub(in crate::page) async fn await_allowed_navigation(&self, mark: EventSequence) {
-        let ended = self.state.until(|facts| {
+        let ended = self.state.await_some(|facts| {
             let is_over = facts.closed
                 || facts.some_frame_committed_since(mark)
                 || facts.abandoned_since(mark)
@@ -321,7 +321,7 @@ impl Page {
         let deadline = Instant::now() + NAVIGATION_TIMEOUT;
         // The navigation may be abandoned: it becomes a download, has an empty response, or is
         // stopped.
-        let begun = self.state.until(|facts| {
+        let begun = self.state.await_some(|facts| {
             (facts.committed_since(mark)
                 || !facts.navigating_since(mark)
                 || facts.dialog_since(mark).is_some())
@@ -330,7 +330,12 @@ impl Page {
         match tokio::time::timeout_at(deadline, begun).await {
             Ok(true) => {
                 settled.navigated = true;
-                match tokio::time::timeout_at(deadline, self.loaded(WaitUntil::Load, mark)).await {
+                match tokio::time::timeout_at(
+                    deadline,
+                    self.await_load_or_dialog(WaitUntil::Load, mark),
+                )
+                .await
+                {
                     Ok(dialog) => {
                         settled.dialog = dialog?;
                     }

@@ -49,8 +49,8 @@ export interface RefContext {
 }
 
 /**
- * The answer if the caller has to check `closedCandidates` for closed shadow roots first, and then
- * repeat the call.
+ * The answer if the caller has to check `takeUncheckedHosts` for closed shadow roots first, and
+ * then repeat the call.
  */
 export interface UncheckedHosts {
   hosts: true
@@ -995,7 +995,7 @@ export interface Troupe {
   mutations: Call<void, MutationsResult>
   snapshotIfChanged: Call<SnapshotIfChangedArgument, SnapshotIfChangedResult>
   /** Describes the document after a navigation. Includes a snapshot, which saves a call. */
-  arrival: Call<ArrivalArgument, Promise<ArrivalResult>>
+  readNavigation: Call<ArrivalArgument, Promise<ArrivalResult>>
   /** Waits until the page has rendered what its scripts have loaded. */
   awaitContent: Call<ContentArgument, Promise<ContentResult>>
   /**
@@ -1016,14 +1016,14 @@ export interface Troupe {
 
   /**
    * Registers the closed shadow roots that Rust has found over the protocol, as pairs of host and
-   * root. Ends the search that `closedCandidates` has begun.
+   * root. Ends the search that `takeUncheckedHosts` has begun.
    */
   adoptShadowRoots(...hostsAndRoots: (Element | ShadowRoot)[]): void
   /**
    * Returns elements that may have a closed root and have not been checked in their current state.
-   * If there are any, begins a search for their roots, whose end `arrival` awaits.
+   * If there are any, begins a search for their roots, whose end `readNavigation` awaits.
    */
-  closedCandidates(): Element[]
+  takeUncheckedHosts(): Element[]
   /**
    * Returns the window of the frame at a point, and the point in that frame's viewport. Empty if
    * there is no frame.

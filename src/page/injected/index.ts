@@ -14,7 +14,7 @@ import { awaitContent } from './actions/content'
 import { waitFor } from './actions/wait'
 import { asyncCall, readCall, syncCall } from './dom/call-error'
 import { countsByDocument, mutations } from './dom/change-counts'
-import { adoptShadowRoots, afterHostCheck, closedCandidates } from './dom/closed-shadow-roots'
+import { adoptShadowRoots, afterHostCheck, takeUncheckedHosts } from './dom/closed-shadow-roots'
 import { startObserving } from './dom/mutation-observer'
 import { elementByRef } from './dom/refs'
 import { observeResources } from './dom/resource-observer'
@@ -24,7 +24,7 @@ import { html } from './reads/html'
 import { attribute, describe, list, state, text, value } from './reads/reads'
 import { annotations } from './snapshot/annotations'
 import { find } from './snapshot/find'
-import { arrival } from './snapshot/navigation'
+import { readNavigation } from './snapshot/navigation'
 import { snapshot, snapshotIfChanged } from './snapshot/snapshot'
 import { restoreState, saveState, recordScrolls, framePosition } from './storage/restart-state'
 import { writeStorage } from './storage/web-storage'
@@ -78,12 +78,12 @@ function exposeCalls(): ExposedCalls {
     framePosition: syncCall(framePosition),
     mutations: syncCall(mutations),
     snapshotIfChanged: readPage(snapshotIfChanged),
-    arrival: asyncCall(arrival),
+    readNavigation: asyncCall(readNavigation),
     awaitContent: asyncCall(awaitContent),
     awaitTick: asyncCall(awaitTick),
     cancelReleaseWait: syncCall(cancelReleaseWait),
     adoptShadowRoots,
-    closedCandidates,
+    takeUncheckedHosts,
     countsByDocument,
     frameAt,
     element: elementByRef

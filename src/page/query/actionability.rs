@@ -222,7 +222,8 @@ impl Page {
         loop {
             let mut arguments = query.arguments();
             arguments["target"] = resolved.target.as_str().into();
-            let answer = self.inject_in(&resolved.frame, "waitActionable", arguments).await?;
+            let answer =
+                self.call_injected_in(&resolved.frame, "waitActionable", arguments).await?;
             let point = point_in(&answer);
             let reached = match last.take() {
                 // The element has not moved while its parent frames became actionable.
@@ -263,7 +264,7 @@ impl Page {
             if arguments["guard"] == true && owner.frame != *self.main_frame() {
                 arguments["guard"] = false.into();
             }
-            let answer = self.inject_in(&owner.frame, "waitActionable", arguments).await?;
+            let answer = self.call_injected_in(&owner.frame, "waitActionable", arguments).await?;
             reached.point = point_in(&answer);
             reached.transform = reached.transform.then(FrameTransform::read(&answer["matrix"]));
             reached.retried |= answer["retried"] == true;

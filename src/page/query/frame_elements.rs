@@ -18,7 +18,7 @@ use crate::{
 
 /// The child frame of each iframe element, by the element's frame and ref.
 #[derive(Debug, Default)]
-pub(in crate::page) struct FrameElements(Mutex<HashMap<(FrameId, String), FrameId>>);
+pub(in crate::page) struct ContentFrameCache(Mutex<HashMap<(FrameId, String), FrameId>>);
 
 impl Page {
     /// Returns the frame in the iframe `reference` of `frame`; `None` if the iframe is gone or has
@@ -86,7 +86,7 @@ impl Page {
     /// Returns the elements of `frame` that can contain a frame, as `list` describes them.
     pub(in crate::page) async fn frame_elements_in(&self, frame: &FrameId) -> Result<Vec<Value>> {
         let target = json!({"target": "css=iframe, frame, object, embed"});
-        match self.inject_in(frame, "list", target).await?["elements"].take() {
+        match self.call_injected_in(frame, "list", target).await?["elements"].take() {
             Value::Array(elements) => Ok(elements),
             _ => Ok(Vec::new()),
         }

@@ -12,7 +12,7 @@ pub use playwright_target::{PlaywrightMatch, PlaywrightTarget};
 pub use waiting::{Element, ElementState, TimeLimit};
 
 pub(super) use actionability::{ActionPoint, ActionabilityQuery, point_in};
-pub(super) use frame_elements::FrameElements;
+pub(super) use frame_elements::ContentFrameCache;
 pub(super) use frame_transform::{FrameTransform, area};
 pub(super) use targets::{FrameElement, MAX_DEPTH, ResolvedTarget};
 pub(super) use typed_query::parse_answer;

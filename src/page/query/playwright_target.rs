@@ -71,13 +71,14 @@ impl Page {
     /// Returns the prefix of Playwright's refs in `frame`, such as `f1`; empty in the first
     /// document of the main frame.
     pub(in crate::page) fn playwright_prefix(&self, frame: &FrameId) -> String {
-        let number = self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.number));
+        let number =
+            self.state.read(|facts| facts.frames.get(frame).map(|frame| frame.playwright_number));
         number.filter(|number| *number > 0).map(|number| format!("f{number}")).unwrap_or_default()
     }
 
     fn playwright_frame(&self, number: u64) -> Option<FrameId> {
         self.state.read(|facts| {
-            let found = facts.frames.iter().find(|(_, frame)| frame.number == number);
+            let found = facts.frames.iter().find(|(_, frame)| frame.playwright_number == number);
             found.map(|(frame, _)| frame.clone())
         })
     }
@@ -169,7 +170,7 @@ impl Page {
                     "playwrightClickTarget"
                 }
             };
-            let answer = self.inject_in(&frame, call, arguments).await?;
+            let answer = self.call_injected_in(&frame, call, arguments).await?;
             match read(answer)? {
                 FrameAnswer::Element { r#ref, count, matches, locator, actionable } => {
                     let locator = format!("{outer}{locator}");
@@ -231,7 +232,7 @@ impl Page {
         for owner in self.owners_of(frame).await? {
             let within = Some(owner.reference);
             let arguments = self.target_arguments(&owner.frame, "", within, true);
-            let answer = self.inject_in(&owner.frame, "playwrightTarget", arguments).await?;
+            let answer = self.call_injected_in(&owner.frame, "playwrightTarget", arguments).await?;
             if let FrameAnswer::Element { locator, .. } = read(answer)? {
                 outer.push_str(&locator);
                 outer.push_str(".contentFrame().");

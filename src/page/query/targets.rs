@@ -62,7 +62,7 @@ impl Page {
         resolved.target = parts.pop().unwrap_or_default().to_owned();
         for part in parts {
             let arguments = json!({"target": part, "strict": true});
-            let found = self.inject_in(&resolved.frame, "resolve", arguments).await?;
+            let found = self.call_injected_in(&resolved.frame, "resolve", arguments).await?;
             let reference = found["ref"].as_str().unwrap_or_default().to_owned();
             let inner =
                 self.content_frame(&resolved.frame, &reference).await?.ok_or_else(|| {
@@ -107,7 +107,7 @@ impl Page {
         let mut transform = FrameTransform::default();
         for owner in owners.iter().rev() {
             let answer = self
-                .inject_in(&owner.frame, "frameMatrix", json!({"ref": owner.reference}))
+                .call_injected_in(&owner.frame, "frameMatrix", json!({"ref": owner.reference}))
                 .await?;
             transform = transform.then(FrameTransform::read(&answer["matrix"]));
         }

@@ -66,7 +66,7 @@ impl Page {
                             resolved.frame
                         }
                     };
-                    self.inject_in(&frame, name, arguments).await
+                    self.call_injected_in(&frame, name, arguments).await
                 })
             })
             .await?;

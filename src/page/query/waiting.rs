@@ -142,7 +142,7 @@ impl Page {
         self.in_one_document(|| {
             Box::pin(async {
                 let resolved = self.locate(&reference).await?;
-                let mut description = self.inject_in(&resolved.frame, "describe", json!({"ref": resolved.target})).await?;
+                let mut description = self.call_injected_in(&resolved.frame, "describe", json!({"ref": resolved.target})).await?;
                 let bounds = self.transform_of(&resolved.owners).await?.bounds(area(&description["box"]));
                 description["box"] =
                     json!({"x": bounds.x, "y": bounds.y, "width": bounds.width, "height": bounds.height});
@@ -172,7 +172,7 @@ impl Page {
             .suggestion("pass a part of the URL as `url`, or a glob such as **/orders/*")
         })?;
         let matches =
-            self.state.until(|facts| url_pattern.fits(&facts.main_frame().url).then_some(()));
+            self.state.await_some(|facts| url_pattern.fits(&facts.main_frame().url).then_some(()));
         let wait = self.guarded_for(Duration::MAX, async {
             matches.await;
             Ok(())
@@ -240,7 +240,7 @@ impl Page {
     }
 
     async fn await_in_frame(&self, frame: &FrameId, arguments: Value) -> Result<AwaitedElement> {
-        let answer = self.inject_in(frame, "waitFor", arguments).await?;
+        let answer = self.call_injected_in(frame, "waitFor", arguments).await?;
         let text = |name: &str| answer[name].as_str().map(str::to_owned);
         Ok(AwaitedElement {
             r#ref: text("ref"),
@@ -288,7 +288,7 @@ impl Page {
             .map(async |frame| {
                 let arguments =
                     json!({"textGone": text, "timeout": millis(time_limit.remaining())});
-                (frame, self.inject_if_responsive(frame, "waitFor", arguments).await)
+                (frame, self.call_injected_if_responsive(frame, "waitFor", arguments).await)
             })
             .collect();
         let mut unresponsive = Vec::new();
@@ -351,14 +351,13 @@ impl Page {
     /// Waits until a frame is attached, detached or has another document than in `frames`, or the
     /// page closes or crashes.
     async fn await_frame_change(&self, frames: &FrameSet) {
-        let changed = self.state.until(|facts| {
+        let changed = self.state.await_some(|facts| {
             let other = facts.closed
                 || facts.crashed.is_some()
                 || facts.frames.len() != frames.ids.len()
-                || facts
-                    .frames
-                    .iter()
-                    .any(|(id, frame)| frame.committed > frames.mark || !frames.ids.contains(id));
+                || facts.frames.iter().any(|(id, frame)| {
+                    frame.committed_at > frames.mark || !frames.ids.contains(id)
+                });
             other.then_some(())
         });
         changed.await;

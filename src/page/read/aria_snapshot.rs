@@ -6,7 +6,7 @@ use futures_util::{
 };
 use serde_json::{Value, json};
 
-use super::snapshot::{FrameLine, stitch};
+use super::snapshot::{FrameLine, insert_child_frames};
 use crate::{engine::FrameId, error::Result, page::Page};
 
 /// The options of a snapshot for the Playwright tool set.
@@ -66,7 +66,8 @@ impl Page {
             if let Some(root) = root {
                 arguments["root"] = root.into();
             }
-            let answer = self.inject_if_responsive(&frame, "playwrightSnapshot", arguments).await?;
+            let answer =
+                self.call_injected_if_responsive(&frame, "playwrightSnapshot", arguments).await?;
             let text = answer["text"].as_str().unwrap_or_default();
             let lines = FrameLine::in_answer(&answer, nesting);
             let inner = join_all(lines.iter().zip(depths(&answer)).map(async |(line, depth)| {
@@ -82,7 +83,7 @@ impl Page {
                 None => String::new(),
             }))
             .await;
-            Ok(stitch(text, lines.into_iter().zip(texts).collect()))
+            Ok(insert_child_frames(text, lines.into_iter().zip(texts).collect()))
         }
         .boxed()
     }

@@ -38,7 +38,7 @@ pub(in crate::page) struct SnapshotBefore {
 impl SnapshotBefore {
     /// Returns the options with which the `main` frame returns a snapshot if it has changed since
     /// this one. `None` if this one does not contain the frame.
-    pub fn if_changed(&self, main: &FrameId) -> Option<Value> {
+    pub fn options_if_changed(&self, main: &FrameId) -> Option<Value> {
         Some(snapshot_if_changed(&self.snapshot.frames.get(main)?.version).into())
     }
 }
@@ -136,7 +136,8 @@ impl Page {
     ) -> Result<FrameSnapshot> {
         let options = known.map_or_else(whole_page, |known| snapshot_if_changed(&known.version));
         let arguments = json!({"snapshot": options});
-        let mut answer = self.inject_if_responsive(frame, "snapshotIfChanged", arguments).await?;
+        let mut answer =
+            self.call_injected_if_responsive(frame, "snapshotIfChanged", arguments).await?;
         match (answer["snapshot"].take(), known) {
             (Value::Null, Some(known)) => Ok(known.clone()),
             (snapshot, _) => FrameSnapshot::of(snapshot),

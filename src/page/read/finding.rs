@@ -61,7 +61,8 @@ impl Page {
         depth: usize,
     ) -> BoxFuture<'a, Result<FoundElements>> {
         Box::pin(async move {
-            let answer = self.inject_if_responsive(&frame, "find", query.arguments(limit)).await?;
+            let answer =
+                self.call_injected_if_responsive(&frame, "find", query.arguments(limit)).await?;
             let mut found = FoundElements {
                 text: answer["text"].as_str().unwrap_or_default().to_owned(),
                 count: answer["count"].as_u64().unwrap_or_default(),

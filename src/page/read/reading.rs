@@ -180,7 +180,8 @@ impl Page {
                 Box::pin(async move {
                     let resolved = self.locate(reference).await?;
                     let arguments = json!({"ref": resolved.target});
-                    let mut answer = self.inject_in(&resolved.frame, "describe", arguments).await?;
+                    let mut answer =
+                        self.call_injected_in(&resolved.frame, "describe", arguments).await?;
                     let found =
                         self.transform_of(&resolved.owners).await?.bounds(area(&answer["box"]));
                     answer["box"] = json!([found.x, found.y, found.width, found.height]);

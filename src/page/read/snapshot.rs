@@ -74,8 +74,9 @@ impl Page {
         arguments: Map<String, Value>,
         depth: usize,
     ) -> Result<String> {
-        let answer =
-            self.inject_if_responsive(&frame, "snapshot", Value::Object(arguments.clone())).await?;
+        let answer = self
+            .call_injected_if_responsive(&frame, "snapshot", Value::Object(arguments.clone()))
+            .await?;
         self.with_frames(frame, answer, arguments, depth).await
     }
 
@@ -119,7 +120,7 @@ impl Page {
                 left = left.map(|left| left.saturating_sub(child.len() as u64));
                 children.push((line, child));
             }
-            Ok(stitch(text, children))
+            Ok(insert_child_frames(text, children))
         })
     }
 
@@ -167,7 +168,7 @@ impl Page {
                     (line, text)
                 }))
                 .await;
-            stitch(text, children)
+            insert_child_frames(text, children)
         })
     }
 }
@@ -194,7 +195,10 @@ impl FrameLine {
 }
 
 /// Inserts the text of each child frame below its line in `text`.
-pub(in crate::page) fn stitch(text: &str, children: Vec<(FrameLine, String)>) -> String {
+pub(in crate::page) fn insert_child_frames(
+    text: &str,
+    children: Vec<(FrameLine, String)>,
+) -> String {
     if children.is_empty() {
         return text.to_owned();
     }

@@ -187,7 +187,7 @@ impl Page {
             let known = self.origin_of(frame).and_then(|origin| versions.get(&origin).cloned());
             json!({"known": known})
         });
-        let call = self.inject_if_responsive(
+        let call = self.call_injected_if_responsive(
             frame,
             "saveState",
             json!({"known": known, "indexedDB": databases}),
@@ -216,7 +216,7 @@ impl Page {
     }
 
     /// Navigates to an empty document without an origin.
-    pub async fn leave(&self, timeout: Duration) -> Result<()> {
+    pub async fn navigate_to_blank(&self, timeout: Duration) -> Result<()> {
         let blank = Url::parse("about:blank").map_err(|_| self.error(EngineError::DocumentGone))?;
         self.visit(&blank, WaitUntil::DomContentLoaded, timeout).await
     }
@@ -253,7 +253,7 @@ impl Page {
                 "scroll": state.scroll, "scrolls": state.scrolls, "fields": state.fields, "savedRefs": state.refs,
                 "searchTimeout": SEARCH_TIMEOUT.as_millis(),
             });
-            let call = self.inject_in(&frame, "restoreState", arguments);
+            let call = self.call_injected_in(&frame, "restoreState", arguments);
             match tokio::time::timeout(SEARCH_TIMEOUT + RESTORE_TIMEOUT, call).await {
                 Ok(Ok(restored)) => {
                     tracing::debug!(page = self.id, url = position.url, %restored, "restored a document");
@@ -267,7 +267,7 @@ impl Page {
     }
 
     async fn frame_position(&self, frame: &FrameId) -> Option<FramePosition> {
-        let call = self.inject_if_responsive(frame, "framePosition", json!({}));
+        let call = self.call_injected_if_responsive(frame, "framePosition", json!({}));
         let answer = tokio::time::timeout(RESTORE_TIMEOUT, call).await.ok()?.ok()?;
         serde_json::from_value(answer).ok()
     }
@@ -276,6 +276,8 @@ impl Page {
     pub async fn write_storage(&self, storage: &OriginStorage, replace: bool) -> Result<()> {
         let bytes = storage.indexed_db.as_ref().map_or(0, Databases::bytes);
         let state = offload::in_place(bytes, || serde_json::to_string(storage)).unwrap_or_default();
-        self.inject("writeStorage", json!({"state": state, "replace": replace})).await.map(drop)
+        self.call_injected("writeStorage", json!({"state": state, "replace": replace}))
+            .await
+            .map(drop)
     }
 }

@@ -18,9 +18,9 @@ pub(in crate::page) const GRACE: Duration = Duration::from_secs(2);
 
 impl Page {
     /// Waits until the dialog of another page blocks this one.
-    pub(in crate::page) async fn blocked_by_dialog(&self) -> OtherPageDialog {
+    pub(in crate::page) async fn await_blocking_dialog(&self) -> OtherPageDialog {
         let responds = |time_limit| -> BoxFuture<'_, bool> { Box::pin(self.responds(time_limit)) };
-        self.state.dialogs().blocking(&self.id, responds).await
+        self.state.dialogs().await_blocking(&self.id, responds).await
     }
 
     /// Returns whether the page completes an event loop tick within `time_limit`.
@@ -45,7 +45,7 @@ impl Page {
         work: impl Future<Output = engine::EngineResult<T>>,
     ) -> Result<T> {
         // The error message is created outside of the lock.
-        let stopped = self.state.until(|facts| match &facts.dialog {
+        let stopped = self.state.await_some(|facts| match &facts.dialog {
             _ if facts.crashed.is_some() => Some(Err(EngineError::PageCrashed)),
             _ if facts.closed => Some(Err(EngineError::PageGone)),
             dialog => dialog.clone().map(Ok),
@@ -58,7 +58,7 @@ impl Page {
                     Ok(dialog) => self.dialog_open(&dialog),
                     Err(error) => self.error(error),
                 }),
-                other = self.blocked_by_dialog() => Err(self.blocked_by_error(&other)),
+                other = self.await_blocking_dialog() => Err(self.blocked_by_error(&other)),
             }
         };
         self.while_responsive(limit, outcome).await

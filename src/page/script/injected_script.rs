@@ -42,13 +42,17 @@ pub fn prelude(config: &Config) -> &'static str {
 
 impl Page {
     /// Calls `name` of the injected script in the main frame.
-    pub(in crate::page) async fn inject(&self, name: &str, arguments: Value) -> Result<Value> {
-        self.inject_in(&self.main_frame().clone(), name, arguments).await
+    pub(in crate::page) async fn call_injected(
+        &self,
+        name: &str,
+        arguments: Value,
+    ) -> Result<Value> {
+        self.call_injected_in(&self.main_frame().clone(), name, arguments).await
     }
 
     /// Calls `name` of the injected script in `frame`. Returns its JSON result, or the error that
     /// the script reports.
-    pub(in crate::page) async fn inject_in(
+    pub(in crate::page) async fn call_injected_in(
         &self,
         frame: &FrameId,
         name: &str,
@@ -70,14 +74,15 @@ impl Page {
         ScriptCall { name, arguments }
     }
 
-    /// Parses the answer to a [`Self::script_call`]. Returns the same as [`Self::inject_in`].
+    /// Parses the answer to a [`Self::script_call`]. Returns the same as
+    /// [`Self::call_injected_in`].
     pub(in crate::page) fn answer_of(
         &self,
         frame: &FrameId,
         call: &ScriptCall,
         answer: &str,
     ) -> Result<Value> {
-        self.record_answer(frame, readable(call.name, answer)?)
+        self.record_answer(frame, parse_script_answer(call.name, answer)?)
     }
 
     /// Adds the arguments that every call has.
@@ -128,11 +133,12 @@ impl Page {
 
     /// Passes the closed shadow roots of unchecked hosts to the page.
     pub(in crate::page) async fn pass_closed_roots(&self, frame: &FrameId) -> Result<()> {
-        let hosts = "globalThis.__troupe?.closedCandidates()";
+        let hosts = "globalThis.__troupe?.takeUncheckedHosts()";
         let passed = self.engine.pass_closed_roots(frame, hosts, "__troupe.adoptShadowRoots");
         let passed = self.guarded(passed).await;
         if passed.is_err() {
-            // `arrival` awaits the end of the search. This call fails too if the document is gone.
+            // `readNavigation` awaits the end of the search. This call fails, too, if the document
+            // is gone.
             let end = "globalThis.__troupe?.adoptShadowRoots()";
             let _ = self.guarded(self.engine.evaluate(frame, World::Isolated, end)).await;
         }
@@ -164,7 +170,7 @@ impl Page {
                 }
             }
         };
-        readable(name, &answer)
+        parse_script_answer(name, &answer)
     }
 
     /// Runs `work`. Repeats it in the next document if a navigation replaces the document
@@ -179,7 +185,7 @@ impl Page {
                 Err(error) if self.document_was_replaced(&error) => {
                     // Waits for the commit of the next document.
                     let committed =
-                        self.state.until(|facts| facts.committed_since(mark).then_some(()));
+                        self.state.await_some(|facts| facts.committed_since(mark).then_some(()));
                     if self.within(self.config.timeout_navigation, committed).await.is_none() {
                         return Err(error);
                     }
@@ -210,7 +216,7 @@ impl Page {
     }
 }
 
-fn readable(name: &str, answer: &str) -> Result<Value> {
+fn parse_script_answer(name: &str, answer: &str) -> Result<Value> {
     offload::in_place(answer.len(), || read_json(answer))
         .map_err(|error| unreadable(name, &error.to_string()))
 }

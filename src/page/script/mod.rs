@@ -13,5 +13,5 @@ pub use injected_script::prelude;
 
 pub(super) use call_guard::{ANSWER_TIMEOUT, GRACE, millis};
 pub(super) use errors::DOCUMENT_GONE;
-pub(super) use test_ids::TestIds;
+pub(super) use test_ids::IdentifiersByRef;
 pub(super) use unresponsive_frames::{UnresponsiveFrames, is_unresponsive};

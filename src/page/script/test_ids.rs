@@ -13,9 +13,9 @@ const MAX_ELEMENTS: usize = 1024;
 /// Test ids by ref, as `TestId` of `injected/api.ts` describes them, or locators by ref of the
 /// Playwright set.
 #[derive(Debug, Default)]
-pub(in crate::page) struct TestIds(Mutex<HashMap<String, Value>>);
+pub(in crate::page) struct IdentifiersByRef(Mutex<HashMap<String, Value>>);
 
-impl TestIds {
+impl IdentifiersByRef {
     /// Records the test ID in the answer of a call into the page.
     pub fn record(&self, answer: &Value) {
         let Some(reference) = answer["ref"].as_str() else { return };

@@ -51,14 +51,14 @@ impl Page {
     /// Calls `name` of the injected script in a frame, for a result about the whole page. Fails
     /// after a short time if the frame is cross-site and unresponsive. A frame in the page's
     /// process shares its event loop, so it is not tested.
-    pub(in crate::page) async fn inject_if_responsive(
+    pub(in crate::page) async fn call_injected_if_responsive(
         &self,
         frame: &FrameId,
         name: &str,
         arguments: Value,
     ) -> Result<Value> {
         if !self.is_of_another_host(frame) {
-            return self.inject_in(frame, name, arguments).await;
+            return self.call_injected_in(frame, name, arguments).await;
         }
         if self.unresponsive_frames.contains(frame) {
             return Err(self.unresponsive(frame));
@@ -67,7 +67,7 @@ impl Page {
         let mut probe: BoxFuture<'static, ()> =
             async move { drop(engine.evaluate(&probed, World::Isolated, "0").await) }.boxed();
         // Sent directly after the probe, so that a responsive frame causes no delay.
-        let call = self.inject_in(frame, name, arguments);
+        let call = self.call_injected_in(frame, name, arguments);
         tokio::pin!(call);
         let responds = tokio::select! {
             biased;

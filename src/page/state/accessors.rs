@@ -14,7 +14,7 @@ use crate::{
 const ERROR_PAGES: [&str; 3] = ["chrome-error:", "about:neterror", "about:certerror"];
 
 /// A document that failed to load.
-pub(in crate::page) struct Unreachable {
+pub(in crate::page) struct DocumentFailure {
     pub url: String,
     pub reason: String,
 }
@@ -29,8 +29,8 @@ impl Page {
     /// load, the URL of that document.
     pub fn url(&self) -> String {
         let shown = self.state.read(|facts| facts.main_frame().url.clone());
-        self.unreachable(&shown)
-            .map_or_else(|| shown.as_ref().to_owned(), |unreachable| unreachable.url)
+        self.document_failure(&shown)
+            .map_or_else(|| shown.as_ref().to_owned(), |document_failure| document_failure.url)
     }
 
     /// Returns the URL of the shown document, which is that of an error page if a document failed
@@ -42,7 +42,7 @@ impl Page {
     /// Returns the reason why the page's document failed to load, if it did.
     pub fn failure(&self) -> Option<String> {
         let shown = self.state.read(|facts| facts.main_frame().url.clone());
-        self.unreachable(&shown).map(|unreachable| unreachable.reason)
+        self.document_failure(&shown).map(|document_failure| document_failure.reason)
     }
 
     /// Returns whether the page has crashed and has had no document since.
@@ -159,14 +159,14 @@ impl Page {
     }
 
     /// Returns the document that failed to load, if `shown` is the URL of the browser's error page.
-    pub(in crate::page) fn unreachable(&self, shown: &str) -> Option<Unreachable> {
+    pub(in crate::page) fn document_failure(&self, shown: &str) -> Option<DocumentFailure> {
         if !ERROR_PAGES.iter().any(|scheme| shown.starts_with(scheme)) {
             return None;
         }
         let last = self.last_failed_document();
         let (url, reason) =
             last.unwrap_or_else(|| (shown.to_owned(), "net::ERR_FAILED".to_owned()));
-        Some(Unreachable { url, reason })
+        Some(DocumentFailure { url, reason })
     }
 
     /// Returns the URL of the last document that failed to load, and the reason.

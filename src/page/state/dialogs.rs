@@ -64,7 +64,7 @@ impl Dialogs {
 
     /// Waits until a dialog of another page blocks `page_id`. `responds` tests whether the page
     /// responds within the given time.
-    pub(in crate::page) async fn blocking<'a>(
+    pub(in crate::page) async fn await_blocking<'a>(
         &self,
         page_id: &str,
         responds: impl Fn(Duration) -> BoxFuture<'a, bool>,
@@ -107,7 +107,7 @@ mod tests {
     async fn a_dialog_of_another_page_blocks_a_page_that_does_not_respond() {
         let dialogs = Dialogs::default();
         dialogs.opened("page-2", &alert());
-        let open = dialogs.blocking("page-1", |_| ready(false).boxed()).await;
+        let open = dialogs.await_blocking("page-1", |_| ready(false).boxed()).await;
         assert_eq!(open, OtherPageDialog { page_id: "page-2".into(), dialog: alert() });
     }
 
@@ -115,7 +115,7 @@ mod tests {
     async fn a_dialog_of_another_page_does_not_block_a_page_that_responds() {
         let dialogs = Dialogs::default();
         dialogs.opened("page-2", &alert());
-        let blocked_by_dialog = dialogs.blocking("page-1", |_| ready(true).boxed());
+        let blocked_by_dialog = dialogs.await_blocking("page-1", |_| ready(true).boxed());
         assert!(tokio::time::timeout(Duration::from_secs(60), blocked_by_dialog).await.is_err());
     }
 
@@ -125,7 +125,7 @@ mod tests {
         dialogs.opened("page-1", &alert());
         dialogs.opened("page-2", &alert());
         dialogs.closed("page-2");
-        let blocked_by_dialog = dialogs.blocking("page-1", |_| ready(false).boxed());
+        let blocked_by_dialog = dialogs.await_blocking("page-1", |_| ready(false).boxed());
         assert!(tokio::time::timeout(Duration::from_secs(60), blocked_by_dialog).await.is_err());
     }
 }

@@ -78,7 +78,7 @@ impl Downloads {
         self.list.lock()
     }
 
-    pub(in crate::page) fn started(&self, start: &DownloadStart) {
+    pub(in crate::page) fn record_start(&self, start: &DownloadStart) {
         let download = Download {
             url: start.url.clone(),
             suggested_filename: start.suggested_filename.clone(),
@@ -91,7 +91,11 @@ impl Downloads {
 
     /// Ends the download `id`. `file` is the path of the browser's file, or the reason why there is
     /// none.
-    pub(in crate::page) fn ended(self: &Arc<Self>, id: &Arc<str>, file: Result<PathBuf, String>) {
+    pub(in crate::page) fn record_end(
+        self: &Arc<Self>,
+        id: &Arc<str>,
+        file: Result<PathBuf, String>,
+    ) {
         let Some(name) = self
             .list()
             .iter()
@@ -362,13 +366,13 @@ mod tests {
     async fn a_download_is_reported_when_it_starts_and_when_it_ends() {
         let folder = folder();
         let downloads = Arc::new(Downloads::new(files_in(&folder), Events::default(), false));
-        downloads.started(&start("1", "a.txt"));
+        downloads.record_start(&start("1", "a.txt"));
         let changes = downloads.take_changes(Duration::ZERO).await;
         assert_eq!(changes[0].state, DownloadState::InProgress);
         assert_eq!(downloads.take_changes(Duration::ZERO).await, []);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("guid"), "text").unwrap();
-        downloads.ended(&"1".into(), Ok(folder.join("guid")));
+        downloads.record_end(&"1".into(), Ok(folder.join("guid")));
         downloads.finish().await;
         let changes = downloads.take_changes(Duration::ZERO).await;
         assert_eq!(
@@ -384,10 +388,10 @@ mod tests {
         let files = files_in(Path::new("/dev/null/none"));
         let downloads = Arc::new(Downloads::new(files, Events::default(), false));
         for id in ["1", "2"] {
-            downloads.started(&start(id, "a.txt"));
+            downloads.record_start(&start(id, "a.txt"));
         }
-        downloads.ended(&"1".into(), Err("it was broken off".into()));
-        downloads.ended(&"2".into(), Ok("/nowhere".into()));
+        downloads.record_end(&"1".into(), Err("it was broken off".into()));
+        downloads.record_end(&"2".into(), Ok("/nowhere".into()));
         let changes = downloads.take_changes(Duration::from_secs(10)).await;
         assert_eq!(changes[0].state, DownloadState::Failed("it was broken off".into()));
         assert!(

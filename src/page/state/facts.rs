@@ -67,16 +67,16 @@ impl PageFacts {
 
     /// Returns whether the main frame has committed a document since `mark`.
     pub fn committed_since(&self, mark: EventSequence) -> bool {
-        self.main_frame().committed > mark
+        self.main_frame().committed_at > mark
     }
 
     /// Returns whether any frame has committed a document since `mark`.
     pub fn some_frame_committed_since(&self, mark: EventSequence) -> bool {
-        self.frames.values().any(|frame| frame.committed > mark)
+        self.frames.values().any(|frame| frame.committed_at > mark)
     }
 
     /// Returns whether a document, script or fetch that was requested since `mark` is in flight.
-    pub fn busy_since(&self, mark: EventSequence) -> bool {
+    pub fn is_busy_since(&self, mark: EventSequence) -> bool {
         self.requests.busy(mark, Instant::now())
             || self.frames.values().any(|frame| frame.is_navigating_since(mark))
     }

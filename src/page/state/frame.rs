@@ -17,17 +17,17 @@ pub struct Frame {
     pub dom_content_loaded: bool,
     pub loaded: bool,
     /// The number of the frame in Playwright's refs: 0 for the main frame of a new page.
-    pub number: u64,
+    pub playwright_number: u64,
     /// HTTP status of the document; 0 if there is none.
     pub status: u16,
     /// When the pending navigation away from the document began.
-    pub navigating: Option<EventSequence>,
+    pub navigation_began_at: Option<EventSequence>,
     /// The documents of pending navigations, the oldest first.
-    pub(super) begun: VecDeque<DocumentId>,
+    pub(super) pending_documents: VecDeque<DocumentId>,
     /// When a navigation was scheduled for a later event loop tick.
     pub(super) scheduled: Option<EventSequence>,
     /// When the document was committed.
-    pub committed: EventSequence,
+    pub committed_at: EventSequence,
     /// When the last same-document navigation changed the URL.
     pub url_changed: EventSequence,
 }
@@ -35,12 +35,16 @@ pub struct Frame {
 impl Frame {
     /// Returns the documents of navigations that began after the one to `document`. Its commit does
     /// not end them.
-    pub(super) fn begun_after(&self, document: &DocumentId) -> VecDeque<DocumentId> {
-        let at = self.begun.iter().position(|begun| begun == document);
-        at.map(|at| self.begun.range(at + 1..).cloned().collect()).unwrap_or_default()
+    pub(super) fn pending_after(&self, document: &DocumentId) -> VecDeque<DocumentId> {
+        let at = self
+            .pending_documents
+            .iter()
+            .position(|pending_documents| pending_documents == document);
+        at.map(|at| self.pending_documents.range(at + 1..).cloned().collect()).unwrap_or_default()
     }
 
     pub(super) fn is_navigating_since(&self, mark: EventSequence) -> bool {
-        self.navigating.is_some_and(|at| at > mark) || self.scheduled.is_some_and(|at| at > mark)
+        self.navigation_began_at.is_some_and(|at| at > mark)
+            || self.scheduled.is_some_and(|at| at > mark)
     }
 }

@@ -35,7 +35,7 @@ pub use session_events::{Events, SessionEvent};
 pub use snapshot_cache::ShownSnapshot;
 pub use visited::VisitedOrigins;
 
-pub(super) use accessors::Unreachable;
+pub(super) use accessors::DocumentFailure;
 pub(super) use dialogs::OtherPageDialog;
 pub(super) use facts::PageFacts;
 pub(super) use frame::Frame;

@@ -156,7 +156,7 @@ impl PageState {
     }
 
     /// Waits until `find` returns a value. Calls it again after each event.
-    pub async fn until<T>(&self, mut find: impl FnMut(&PageFacts) -> Option<T>) -> T {
+    pub async fn await_some<T>(&self, mut find: impl FnMut(&PageFacts) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -170,10 +170,10 @@ impl PageState {
     }
 
     /// Waits until no request has been in flight for `quiet`.
-    pub async fn network_idle(&self, quiet: Duration) {
+    pub async fn await_network_idle(&self, quiet: Duration) {
         loop {
-            let since = self.until(PageFacts::quiet_since).await;
-            let still = self.until(|facts| (facts.quiet_since() != Some(since)).then_some(()));
+            let since = self.await_some(PageFacts::quiet_since).await;
+            let still = self.await_some(|facts| (facts.quiet_since() != Some(since)).then_some(()));
             if tokio::time::timeout_at(since + quiet, still).await.is_err() {
                 return;
             }
@@ -207,12 +207,14 @@ impl PageObserver for PageState {
             PageEvent::NavigationRequested { ref frame, .. } if self.is_main(frame) => {
                 self.page_console.lock().navigation_requested();
             }
-            PageEvent::DownloadStarted(ref start) => self.downloads.started(start),
+            PageEvent::DownloadStarted(ref start) => self.downloads.record_start(start),
             PageEvent::DialogOpened(ref dialog) => self.dialogs.opened(&self.id, dialog),
             PageEvent::DialogClosed | PageEvent::Crashed | PageEvent::Closed => {
                 self.dialogs.closed(&self.id)
             }
-            PageEvent::DownloadEnded { ref id, ref file } => self.downloads.ended(id, file.clone()),
+            PageEvent::DownloadEnded { ref id, ref file } => {
+                self.downloads.record_end(id, file.clone())
+            }
             PageEvent::Committed { ref frame, ref url, ref document } => {
                 let is_main = self.is_main(frame);
                 let top = self.read(|facts| facts.main_frame().url.clone());
@@ -359,13 +361,13 @@ mod tests {
         let state = page();
         state.event(started("1", ResourceKind::Fetch));
         let mark = state.mark();
-        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(!state.read(|facts| facts.is_busy_since(mark)));
         state.event(started("2", ResourceKind::Other));
-        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(!state.read(|facts| facts.is_busy_since(mark)));
         state.event(started("3", ResourceKind::Fetch));
-        assert!(state.read(|facts| facts.busy_since(mark)));
+        assert!(state.read(|facts| facts.is_busy_since(mark)));
         state.event(PageEvent::RequestEnded { id: "3".into() });
-        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(!state.read(|facts| facts.is_busy_since(mark)));
     }
 
     #[test]
@@ -374,7 +376,7 @@ mod tests {
         let mark = state.mark();
         state.event(started("1", ResourceKind::Script));
         state.event(committed("f", "e"));
-        assert!(!state.read(|facts| facts.busy_since(mark)));
+        assert!(!state.read(|facts| facts.is_busy_since(mark)));
         assert!(state.read(|facts| facts.committed_since(mark)));
     }
 
@@ -427,7 +429,7 @@ mod tests {
         state.event(started("1", ResourceKind::Other));
         let waiting = tokio::spawn({
             let state = state.clone();
-            async move { state.network_idle(Duration::from_millis(500)).await }
+            async move { state.await_network_idle(Duration::from_millis(500)).await }
         });
         tokio::time::sleep(Duration::from_secs(3)).await;
         assert!(!waiting.is_finished());

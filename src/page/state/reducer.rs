@@ -12,7 +12,7 @@ const MAX_STATUSES: usize = 64;
 const MAX_WINDOWS: usize = 16;
 
 /// Maximum number of pending navigations that are remembered for a frame.
-const MAX_BEGUN: usize = 16;
+const MAX_PENDING_DOCUMENTS: usize = 16;
 
 impl PageFacts {
     /// Returns whether `event` changes the document, its URL or its loading state.
@@ -49,7 +49,7 @@ impl PageFacts {
     /// Numbers the main frame as in a new page, for Playwright's refs. Its child frames have gone.
     pub(in crate::page) fn restart_frame_numbers(&mut self) {
         if let Some(main) = self.main.clone() {
-            self.frame(&main).number = 0;
+            self.frame(&main).playwright_number = 0;
             self.last_number = 0;
         }
     }
@@ -69,7 +69,7 @@ impl PageFacts {
                 }
                 if parent.is_some() && !self.frames.contains_key(&frame) {
                     self.last_number += 1;
-                    self.frame(&frame).number = self.last_number;
+                    self.frame(&frame).playwright_number = self.last_number;
                 }
                 self.frame(&frame).parent = parent;
             }
@@ -82,11 +82,11 @@ impl PageFacts {
             // Events of a detached frame may arrive late. They must not add it again.
             PageEvent::NavigationRequested { frame, document } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
-                    frame.navigating = Some(now);
-                    if frame.begun.len() == MAX_BEGUN {
-                        frame.begun.pop_front();
+                    frame.navigation_began_at = Some(now);
+                    if frame.pending_documents.len() == MAX_PENDING_DOCUMENTS {
+                        frame.pending_documents.pop_front();
                     }
-                    frame.begun.extend(document);
+                    frame.pending_documents.extend(document);
                 }
             }
             PageEvent::NavigationScheduled { frame } => {
@@ -111,9 +111,9 @@ impl PageFacts {
             }
             PageEvent::LoadingStopped { frame } => {
                 if let Some(frame) = self.frames.get_mut(&frame)
-                    && frame.navigating.take().is_some()
+                    && frame.navigation_began_at.take().is_some()
                 {
-                    frame.begun.clear();
+                    frame.pending_documents.clear();
                     self.abandoned = now;
                 }
             }
@@ -131,25 +131,27 @@ impl PageFacts {
                 let former = self.frame(&frame);
                 // As in Playwright, the main frame has a number for each document after the first.
                 let is_next = is_main && !matches!(&*former.url, "" | "about:blank");
-                let number = if is_next { next_number } else { former.number };
+                let playwright_number =
+                    if is_next { next_number } else { former.playwright_number };
                 let parent = former.parent.clone();
-                let begun = former.begun_after(&document);
-                let navigating = former.navigating.filter(|_| !begun.is_empty());
+                let pending_documents = former.pending_after(&document);
+                let navigation_began_at =
+                    former.navigation_began_at.filter(|_| !pending_documents.is_empty());
                 self.frames.insert(
                     frame.clone(),
                     Frame {
                         parent,
-                        number,
-                        navigating,
-                        begun,
+                        playwright_number,
+                        navigation_began_at,
+                        pending_documents,
                         document: Some(document.clone()),
                         url: url.into(),
                         status,
-                        committed: now,
+                        committed_at: now,
                         ..Frame::default()
                     },
                 );
-                self.last_number = self.last_number.max(number);
+                self.last_number = self.last_number.max(playwright_number);
                 if is_main {
                     self.crashed = None;
                     self.requests.clear_sockets();
@@ -163,7 +165,7 @@ impl PageFacts {
             PageEvent::NavigatedWithinDocument { frame, url } => {
                 if let Some(frame) = self.frames.get_mut(&frame) {
                     frame.url = url.into();
-                    frame.navigating = None;
+                    frame.navigation_began_at = None;
                     frame.url_changed = now;
                 }
             }

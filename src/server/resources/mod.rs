@@ -160,11 +160,11 @@ impl NotificationSink for Subscriber<'_> {
         true
     }
 
-    async fn list_changed(&self) -> bool {
+    async fn notify_list_changed(&self) -> bool {
         self.peer.notify_resource_list_changed().await.is_ok()
     }
 
-    async fn updated(&self, uri: String) -> bool {
+    async fn notify_updated(&self, uri: String) -> bool {
         let param = rmcp::model::ResourceUpdatedNotificationParam::new(uri);
         self.peer.notify_resource_updated(param).await.is_ok()
     }
@@ -210,11 +210,11 @@ impl NotificationSink for StatelessListener<'_> {
         self.context.accepted().resources_list_changed == Some(true)
     }
 
-    async fn list_changed(&self) -> bool {
+    async fn notify_list_changed(&self) -> bool {
         self.context.sink().notify_resource_list_changed().await.is_ok()
     }
 
-    async fn updated(&self, uri: String) -> bool {
+    async fn notify_updated(&self, uri: String) -> bool {
         self.context.sink().notify_resource_updated(uri).await.is_ok()
     }
 }

@@ -27,8 +27,8 @@ pub(super) trait NotificationSink: Send + Sync {
     fn subscription_changes(&self) -> &ChangeCounter;
     fn wants_list_changes(&self) -> bool;
     /// Returns false if the client has disconnected.
-    fn list_changed(&self) -> impl Future<Output = bool> + Send;
-    fn updated(&self, uri: String) -> impl Future<Output = bool> + Send;
+    fn notify_list_changed(&self) -> impl Future<Output = bool> + Send;
+    fn notify_updated(&self, uri: String) -> impl Future<Output = bool> + Send;
 }
 
 /// Notifies `sink` of changes until the client disconnects.
@@ -50,7 +50,7 @@ pub(super) async fn watch(
         let now = uris(connection, manager);
         if now != listed {
             listed = now;
-            if sink.wants_list_changes() && !sink.list_changed().await {
+            if sink.wants_list_changes() && !sink.notify_list_changed().await {
                 return;
             }
         }
@@ -59,7 +59,7 @@ pub(super) async fn watch(
         for (uri, at_first) in subscribed {
             let now = state(connection, manager, &uri);
             let before = reported.insert(uri.clone(), now).unwrap_or(at_first);
-            if before != now && !sink.updated(uri).await {
+            if before != now && !sink.notify_updated(uri).await {
                 return;
             }
         }

@@ -136,7 +136,7 @@ impl Browsers {
                         tracing::debug!(%error, "no context was created in advance");
                     }
                 }
-                () = browsers.pool.stopping() => {}
+                () = browsers.pool.wait_stopped() => {}
             }
         });
     }
@@ -289,8 +289,8 @@ impl Backend for Browsers {
         self.pool.failure()
     }
 
-    fn waits_for(&self) -> Option<&'static str> {
-        self.pool.waits_for()
+    fn wait_reason(&self) -> Option<&'static str> {
+        self.pool.wait_reason()
     }
 
     fn browser_counts(&self) -> BrowserCounts {

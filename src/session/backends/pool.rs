@@ -89,7 +89,7 @@ impl BrowserPool {
     /// Starts the minimum number of browsers. Removes the folders and remote sessions of killed
     /// servers.
     pub async fn start(&self) -> Result<()> {
-        self.engine.end_leftovers();
+        self.engine.end_orphaned_browsers();
         with_sweep(self.launch_minimum()).await
     }
 
@@ -145,9 +145,11 @@ impl BrowserPool {
 
     /// Starts a browser. Fails if that takes too long, because the session can share a running one.
     async fn launch_in_time(&self) -> Result<PooledBrowser> {
-        let Some(patience) = self.engine.launch_patience() else { return self.launch().await };
-        tokio::time::timeout(patience, self.launch()).await.unwrap_or_else(|_| {
-            let message = format!("it did not start within {} s", patience.as_secs());
+        let Some(launch_wait_limit) = self.engine.launch_wait_limit() else {
+            return self.launch().await;
+        };
+        tokio::time::timeout(launch_wait_limit, self.launch()).await.unwrap_or_else(|_| {
+            let message = format!("it did not start within {} s", launch_wait_limit.as_secs());
             Err(TroupeError::new(ErrorCode::Timeout, message))
         })
     }
@@ -203,8 +205,8 @@ impl BrowserPool {
     }
 
     /// Returns what new sessions wait for, if it is a decision of the user.
-    pub fn waits_for(&self) -> Option<&'static str> {
-        self.engine.waits_for()
+    pub fn wait_reason(&self) -> Option<&'static str> {
+        self.engine.wait_reason()
     }
 
     pub fn failure(&self) -> Option<TroupeError> {
@@ -260,7 +262,7 @@ impl BrowserPool {
     }
 
     /// Waits until further starts are prevented.
-    pub async fn stopping(&self) {
+    pub async fn wait_stopped(&self) {
         self.stop.cancelled().await;
     }
 

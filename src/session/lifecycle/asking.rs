@@ -75,10 +75,10 @@ impl AskedQuestion {
 
     /// Waits for the answer of a person and takes it. `None` if another question has replaced this
     /// one, or another call has taken the answer.
-    pub async fn answered(&self) -> Result<Option<Map<String, Value>>> {
+    pub async fn wait_answer(&self) -> Result<Option<Map<String, Value>>> {
         tokio::select! {
             answer = self.session.question.wait_answered(&self.question.id) => Ok(answer),
-            () = self.session.ended.cancelled() => Err(self.session.ended_during_call()),
+            () = self.session.ended.cancelled() => Err(self.session.ended_during_call_error()),
         }
     }
 }

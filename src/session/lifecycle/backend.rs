@@ -39,7 +39,7 @@ pub trait Backend: Send + Sync {
     fn failure(&self) -> Option<TroupeError>;
 
     /// Returns what new sessions wait for, if it is a decision of the user.
-    fn waits_for(&self) -> Option<&'static str> {
+    fn wait_reason(&self) -> Option<&'static str> {
         None
     }
 

@@ -70,7 +70,7 @@ pub struct Connection {
 /// The sessions of a client.
 #[derive(Default)]
 struct ClientSessions {
-    own: Option<Arc<Session>>,
+    implicit: Option<Arc<Session>>,
     /// The implicit session while it is suspended. The next call resumes it.
     suspended: Option<Arc<str>>,
     /// The client has disconnected. Its remaining calls get no session.
@@ -82,12 +82,12 @@ struct ClientSessions {
 }
 
 impl ClientSessions {
-    fn is_own(&self, id: &str) -> bool {
-        self.own
+    fn is_implicit(&self, id: &str) -> bool {
+        self.implicit
             .as_ref()
-            .map(|own| &own.id)
+            .map(|implicit| &implicit.id)
             .or(self.suspended.as_ref())
-            .is_some_and(|own| **own == *id)
+            .is_some_and(|implicit| **implicit == *id)
     }
 }
 
@@ -152,8 +152,8 @@ impl Connection {
     /// Returns the ids of the sessions that this client has created or named.
     pub fn known(&self) -> Vec<String> {
         let known = lock(&self.sessions);
-        let own = known.own.iter().map(|own| &own.id).chain(&known.suspended);
-        known.named.iter().chain(own).map(|id| id.to_string()).collect()
+        let implicit = known.implicit.iter().map(|implicit| &implicit.id).chain(&known.suspended);
+        known.named.iter().chain(implicit).map(|id| id.to_string()).collect()
     }
 
     /// Creates the connection of a single request, until it is attached. It has no implicit
@@ -218,7 +218,7 @@ impl Connection {
             manager.clients.begin(session, &id);
             manager.clients.suspend(session, Suspension { expires_at: None });
         }
-        let suspended = own.filter(|own| manager.owners.claim(own, &id));
+        let suspended = own.filter(|implicit| manager.owners.claim(implicit, &id));
         let named = named.into_iter().collect();
         let sessions = ClientSessions { suspended, created, named, ..ClientSessions::default() };
         Self {
@@ -234,7 +234,11 @@ impl Connection {
         let known = lock(&self.sessions);
         SavedClient {
             connection: self.id.0.clone(),
-            own: known.own.as_ref().map(|own| own.id.clone()).or(known.suspended.clone()),
+            own: known
+                .implicit
+                .as_ref()
+                .map(|implicit| implicit.id.clone())
+                .or(known.suspended.clone()),
             created: known.created.clone(),
             named: known.named.iter().cloned().collect(),
             settings: lock(&self.settings).clone(),
@@ -271,7 +275,8 @@ impl Connection {
         self.save();
     }
 
-    /// Returns the session of a call, `requested` or the client's own one, if it is not open here.
+    /// Returns the session of a call, `requested` or the client's implicit one, if it is not open
+    /// here.
     pub fn session_elsewhere(
         &self,
         manager: &SessionManager,
@@ -308,7 +313,7 @@ impl Connection {
     }
 
     /// Waits until the client has been absent for `time`.
-    pub async fn absent_for(&self, time: Duration) {
+    pub async fn wait_absent(&self, time: Duration) {
         let mut presence = self.presence.subscribe();
         loop {
             let now = *presence.borrow_and_update();
@@ -322,7 +327,7 @@ impl Connection {
     }
 
     /// Waits until the client is present.
-    pub async fn present(&self) {
+    pub async fn wait_present(&self) {
         let _ = self.presence.subscribe().wait_for(|presence| presence.guards > 0).await;
     }
 
@@ -404,7 +409,7 @@ impl Connection {
             }
             match turn.as_mut().take_output() {
                 Some(turn) => admitted.push(AdmittedSession { session, _turn: turn }),
-                None if admitted.is_empty() => return Err(session.ended_during_call()),
+                None if admitted.is_empty() => return Err(session.ended_during_call_error()),
                 None => {}
             }
         }
@@ -501,12 +506,12 @@ impl Connection {
         let resumed = manager.auto_resume().await;
         let mut known = lock(&self.sessions);
         known.named.extend(resumed.iter().map(|resumed| resumed.session.id.clone()));
-        let own = resumed.iter().find(|resumed| resumed.own);
-        known.own = own.map(|resumed| resumed.session.clone());
-        if let Some(own) = &known.own {
-            manager.owners.claim(&own.id, &self.id);
+        let implicit = resumed.iter().find(|resumed| resumed.is_implicit);
+        known.implicit = implicit.map(|resumed| resumed.session.clone());
+        if let Some(implicit) = &known.implicit {
+            manager.owners.claim(&implicit.id, &self.id);
         }
-        let created = resumed.iter().rev().filter(|resumed| !resumed.own);
+        let created = resumed.iter().rev().filter(|resumed| !resumed.is_implicit);
         known.created.extend(created.map(|resumed| resumed.session.id.clone()));
     }
 
@@ -528,8 +533,8 @@ impl Connection {
         manager.close(id).await?;
         let mut known = lock(&self.sessions);
         known.created.retain(|created| **created != *id);
-        if known.is_own(id) {
-            (known.own, known.suspended) = (None, None);
+        if known.is_implicit(id) {
+            (known.implicit, known.suspended) = (None, None);
             manager.owners.release(&self.id);
         }
         drop(known);
@@ -540,8 +545,8 @@ impl Connection {
     /// Resumes the session `id`, and waits until it is ready. From then on it counts as created by
     /// this client.
     pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
-        let is_own = lock(&self.sessions).is_own(id);
-        if is_own || manager.clients.suspension(id).is_some() {
+        let is_implicit = lock(&self.sessions).is_implicit(id);
+        if is_implicit || manager.clients.suspension(id).is_some() {
             let session = self.session(manager, id).await?;
             session.run(async { Ok(()) }).await?;
             // The result of `session_resume` has the same information.
@@ -569,7 +574,12 @@ impl Connection {
     pub fn sessions(&self, manager: &SessionManager) -> Vec<Arc<Session>> {
         let ids: Vec<Arc<str>> = {
             let known = lock(&self.sessions);
-            known.named.iter().chain(known.own.as_ref().map(|own| &own.id)).cloned().collect()
+            known
+                .named
+                .iter()
+                .chain(known.implicit.as_ref().map(|implicit| &implicit.id))
+                .cloned()
+                .collect()
         };
         let mut sessions: Vec<_> = ids.iter().filter_map(|id| self.find(manager, id)).collect();
         sessions
@@ -581,10 +591,10 @@ impl Connection {
     /// Returns the session `id`. A suspended implicit session of this client is resumed.
     pub async fn session(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
         if self.is_suspended(id) {
-            let own = self.implicit_session(manager).await?;
+            let implicit = self.implicit_session(manager).await?;
             // A session that could not be resumed was replaced by another, which this call did not
             // name.
-            return if *own.id == *id { Ok(own) } else { manager.get(id) };
+            return if *implicit.id == *id { Ok(implicit) } else { manager.get(id) };
         }
         self.check_access(manager, id)?;
         let client = self.queue_key();
@@ -642,7 +652,7 @@ impl Connection {
     /// Returns whether lists for this client include the session `id`: it has created or named it.
     pub fn knows(&self, id: &str) -> bool {
         let known = lock(&self.sessions);
-        self.sees_all || known.named.contains(id) || known.is_own(id)
+        self.sees_all || known.named.contains(id) || known.is_implicit(id)
     }
 
     /// Returns whether `id` is its implicit session, which is suspended.
@@ -667,10 +677,12 @@ impl Connection {
         let _turn = self.suspending.lock().await;
         let suspended = {
             let known = lock(&self.sessions);
-            if let Some(own) =
-                known.own.as_ref().filter(|own| own.end_reason().is_none() && !own.has_failed())
+            if let Some(implicit) = known
+                .implicit
+                .as_ref()
+                .filter(|implicit| implicit.end_reason().is_none() && !implicit.has_failed())
             {
-                return Ok(own.clone());
+                return Ok(implicit.clone());
             }
             known.suspended.clone()
         };
@@ -698,21 +710,22 @@ impl Connection {
             Some(_) => None,
             None => Some(manager.reserve_implicit(&self.id).await?),
         };
-        let own = {
+        let implicit = {
             let mut known = lock(&self.sessions);
             if !known.ended {
                 known.suspended = None;
-                known.own = resumed.clone().or_else(|| Some(manager.create_implicit(reserved?)));
-                if let Some(own) = &known.own {
-                    manager.owners.claim(&own.id, &self.id);
+                known.implicit =
+                    resumed.clone().or_else(|| Some(manager.create_implicit(reserved?)));
+                if let Some(implicit) = &known.implicit {
+                    manager.owners.claim(&implicit.id, &self.id);
                 }
             }
-            known.own.clone()
+            known.implicit.clone()
         };
-        if let (Some(own), Some(lost)) = (&own, lost) {
-            own.notify(RESUMED_FIELD, lost);
+        if let (Some(implicit), Some(lost)) = (&implicit, lost) {
+            implicit.notify(RESUMED_FIELD, lost);
         }
-        let Some(own) = own else {
+        let Some(implicit) = implicit else {
             if let Some(resumed) = resumed {
                 manager.end(&resumed, EndReason::Released).await;
             }
@@ -720,7 +733,7 @@ impl Connection {
         };
         self.change_counter.increment();
         self.save();
-        Ok(own)
+        Ok(implicit)
     }
 
     /// Suspends the client's sessions unless the client has returned by now: its implicit session,
@@ -734,15 +747,16 @@ impl Connection {
             if self.absent_since().is_none() {
                 return;
             }
-            let own = known.own.take();
+            let implicit = known.implicit.take();
             // A suspended session stays suspended.
-            known.suspended = own.as_ref().map(|own| own.id.clone()).or(known.suspended.take());
+            let id = implicit.as_ref().map(|implicit| implicit.id.clone());
+            known.suspended = id.or(known.suspended.take());
             let created = match manager.config().persistent_sessions {
                 true => manager.release(|clients| clients.set_idle(&self.id)),
                 false => Vec::new(),
             };
-            let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
-            own.into_iter().chain(created).collect()
+            let ended = implicit.and_then(|it| manager.begin_end(&it, EndReason::Released));
+            ended.into_iter().chain(created).collect()
         };
         manager.end_released(ending).await;
     }
@@ -754,14 +768,14 @@ impl Connection {
     /// Ends the sessions that end with the client: its implicit session, and those that it created
     /// and that no other client uses.
     pub async fn end(&self, manager: &Arc<SessionManager>) {
-        let own = {
+        let implicit = {
             let mut known = lock(&self.sessions);
             known.ended = true;
-            known.own.take()
+            known.implicit.take()
         };
-        let own = own.and_then(|own| manager.begin_end(&own, EndReason::Released));
+        let ended = implicit.and_then(|it| manager.begin_end(&it, EndReason::Released));
         let created = manager.release(|clients| clients.leave(&self.id));
-        manager.end_released(own.into_iter().chain(created).collect()).await;
+        manager.end_released(ended.into_iter().chain(created).collect()).await;
         manager.owners.release(&self.id);
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     policy::{redaction::Secrets, vault::Vault},
     session::{
         clock::Clock,
-        errors::profile_is_shared,
+        errors::shared_profile_error,
         memory,
         persistence::{SessionOrigin, StateCache, StorageState},
     },
@@ -257,7 +257,7 @@ impl SessionManager {
         options: CreateOptions,
     ) -> Result<Arc<Session>> {
         if options.storage_state.is_some() && self.config.shares_profile() {
-            return Err(profile_is_shared());
+            return Err(shared_profile_error());
         }
         self.backend.clone().admit().await?;
         let mut identity = self.new_identity(true, options.context);
@@ -393,7 +393,7 @@ impl SessionManager {
         cache: StateCache,
         origin: SessionOrigin,
     ) -> Arc<Session> {
-        self.store.session_begun(self.row_of(&identity));
+        self.store.record_session_begin(self.row_of(&identity));
         slot.clear_unopened();
         let backend = self.backend.clone();
         let attached = backend.attach(&identity.id, &identity.options, &origin);
@@ -457,7 +457,7 @@ impl SessionManager {
     async fn remove_failed(&self, session: &Session, error: TroupeError) {
         self.state().sessions.remove(&session.id);
         // It can be resumed if it has a saved state from before.
-        self.store.session_ended(&session.id, SessionState::Recoverable);
+        self.store.record_session_end(&session.id, SessionState::Recoverable);
         session.change_counter().increment();
         drop(session.slot.lock().take());
         session.readiness.send_replace(Readiness::Failed(error));
@@ -554,7 +554,7 @@ impl SessionManager {
         let gone = CancellationToken::new();
         gone.cancel();
         self.state().ended.add(id.into(), self.clock.now(), EndReason::Expired, gone);
-        self.store.session_ended(id, SessionState::Expired);
+        self.store.record_session_end(id, SessionState::Expired);
         expired(id)
     }
 
@@ -621,7 +621,7 @@ impl SessionManager {
         if self.end(&session, EndReason::Closed).await {
             Ok(())
         } else {
-            Err(session.ended_during_call())
+            Err(session.ended_during_call_error())
         }
     }
 
@@ -683,7 +683,7 @@ impl SessionManager {
         match reason {
             EndReason::Expired => {
                 session.save_at_end().await;
-                self.store.session_ended(&session.id, SessionState::Expired);
+                self.store.record_session_end(&session.id, SessionState::Expired);
             }
             EndReason::Released if self.config.persistent_sessions => {
                 session.save_at_end().await;
@@ -691,15 +691,15 @@ impl SessionManager {
                 // detects that this one is gone. Over stdio, a session with nothing to resume is
                 // not kept.
                 if !self.stop.is_cancelled() {
-                    self.store.session_ended(&session.id, SessionState::Recoverable);
+                    self.store.record_session_end(&session.id, SessionState::Recoverable);
                 } else if self.config.transport == Transport::Stdio
                     && session.last_known().is_none_or(|last| last.is_blank())
                 {
-                    self.store.session_ended(&session.id, SessionState::Closed);
+                    self.store.record_session_end(&session.id, SessionState::Closed);
                 }
             }
             EndReason::Released | EndReason::Closed => {
-                self.store.session_ended(&session.id, SessionState::Closed);
+                self.store.record_session_end(&session.id, SessionState::Closed);
             }
         }
         session.worker.close(session).await;
@@ -712,8 +712,8 @@ impl SessionManager {
     }
 
     /// Returns what new sessions wait for, if it is a decision of the user.
-    pub fn waits_for(&self) -> Option<&'static str> {
-        self.backend.waits_for()
+    pub fn wait_reason(&self) -> Option<&'static str> {
+        self.backend.wait_reason()
     }
 
     /// Returns the store of calls and saved sessions.

@@ -29,7 +29,7 @@ const MAX_LISTED: usize = 100;
 pub(super) struct ResumedSession {
     pub session: Arc<Session>,
     /// Whether it was the implicit session of a connection.
-    pub own: bool,
+    pub is_implicit: bool,
 }
 
 /// Returns the name of the user. Lists have the sessions of the same user and working directory.
@@ -42,10 +42,10 @@ fn is_resumable(row: &SessionRow) -> bool {
     matches!(row.state, SessionState::Recoverable | SessionState::Stale)
 }
 
-/// Waits until a resumed session can be used. Calls to an implicit session (`own`) wait for it
+/// Waits until a resumed session can be used. Calls to an implicit session wait for it
 /// themselves.
-async fn wait_ready(session: &Session, own: bool) -> Result<()> {
-    if own {
+async fn wait_ready(session: &Session, is_implicit: bool) -> Result<()> {
+    if is_implicit {
         return Ok(());
     }
     session.run(session.worker.activate()).await.map(drop)
@@ -124,7 +124,7 @@ impl SessionManager {
         self: &Arc<Self>,
         id: &str,
         client: &ConnectionId,
-        own: bool,
+        is_implicit: bool,
         hold: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         loop {
@@ -133,7 +133,7 @@ impl SessionManager {
             let missing = match self.get(id) {
                 Ok(session) if hold(&session) => {
                     drop(lock);
-                    wait_ready(&session, own).await?;
+                    wait_ready(&session, is_implicit).await?;
                     return Ok(session);
                 }
                 Ok(_) => continue,
@@ -143,9 +143,9 @@ impl SessionManager {
             };
             let row = self.find_resumable(id, missing).await?;
             let slot = self.acquire_slot(client, SlotUse::Resumed(&row)).await?;
-            let opened = self.open_claimed(&row, own, slot).await?;
+            let opened = self.open_claimed(&row, is_implicit, slot).await?;
             drop(lock);
-            wait_ready(&opened, own).await?;
+            wait_ready(&opened, is_implicit).await?;
             if hold(&opened) {
                 return Ok(ScopeGuard::into_inner(opened));
             }
@@ -184,7 +184,7 @@ impl SessionManager {
                 }
                 let session =
                     ScopeGuard::into_inner(self.open_claimed(&row, saved.own, slot).await?);
-                Ok::<_, TroupeError>(Some(Some(ResumedSession { session, own: saved.own })))
+                Ok::<_, TroupeError>(Some(Some(ResumedSession { session, is_implicit: saved.own })))
             };
             match begun.await {
                 Ok(Some(begun)) => resumed.extend(begun),
@@ -327,7 +327,7 @@ impl SessionManager {
         {
             return false;
         }
-        self.store.session_ended(id, SessionState::Closed);
+        self.store.record_session_end(id, SessionState::Closed);
         true
     }
 
@@ -405,10 +405,10 @@ mod tests {
             options: Default::default(),
         };
         let metadata = manager.metadata(&identity);
-        manager.store.session_begun(NewSession { id: id.into(), created_at: 1, metadata });
+        manager.store.record_session_begin(NewSession { id: id.into(), created_at: 1, metadata });
         let state = serde_json::to_string(saved).unwrap();
         manager.store.save_state(id, NewState { state, origins });
-        manager.store.session_ended(id, SessionState::Recoverable);
+        manager.store.record_session_end(id, SessionState::Recoverable);
     }
 
     #[tokio::test]

@@ -428,8 +428,8 @@ impl Session {
     pub(super) async fn wait_created(&self) -> Result<()> {
         let created = tokio::select! {
             biased;
-            () = self.ended.cancelled() => Err(self.ended_during_call()),
-            ready = self.ready() => ready.map(drop),
+            () = self.ended.cancelled() => Err(self.ended_during_call_error()),
+            wait_usable = self.wait_usable() => wait_usable.map(drop),
         };
         self.cache.record_call();
         created.map_err(|error| self.named(error))
@@ -449,9 +449,9 @@ impl Session {
         self.renew();
         let outcome = tokio::select! {
             biased;
-            () = self.ended.cancelled() => Err(self.ended_during_call()),
+            () = self.ended.cancelled() => Err(self.ended_during_call_error()),
             outcome = async {
-                let gone = self.ready().await?;
+                let gone = self.wait_usable().await?;
                 tokio::select! {
                     biased;
                     outcome = work => outcome,
@@ -463,7 +463,7 @@ impl Session {
         outcome.map_err(|error| self.named(error))
     }
 
-    pub(super) fn ended_during_call(&self) -> TroupeError {
+    pub(super) fn ended_during_call_error(&self) -> TroupeError {
         self.end_reason().unwrap_or(EndReason::Closed).during_call(&self.id)
     }
 
@@ -487,7 +487,7 @@ impl Session {
     }
 
     /// Waits until it can be used. The token is canceled when its browser is gone.
-    async fn ready(&self) -> Result<CancellationToken> {
+    async fn wait_usable(&self) -> Result<CancellationToken> {
         // The session was lost: this call retries the start.
         self.readiness.send_if_modified(|readiness| {
             let due =

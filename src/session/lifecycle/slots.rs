@@ -34,7 +34,7 @@ impl Drop for SessionSlot {
     fn drop(&mut self) {
         // Recorded first: the notified call counts the sessions in the record.
         if let Some((store, id, state)) = self.unopened.take() {
-            store.session_ended(&id, state);
+            store.record_session_end(&id, state);
         }
         self.freed.notify_one();
     }

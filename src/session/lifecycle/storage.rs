@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     page::{Page, WaitUntil},
     session::{
-        errors::{engine_error, profile_is_shared},
+        errors::{engine_error, shared_profile_error},
         persistence::{EmptyPage, OriginState, StorageState},
     },
 };
@@ -101,7 +101,7 @@ impl Session {
     /// is the user's.
     pub async fn restore_state(&self, state: StorageState) -> Result<Arc<Page>> {
         if self.config.shares_profile() {
-            return Err(profile_is_shared());
+            return Err(shared_profile_error());
         }
         let page = self.page(None).await?;
         page.check_no_dialog()?;
@@ -178,7 +178,7 @@ impl Session {
                 // After a failure, the other origins are still written.
                 outcome = outcome.and(write.await);
             }
-            page.leave(self.config.timeout_navigation).await.and(outcome)
+            page.navigate_to_blank(self.config.timeout_navigation).await.and(outcome)
         });
         self.with_mocks(&mocks, async {
             futures_util::future::join_all(work).await.into_iter().collect::<Result<()>>()

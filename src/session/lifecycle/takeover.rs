@@ -101,7 +101,7 @@ impl Session {
                 // The session owns the sender: the channel stays open.
                 _ = changes.changed() => {}
                 () = tokio::time::sleep_until(next) => {}
-                () = self.ended.cancelled() => return Err(self.ended_during_call()),
+                () = self.ended.cancelled() => return Err(self.ended_during_call_error()),
             }
         }
     }

@@ -5,7 +5,7 @@ use super::{
     statements::{PostgresTables, signed, storable},
 };
 use crate::store::{
-    clients::{ClientHolder, OtherServer},
+    clients::{ClientHolder, ServerEndpoint},
     failures::DatabaseResult,
     time::now,
 };
@@ -18,14 +18,14 @@ impl PostgresTables<'_> {
         &self,
         session: &str,
         own: &str,
-    ) -> DatabaseResult<Option<OtherServer>> {
+    ) -> DatabaseResult<Option<ServerEndpoint>> {
         let sql = format!(
             "SELECT url, secret FROM sessions JOIN servers USING (server_id)
              WHERE session_id = $1 AND state = 'active' AND sessions.server_id <> $2
                  AND url IS NOT NULL AND {IS_RUNNING}"
         );
         let Some(row) = self.query_first(&sql, &[&session, &own])? else { return Ok(None) };
-        Ok(Some(OtherServer { url: self.column(&row, 0)?, secret: self.column(&row, 1)? }))
+        Ok(Some(ServerEndpoint { url: self.column(&row, 0)?, secret: self.column(&row, 1)? }))
     }
 
     pub(super) fn has_other_holder(&self, session: &str, own: &str) -> DatabaseResult<bool> {
@@ -53,7 +53,7 @@ impl PostgresTables<'_> {
         let (url, secret): (Option<String>, Option<String>) =
             (self.column(&row, 1)?, self.column(&row, 2)?);
         Ok(Some(match url.zip(secret) {
-            Some((url, secret)) => ClientHolder::Other(OtherServer { url, secret }),
+            Some((url, secret)) => ClientHolder::Other(ServerEndpoint { url, secret }),
             None => ClientHolder::Ended,
         }))
     }

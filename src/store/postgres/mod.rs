@@ -34,10 +34,10 @@ use self::{
 };
 use super::{
     calls::{CallFilter, RecordedCall},
-    clients::{ClientHolder, OtherServer, Registration},
+    clients::{ClientHolder, Registration, ServerEndpoint},
     cursors::Cursor,
     failures::{DatabaseError, DatabaseResult, FailureKind},
-    ledger::Unwritten,
+    ledger::UnwrittenChanges,
     location::DatabaseUrl,
     records::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
@@ -303,7 +303,11 @@ impl RecordTables for PostgresTables<'_> {
         self.list_sessions(filter, server)
     }
 
-    fn holder_of_session(&self, session: &str, own: &str) -> DatabaseResult<Option<OtherServer>> {
+    fn holder_of_session(
+        &self,
+        session: &str,
+        own: &str,
+    ) -> DatabaseResult<Option<ServerEndpoint>> {
         self.find_session_holder(session, own)
     }
 
@@ -343,7 +347,12 @@ impl RecordTables for PostgresTables<'_> {
         self.open_session(session, server)
     }
 
-    fn write_session(&self, id: &str, unwritten: &Unwritten, server: &str) -> DatabaseResult<()> {
+    fn write_session(
+        &self,
+        id: &str,
+        unwritten: &UnwrittenChanges,
+        server: &str,
+    ) -> DatabaseResult<()> {
         self.write_unwritten(id, unwritten, server)
     }
 

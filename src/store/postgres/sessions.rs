@@ -16,7 +16,7 @@ use super::{
 };
 use crate::store::{
     failures::{DatabaseError, DatabaseResult, FailureKind},
-    ledger::{SessionSnapshot, Unwritten},
+    ledger::{SessionSnapshot, UnwrittenChanges},
     sessions::{
         NewOrigin, NewSession, NewState, SavedState, SessionColumns, SessionFilter, SessionRow,
         SessionState, is_blank, is_claimable,
@@ -130,7 +130,7 @@ impl PostgresTables<'_> {
     pub(super) fn write_unwritten(
         &self,
         id: &str,
-        unwritten: &Unwritten,
+        unwritten: &UnwrittenChanges,
         server: &str,
     ) -> DatabaseResult<()> {
         if let Some(row) = &unwritten.row {

@@ -31,7 +31,7 @@ use super::{
     calls::{CallFilter, RecordedCall},
     cursors::Cursor,
     failures::{DatabaseError, DatabaseResult, FailureKind},
-    ledger::Unwritten,
+    ledger::UnwrittenChanges,
     records::{
         ConsoleScope, NewAnswer, NewRequest, NewestMessages, Picture, Record, RecordFilter, Summary,
     },
@@ -220,7 +220,12 @@ impl RecordTables for SqliteTables<'_> {
         Ok(sessions::begin_session(self.connection, session, server)?)
     }
 
-    fn write_session(&self, id: &str, unwritten: &Unwritten, server: &str) -> DatabaseResult<()> {
+    fn write_session(
+        &self,
+        id: &str,
+        unwritten: &UnwrittenChanges,
+        server: &str,
+    ) -> DatabaseResult<()> {
         Ok(sessions::write_session(self.connection, id, unwritten, server)?)
     }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::servers::{ServerLocks, ensure_server};
 use crate::store::{
-    ledger::{SessionSnapshot, Unwritten},
+    ledger::{SessionSnapshot, UnwrittenChanges},
     sessions::{
         NewOrigin, NewSession, NewState, SavedState, SessionColumns, SessionFilter, SessionRow,
         SessionState, is_claimable,
@@ -42,7 +42,7 @@ pub(super) fn begin_session(
 pub(super) fn write_session(
     connection: &Connection,
     id: &str,
-    unwritten: &Unwritten,
+    unwritten: &UnwrittenChanges,
     server: &str,
 ) -> rusqlite::Result<()> {
     if let Some(row) = &unwritten.row {

@@ -101,8 +101,8 @@ async fn a_locked_file_delays_no_call_and_is_written_when_it_is_unlocked() {
 async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sessions_and_calls() {
     let folder = TestDatabase::file();
     let store = folder.open();
-    store.session_begun(session("former"));
-    store.session_ended("former", SessionState::Expired);
+    store.record_session_begin(session("former"));
+    store.record_session_end("former", SessionState::Expired);
     store.flush().await;
     let raw = Connection::open(folder.path()).unwrap();
     let delete_server_row = || raw.execute("DELETE FROM servers", []).unwrap();
@@ -111,7 +111,7 @@ async fn a_server_whose_row_could_not_be_written_at_its_start_still_has_its_sess
             .unwrap()
     };
     delete_server_row();
-    store.session_begun(session("new"));
+    store.record_session_begin(session("new"));
     store.flush().await;
     folder.open().close().await;
     assert_eq!(stored("new"), "active");
@@ -152,9 +152,9 @@ async fn check_references_at_commit(store: &Store, more: &'static str) {
 async fn a_purge_that_cannot_be_committed_fails() {
     let folder = TestDatabase::file();
     let store = folder.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     record(&store, "r", Some("s"), page("a")).await;
-    store.session_ended("s", SessionState::Expired);
+    store.record_session_end("s", SessionState::Expired);
     store.flush().await;
     check_references_at_commit(&store, "INSERT INTO refers VALUES ('r')").await;
     let error = store.purge(Some("s")).await.unwrap_err();
@@ -166,8 +166,8 @@ async fn a_purge_that_cannot_be_committed_fails() {
 async fn a_claim_of_a_session_that_cannot_be_committed_fails() {
     let folder = TestDatabase::file();
     let store = folder.open();
-    store.session_begun(session("s"));
-    store.session_ended("s", SessionState::Expired);
+    store.record_session_begin(session("s"));
+    store.record_session_end("s", SessionState::Expired);
     store.flush().await;
     let trigger = "CREATE TRIGGER refer AFTER UPDATE ON sessions BEGIN INSERT INTO refers VALUES ('missing'); END";
     check_references_at_commit(&store, trigger).await;
@@ -192,7 +192,7 @@ async fn a_session_that_begins_while_the_disk_is_full_is_recorded_when_there_is_
     let store = folder.open();
     store.flush().await;
     allow_pages(&store, 0).await;
-    store.session_begun(NewSession {
+    store.record_session_begin(NewSession {
         metadata: json!({"long": "x".repeat(50_000)}).to_string(),
         ..session("s")
     });

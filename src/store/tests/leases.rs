@@ -145,7 +145,7 @@ impl<'a> Cluster<'a> {
         for number in 0..SESSIONS {
             let (id, holder) = (format!("case {case}, session {number}"), number % SERVERS);
             let store = &servers[holder].store;
-            store.session_begun(session(&id));
+            store.record_session_begin(session(&id));
             store.save_state(&id, saved("first", &[]));
             store.flush().await;
             let (claims, states) = (vec![store.server_id().to_owned()], vec!["first".to_owned()]);
@@ -227,10 +227,10 @@ impl<'a> Cluster<'a> {
                 assert_eq!(held.holder, Some(server), "a call without the session: {ref_id}");
                 held.answered.push(ref_id);
             }
-            Err(NotRecorded::TakenOver) => assert_ne!(held.holder, Some(server), "{ref_id}"),
+            Err(RecordingFailure::TakenOver) => assert_ne!(held.holder, Some(server), "{ref_id}"),
             // The entry may be written later, unless another server has the session by then.
-            Err(NotRecorded::Unavailable(_)) => {}
-            Err(error @ NotRecorded::Invalid(_)) => panic!("{ref_id}: {error}"),
+            Err(RecordingFailure::Unavailable(_)) => {}
+            Err(error @ RecordingFailure::Invalid(_)) => panic!("{ref_id}: {error}"),
         }
     }
 
@@ -264,7 +264,7 @@ impl<'a> Cluster<'a> {
         }
         self.servers[server].opened.remove(&session);
         let held = &self.sessions[session];
-        self.servers[server].store.session_ended(&held.id, SessionState::Recoverable);
+        self.servers[server].store.record_session_end(&held.id, SessionState::Recoverable);
         assert!(self.flushed(server).await, "the release was not written");
         let held = &mut self.sessions[session];
         if held.holder == Some(server) {
@@ -309,7 +309,7 @@ impl<'a> Cluster<'a> {
         let found = store.saved_state(&held.id).await.unwrap().unwrap().state;
         assert!(held.states.contains(&found), "`{found}` is none of {:?}", held.states);
         held.states = vec![found];
-        store.session_begun(super::database::session(&held.id));
+        store.record_session_begin(super::database::session(&held.id));
         store.flush().await;
         self.servers[server].opened.insert(session);
         self.wrote(server);
@@ -423,7 +423,7 @@ impl<'a> Cluster<'a> {
             held.claims.push(last.server_id().to_owned());
             let found = last.saved_state(&held.id).await.unwrap().unwrap().state;
             assert!(held.states.contains(&found), "`{found}` is none of {:?}", held.states);
-            last.session_begun(session(&held.id));
+            last.record_session_begin(session(&held.id));
             last.request(request(&format!("last of {}", held.id), Some(&held.id))).await.unwrap();
             assert_eq!(state(&last, &held.id).await, Some(SessionState::Active));
             for ref_id in &held.answered {

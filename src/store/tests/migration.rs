@@ -10,7 +10,7 @@ use super::{
 async fn write(database: &TestDatabase) {
     let store = database.open();
     for id in ["open", "closed"] {
-        store.session_begun(session(id));
+        store.record_session_begin(session(id));
         store.save_state(id, saved(&format!("state of {id}"), &[("https://a", "1", "storage")]));
     }
     for number in 0..25 {
@@ -34,9 +34,9 @@ async fn write(database: &TestDatabase) {
         ..page("rich page")
     };
     record(&store, "rich", None, rich).await;
-    store.session_ended("closed", SessionState::Closed);
+    store.record_session_end("closed", SessionState::Closed);
     let newest = store.record("call 24").await.unwrap().unwrap();
-    store.read_from_cursor(&newest, CursorOf::Session("open".to_owned()), false).await.unwrap();
+    store.read_from_cursor(&newest, CursorOwner::Session("open".to_owned()), false).await.unwrap();
     store.close().await;
 }
 
@@ -67,8 +67,9 @@ async fn assert_same(one: &Store, other: &Store) {
     assert_eq!(other.saved_origins("open").await.unwrap(), ["storage"]);
     assert!(other.saved_state("closed").await.unwrap().is_none());
     let newest = other.record("call 24").await.unwrap().unwrap();
-    let read = other.read_from_cursor(&newest, CursorOf::Session("open".to_owned()), false).await;
-    assert_eq!(read.unwrap(), Reading::Changes(String::new()));
+    let read =
+        other.read_from_cursor(&newest, CursorOwner::Session("open".to_owned()), false).await;
+    assert_eq!(read.unwrap(), CursorRead::Changes(String::new()));
 }
 
 #[tokio::test]
@@ -77,7 +78,7 @@ async fn a_migrated_record_is_the_same_in_each_kind_of_database() {
         (TestDatabase::file(), TestDatabase::postgres(), TestDatabase::file());
     write(&file).await;
     let (source, target, last) = (file.open(), postgres.open(), back.open());
-    let expected = Migrated { sessions: 2, calls: 26, kept: 0 };
+    let expected = MigrationCounts { sessions: 2, calls: 26, kept: 0 };
     assert_eq!(source.migrate(&target).await.unwrap(), expected);
     assert_same(&source, &target).await;
     assert_eq!(target.migrate(&last).await.unwrap(), expected);
@@ -94,12 +95,12 @@ async fn a_repeated_migration_changes_nothing_that_the_target_has() {
     let (source, target) = (file.open(), postgres.open());
     source.migrate(&target).await.unwrap();
     assert!(claims(&target, "open").await);
-    target.session_begun(session("open"));
+    target.record_session_begin(session("open"));
     target.save_state("open", saved("newer state", &[]));
     target.flush().await;
     postgres.sql("DELETE FROM requests WHERE ref_id = 'rich'").await;
     let again = source.migrate(&target).await.unwrap();
-    assert_eq!(again, Migrated { sessions: 0, calls: 1, kept: 27 });
+    assert_eq!(again, MigrationCounts { sessions: 0, calls: 1, kept: 27 });
     assert_eq!(target.saved_state("open").await.unwrap().unwrap().state, "newer state");
     assert_eq!(state(&target, "open").await, Some(SessionState::Active));
     let error = target.migrate(&source).await.unwrap_err();

@@ -26,7 +26,7 @@ async fn eventually<T>(what: &str, mut attempt: impl AsyncFnMut() -> Option<T>) 
 async fn a_text_with_a_null_character_is_recorded_with_a_replacement_character() {
     let database = TestDatabase::postgres();
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     let message = Message {
         level: "info".into(),
         text: "a\0b".into(),
@@ -52,7 +52,7 @@ async fn a_text_with_a_null_character_is_recorded_with_a_replacement_character()
 async fn the_calls_of_the_dashboard_are_listed_searched_and_paged() {
     let database = TestDatabase::postgres();
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     for number in 0..5 {
         record(&store, &number.to_string(), Some("s"), page("a")).await;
     }
@@ -82,10 +82,10 @@ async fn a_list_omits_sessions_without_pages_and_cookies_on_request() {
     let blank = r#"{"cookies": [], "pages": [{"url": "about:blank"}]}"#;
     let used = r#"{"cookies": [], "pages": [{"url": "https://a.example/"}]}"#;
     for (id, state) in [("blank", blank), ("used", used), ("invalid", "no JSON")] {
-        store.session_begun(session(id));
+        store.record_session_begin(session(id));
         store.save_state(id, saved(state, &[]));
     }
-    store.session_begun(session("stored"));
+    store.record_session_begin(session("stored"));
     store.save_state("stored", saved(blank, &[("a", "1", "text")]));
     let filter = SessionFilter { without_blank: true, ..SessionFilter::default() };
     let mut listed: Vec<String> =
@@ -100,12 +100,12 @@ async fn during_an_outage_calls_fail_and_their_entries_are_written_after_it() {
     let timeout = Some(Duration::from_millis(300));
     let config = Config { store_timeout: timeout, ..database.config() };
     let store = Store::open(&config).unwrap();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     record(&store, "before", Some("s"), page("a")).await;
     database.server().stop(Signal::SIGINT);
     let started = Instant::now();
     let error = store.request(request("during", Some("s"))).await.unwrap_err();
-    assert!(matches!(error, NotRecorded::Unavailable(_)), "{error}");
+    assert!(matches!(error, RecordingFailure::Unavailable(_)), "{error}");
     assert!(started.elapsed() >= Duration::from_millis(300));
     let error = store.record("before").await.unwrap_err();
     assert_eq!((error.code, error.retryable), (ErrorCode::ResourceExhausted, true), "{error}");
@@ -163,11 +163,11 @@ async fn during_an_outage_the_limit_of_all_servers_rejects_new_sessions_or_is_no
                 Err(error) => {
                     assert!(expected.is_none() && error.retryable, "{error}");
                     assert_eq!(error.code, ErrorCode::ResourceExhausted);
-                    store.session_ended(id, SessionState::Closed);
+                    store.record_session_end(id, SessionState::Closed);
                 }
             }
             if reserved.is_ok() {
-                store.session_begun(session(id));
+                store.record_session_begin(session(id));
             }
         }
         database.server().start();
@@ -204,7 +204,7 @@ async fn a_server_that_starts_during_an_outage_connects_after_it() {
 async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
     let database = TestDatabase::postgres();
     let (frozen, next) = (database.open(), database.open());
-    frozen.session_begun(session("s"));
+    frozen.record_session_begin(session("s"));
     frozen.save_state("s", saved("old", &[]));
     record(&frozen, "first", Some("s"), page("a")).await;
     frozen.flush().await;
@@ -212,13 +212,13 @@ async fn the_writes_of_a_server_whose_session_was_taken_over_are_rejected() {
     // A frozen server writes no heartbeat.
     database.kill(&frozen).await;
     assert!(claims(&next, "s").await);
-    next.session_begun(session("s"));
+    next.record_session_begin(session("s"));
     next.save_state("s", saved("new", &[]));
     next.flush().await;
     let late = frozen.request(request("late", Some("s"))).await.unwrap_err();
-    assert!(matches!(late, NotRecorded::TakenOver), "{late}");
+    assert!(matches!(late, RecordingFailure::TakenOver), "{late}");
     frozen.save_state("s", saved("late", &[]));
-    frozen.session_ended("s", SessionState::Closed);
+    frozen.record_session_end("s", SessionState::Closed);
     frozen.flush().await;
     assert_eq!(next.saved_state("s").await.unwrap().unwrap().state, "new");
     assert_eq!(state(&next, "s").await, Some(SessionState::Active));
@@ -256,7 +256,7 @@ async fn a_server_that_freezes_during_a_transaction_does_not_block_the_others() 
 async fn of_several_servers_that_claim_a_session_at_the_same_time_one_gets_it() {
     let database = TestDatabase::postgres();
     let dead = database.open();
-    dead.session_begun(session("s"));
+    dead.record_session_begin(session("s"));
     dead.save_state("s", saved("state", &[]));
     dead.flush().await;
     let servers: Vec<Store> = (0..5).map(|_| database.open()).collect();
@@ -317,7 +317,7 @@ async fn sessions_are_claimed_while_the_leases_of_their_server_are_ended() {
         let ended = database.open();
         let ids: Vec<_> = (0..40).map(|number| format!("{round}-{number}")).collect();
         for id in &ids {
-            ended.session_begun(session(id));
+            ended.record_session_begin(session(id));
             ended.save_state(id, saved("{}", &[]));
         }
         ended.flush().await;
@@ -340,7 +340,7 @@ async fn sessions_are_claimed_while_the_leases_of_their_server_are_ended() {
 async fn a_server_that_continues_while_its_lease_is_ended_keeps_its_sessions_or_is_removed() {
     let database = TestDatabase::postgres();
     let (frozen, other) = (database.open(), database.open());
-    frozen.session_begun(session("s"));
+    frozen.record_session_begin(session("s"));
     frozen.flush().await;
     database.kill(&frozen).await;
     let id = frozen.server_id();
@@ -366,7 +366,7 @@ async fn a_server_that_continues_while_its_lease_is_ended_keeps_its_sessions_or_
 async fn a_server_whose_lease_expired_while_nobody_took_its_session_keeps_it() {
     let database = TestDatabase::postgres();
     let (store, other) = (database.open(), database.open());
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     store.save_state("s", saved("state", &[]));
     store.request(request("running", Some("s"))).await.unwrap();
     store.flush().await;

@@ -42,13 +42,13 @@ pub async fn after_the_end_of_its_server_a_session_is_recoverable_or_closed_if_n
 ) {
     let (store, other) = (database.open(), database.open());
     for id in ["saved", "bare", "old", "closed", "expired"] {
-        store.session_begun(session(id));
+        store.record_session_begin(session(id));
     }
     for id in ["saved", "old", "closed", "expired"] {
         store.save_state(id, saved(&format!("state of {id}"), &[]));
     }
-    store.session_ended("closed", SessionState::Closed);
-    store.session_ended("expired", SessionState::Expired);
+    store.record_session_end("closed", SessionState::Closed);
+    store.record_session_end("expired", SessionState::Expired);
     store.flush().await;
     let long_ago = now() - 25 * 3_600_000;
     let update = "UPDATE session_snapshots SET saved_at =";
@@ -79,7 +79,7 @@ pub async fn after_the_end_of_its_server_a_session_is_recoverable_or_closed_if_n
 
 pub async fn only_origins_with_another_hash_are_written(database: TestDatabase) {
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     store.save_state(
         "s",
         saved("1", &[("a", "1", "a one"), ("b", "1", "b one"), ("c", "1", "c one")]),
@@ -89,13 +89,13 @@ pub async fn only_origins_with_another_hash_are_written(database: TestDatabase) 
     store.save_state("s", saved("2", &[("a", "2", "a two"), ("b", "1", "")]));
     assert_eq!(store.saved_origins("s").await.unwrap(), ["a two", "b one"]);
     assert_eq!(store.saved_state("s").await.unwrap().unwrap().state, "2");
-    store.session_ended("s", SessionState::Closed);
+    store.record_session_end("s", SessionState::Closed);
     assert!(store.saved_origins("s").await.unwrap().is_empty());
 }
 
 pub async fn of_several_states_of_a_session_the_newest_is_kept(database: TestDatabase) {
     for store in [Store::none().unwrap(), database.open()] {
-        store.session_begun(session("s"));
+        store.record_session_begin(session("s"));
         for number in 0..100 {
             store.save_state("s", saved(&number.to_string(), &[]));
         }
@@ -106,7 +106,7 @@ pub async fn of_several_states_of_a_session_the_newest_is_kept(database: TestDat
 pub async fn the_oldest_calls_are_deleted_when_the_record_is_too_large(database: TestDatabase) {
     let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
     let store = Store::open(&Config { retention, ..database.config() }).unwrap();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     for number in 0..100 {
         record(&store, &number.to_string(), Some("s"), page(&"x".repeat(50_000))).await;
     }
@@ -124,7 +124,7 @@ pub async fn the_oldest_calls_are_deleted_when_the_record_is_too_large(database:
 
 pub async fn calls_that_are_too_old_are_deleted_with_their_session(database: TestDatabase) {
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     record(&store, "r", Some("s"), page("a")).await;
     store.close().await;
     drop(store);
@@ -146,12 +146,12 @@ pub async fn calls_that_are_too_old_are_deleted_with_their_session(database: Tes
 pub async fn a_purge_of_one_session_deletes_that_session_and_its_calls(database: TestDatabase) {
     let store = database.open();
     for id in ["one", "other"] {
-        store.session_begun(session(id));
+        store.record_session_begin(session(id));
         record(&store, &format!("call of {id}"), Some(id), page("a")).await;
-        store.session_ended(id, SessionState::Expired);
+        store.record_session_end(id, SessionState::Expired);
     }
     let purged = store.purge(Some("one")).await.unwrap();
-    assert_eq!(purged, Purged { calls: 1, sessions: 1, in_use: 0 });
+    assert_eq!(purged, PurgeCounts { calls: 1, sessions: 1, in_use: 0 });
     assert_eq!(state(&store, "one").await, None);
     assert!(store.record("call of one").await.unwrap().is_none());
     assert_eq!(state(&store, "other").await, Some(SessionState::Expired));
@@ -162,8 +162,8 @@ pub async fn a_purge_of_everything_keeps_the_sessions_in_use_and_their_calls(
     database: TestDatabase,
 ) {
     let store = database.open();
-    store.session_begun(session("in use"));
-    store.session_begun(session("over"));
+    store.record_session_begin(session("in use"));
+    store.record_session_begin(session("over"));
     record(&store, "kept", Some("in use"), page("a")).await;
     record(&store, "kept too", None, page("a")).await;
     for number in 0..250 {
@@ -175,8 +175,11 @@ pub async fn a_purge_of_everything_keeps_the_sessions_in_use_and_their_calls(
         )
         .await;
     }
-    store.session_ended("over", SessionState::Expired);
-    assert_eq!(store.purge(None).await.unwrap(), Purged { calls: 250, sessions: 1, in_use: 1 });
+    store.record_session_end("over", SessionState::Expired);
+    assert_eq!(
+        store.purge(None).await.unwrap(),
+        PurgeCounts { calls: 250, sessions: 1, in_use: 1 }
+    );
     assert_eq!(state(&store, "over").await, None);
     assert_eq!(state(&store, "in use").await, Some(SessionState::Active));
     assert!(
@@ -191,7 +194,7 @@ pub async fn a_state_that_does_not_fit_into_the_queue_does_not_block_later_state
     database: TestDatabase,
 ) {
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     // More bytes than the queue of writes can hold.
     store.save_state("s", saved(&"x".repeat(129 * 1024 * 1024), &[]));
     store.save_state("s", saved("small", &[]));
@@ -203,16 +206,16 @@ pub async fn a_state_that_does_not_fit_into_the_queue_does_not_block_later_state
 pub async fn saved_states_of_ended_sessions_are_deleted_before_calls(database: TestDatabase) {
     let retention = Retention { age: u64::MAX, bytes: 2 * 1024 * 1024 };
     let store = Store::open(&Config { retention, ..database.config() }).unwrap();
-    store.session_begun(session("open"));
+    store.record_session_begin(session("open"));
     store.save_state("open", saved(&"x".repeat(300_000), &[]));
     record(&store, "oldest", Some("open"), page("a")).await;
     let storage = "x".repeat(300_000).leak();
     for number in 0..20 {
         let id = number.to_string();
-        store.session_begun(session(&id));
+        store.record_session_begin(session(&id));
         store.save_state(&id, saved("state", &[("a", "1", storage)]));
         let end = if number % 2 == 0 { SessionState::Expired } else { SessionState::Recoverable };
-        store.session_ended(&id, end);
+        store.record_session_end(&id, end);
         // At most one slice is deleted after each write.
         record(&store, &id, Some(&id), page("a")).await;
         store.flush().await;
@@ -235,11 +238,11 @@ pub async fn a_released_session_is_recoverable_while_its_server_runs_and_is_dele
     })
     .unwrap();
     for id in ["open", "released", "unsaved"] {
-        store.session_begun(session(id));
+        store.record_session_begin(session(id));
     }
     store.save_state("released", saved("state", &[]));
     for id in ["released", "unsaved"] {
-        store.session_ended(id, SessionState::Recoverable);
+        store.record_session_end(id, SessionState::Recoverable);
     }
     assert_eq!(
         state(&store, "unsaved").await.unwrap_or(SessionState::Closed),
@@ -270,10 +273,10 @@ pub async fn the_state_of_a_session_is_stored_once_its_server_has_ended_and_not_
     database: TestDatabase,
 ) {
     let store = database.open();
-    store.session_begun(session("open"));
-    store.session_begun(session("released"));
+    store.record_session_begin(session("open"));
+    store.record_session_begin(session("released"));
     store.save_state("released", saved("state", &[]));
-    store.session_ended("released", SessionState::Recoverable);
+    store.record_session_end("released", SessionState::Recoverable);
     store.change(|tables| tables.store_states_of_ended_servers()).await.unwrap();
     let stored = database.sql("SELECT session_id, state FROM sessions ORDER BY session_id").await;
     assert_eq!(stored, [["open", "active"], ["released", "recoverable"]]);
@@ -283,9 +286,9 @@ pub async fn of_servers_that_need_the_last_free_session_at_the_same_time_one_get
     database: TestDatabase,
 ) {
     let servers: Vec<Store> = (0..4).map(|_| database.open()).collect();
-    servers[0].session_begun(session("saved"));
+    servers[0].record_session_begin(session("saved"));
     servers[0].save_state("saved", saved("state", &[]));
-    servers[0].session_ended("saved", SessionState::Recoverable);
+    servers[0].record_session_end("saved", SessionState::Recoverable);
     servers[0].flush().await;
     for round in 1..=5 {
         let new = servers.iter().enumerate().map(|(number, server)| {
@@ -310,12 +313,12 @@ pub async fn only_open_sessions_of_running_servers_count_for_the_limit_of_all(
         [(&dead, ["dead 1", "dead 2"]), (&living, ["open", "closed"]), (&own, ["own", "released"])]
     {
         for id in ids {
-            server.session_begun(session(id));
+            server.record_session_begin(session(id));
             server.save_state(id, saved("state", &[]));
         }
     }
-    living.session_ended("closed", SessionState::Closed);
-    own.session_ended("released", SessionState::Recoverable);
+    living.record_session_end("closed", SessionState::Closed);
+    own.record_session_end("released", SessionState::Recoverable);
     for server in [&dead, &living, &own] {
         server.flush().await;
     }
@@ -332,7 +335,7 @@ pub async fn only_open_sessions_of_running_servers_count_for_the_limit_of_all(
     assert_eq!(state(&own, "dead 2").await, Some(SessionState::Recoverable));
     assert_eq!(reserve("new", 4).await, Reservation::Reserved);
     assert_eq!(living.count_open_sessions().await.unwrap(), 4);
-    own.session_ended("new", SessionState::Closed);
+    own.record_session_end("new", SessionState::Closed);
     own.flush().await;
     assert_eq!(living.count_open_sessions().await.unwrap(), 3);
 }
@@ -342,7 +345,7 @@ fn record_later(store: &Store, number: u32) -> impl Future<Output = ()> + use<> 
     async move { record(&store, &number.to_string(), None, page("a")).await }
 }
 
-async fn read(store: &Store, ref_id: &str, of: CursorOf) -> Reading {
+async fn read(store: &Store, ref_id: &str, of: CursorOwner) -> CursorRead {
     let record = store.record(ref_id).await.unwrap().unwrap();
     store.read_from_cursor(&record, of, false).await.unwrap()
 }
@@ -352,35 +355,35 @@ pub async fn a_record_is_read_once_and_then_has_nothing_new_until_its_cursor_is_
 ) {
     let store = database.open();
     record(&store, "r", None, page("a\nb\n")).await;
-    assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Whole("a\nb\n".into()));
-    assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
+    assert_eq!(read(&store, "r", CursorOwner::Record).await, CursorRead::Whole("a\nb\n".into()));
+    assert_eq!(read(&store, "r", CursorOwner::Record).await, CursorRead::Changes(String::new()));
     store.close().await;
     // The next server continues at the cursor of this one.
     let store = database.open();
-    assert_eq!(read(&store, "r", CursorOf::Record).await, Reading::Changes(String::new()));
+    assert_eq!(read(&store, "r", CursorOwner::Record).await, CursorRead::Changes(String::new()));
     let record = store.record("r").await.unwrap().unwrap();
-    let again = store.read_from_cursor(&record, CursorOf::Record, true).await.unwrap();
-    assert_eq!(again, Reading::Whole("a\nb\n".into()));
+    let again = store.read_from_cursor(&record, CursorOwner::Record, true).await.unwrap();
+    assert_eq!(again, CursorRead::Whole("a\nb\n".into()));
 }
 
 pub async fn the_cursor_of_a_session_advances_from_record_to_record(database: TestDatabase) {
-    let of = || CursorOf::Session("s".into());
+    let of = || CursorOwner::Session("s".into());
     let long = "the same line\n".repeat(20);
     let store = database.open();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     record(&store, "1", Some("s"), page(&format!("{long}a\n"))).await;
-    assert_eq!(read(&store, "1", of()).await, Reading::Whole(format!("{long}a\n")));
+    assert_eq!(read(&store, "1", of()).await, CursorRead::Whole(format!("{long}a\n")));
     record(&store, "2", Some("s"), page(&format!("{long}b\n"))).await;
     drop(store);
     let store = database.open();
     let newest = store.newest_record(vec!["s".into()], false).await.unwrap().unwrap();
     assert_eq!(newest.ref_id, "2");
-    let changes = Reading::Changes("@@ -21 +21 @@\n-a\n+b\n".into());
+    let changes = CursorRead::Changes("@@ -21 +21 @@\n-a\n+b\n".into());
     assert_eq!(read(&store, "2", of()).await, changes);
-    assert_eq!(read(&store, "2", of()).await, Reading::Changes(String::new()));
+    assert_eq!(read(&store, "2", of()).await, CursorRead::Changes(String::new()));
     // A completely different page: the changes would be longer than the content.
     record(&store, "3", Some("s"), page("c\n")).await;
-    assert_eq!(read(&store, "3", of()).await, Reading::Whole("c\n".into()));
+    assert_eq!(read(&store, "3", of()).await, CursorRead::Whole("c\n".into()));
 }
 
 pub async fn the_console_of_a_record_is_filtered_by_level_and_does_not_use_the_cursor(
@@ -396,7 +399,7 @@ pub async fn the_console_of_a_record_is_filtered_by_level_and_does_not_use_the_c
         column: None,
     };
     let console = ["debug", "info", "warn", "error"].map(message).to_vec();
-    store.session_begun(session("s"));
+    store.record_session_begin(session("s"));
     record(&store, "r", Some("s"), NewAnswer { console: console.clone(), ..page("a") }).await;
     for _ in 0..2 {
         let all = store.console_of_record("r", None, usize::MAX).await.unwrap();

@@ -106,19 +106,22 @@ struct EvaluateParameters {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Evaluated {
+struct EvaluateAnswer {
     success: bool,
     value: Value,
 }
 
-async fn evaluate(call: PageCall, given: EvaluateParameters) -> Result<LargeAnswer<Evaluated>> {
+async fn evaluate(
+    call: PageCall,
+    given: EvaluateParameters,
+) -> Result<LargeAnswer<EvaluateAnswer>> {
     if call.config.security.enable_script_evaluation.is_none()
         && let Some(page_id) = page_with_secret(&call.session, &call.page).await
     {
         return Err(secret_error(&page_id));
     }
     let value = call.page.evaluate(&given.script, &given.args.unwrap_or_default()).await?;
-    Ok(LargeAnswer { bytes: json_size(&value), answer: Evaluated { success: true, value } })
+    Ok(LargeAnswer { bytes: json_size(&value), answer: EvaluateAnswer { success: true, value } })
 }
 
 /// Returns the id of a page of `session` that holds a typed secret: `page`, or another one. A

@@ -172,7 +172,7 @@ impl PlaywrightCall {
         let opened = self.session.pages_opened_since(before, done.settled.windows.len()).await;
         let timeout = self.config.timeout_settle;
         join_all(opened.iter().map(async |page| {
-            page.first_document().await;
+            page.await_first_document().await;
             // A page that is still loading is shown as it is.
             let _ = page.wait_for_load(WaitUntil::DomContentLoaded, timeout).await;
         }))

@@ -53,7 +53,7 @@ pub(super) async fn evaluate(call: PlaywrightCall, given: Evaluate) -> Result<Re
             None => page.evaluate(&script, &[]).await,
         }
     };
-    let evaluated = page.settled_after(evaluating).await;
+    let evaluated = page.run_and_settle(evaluating).await;
     let subject = target.as_ref().map(|target| format!(".{}", target.locator)).unwrap_or_default();
     let evaluated = match evaluated {
         Ok(evaluated) => evaluated,

@@ -205,7 +205,7 @@ impl TextToType {
     /// Reads a text that may be the name of a secret.
     fn new(call: &PlaywrightCall, text: &str) -> Result<Self> {
         let vault = call.session.secrets.vault();
-        let typed = vault.typed(text)?;
+        let typed = vault.resolve(text)?;
         let (is_secret, value) = (typed.is_secret, typed.text.into_owned());
         let is_name = vault.names().any(|name| name == text);
         let code = if is_name { format!("process.env['{text}']") } else { code::quote(text) };

@@ -90,7 +90,7 @@ pub(super) async fn drag(call: PlaywrightCall, given: MouseDragArguments) -> Res
         ScopeGuard::into_inner(release);
         page.release_mouse(MouseButton::Left).await
     };
-    page.settled_after(dragging).await?;
+    page.run_and_settle(dragging).await?;
     Ok(Response::default()
         .with_code(format!("// Drag mouse from ({start_x}, {start_y}) to ({end_x}, {end_y})"))
         .with_code(format!("await page.mouse.move({start_x}, {start_y});"))

@@ -12,7 +12,7 @@ use crate::tools::{
     extraction::SCRIPTS,
     interaction::UPLOADS,
     pass_through,
-    tool::{Group, Hints, LifecycleEffect, Properties, Run, Switch, Tool},
+    tool::{Group, Hints, LifecycleEffect, Properties, Switch, Tool, ToolRunner},
 };
 
 /// A tool in `tools.json`.
@@ -67,7 +67,7 @@ fn row(listed: ListedTool) -> Option<Tool> {
         output: None,
         output_type: None,
         listed: Some(listed),
-        run: Run::Playwright(handler),
+        run: ToolRunner::Playwright(handler),
     })
 }
 

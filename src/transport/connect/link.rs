@@ -115,7 +115,7 @@ impl ConnectTarget {
         Ok(Self { url, socket: Some(socket), shown, headers, reads_token_file: false })
     }
 
-    async fn request(&self, name: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
+    async fn request(&self, client_id: Option<&str>, own: Option<&str>) -> Result<Request, Error> {
         let mut request = self.url.as_str().into_client_request()?;
         request.headers_mut().extend(self.headers.clone());
         if self.reads_token_file
@@ -125,7 +125,7 @@ impl ConnectTarget {
                 .headers_mut()
                 .extend(token.header().map(|value| (header::AUTHORIZATION, value)));
         }
-        let named = [(SESSION_ID, name), (OWN_SESSION, own)].into_iter();
+        let named = [(SESSION_ID, client_id), (OWN_SESSION, own)].into_iter();
         let named =
             named.filter_map(|(header, id)| Some((header, HeaderValue::from_str(id?).ok()?)));
         request.headers_mut().extend(named);
@@ -144,7 +144,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 }
 
 /// An established connection, and the messages for the client that the server has sent meanwhile.
-pub(super) struct Established {
+pub(super) struct EstablishedLink {
     pub link: Box<ServerLink>,
     pub early: Vec<String>,
 }
@@ -162,9 +162,9 @@ impl<S> MessageStream for WebSocketStream<S> where S: AsyncRead + AsyncWrite + U
 pub(super) struct ServerLink {
     socket: Pin<Box<dyn MessageStream>>,
     /// The id of the client at the server.
-    name: Option<String>,
+    client_id: Option<String>,
     /// Whether it is the same server as before.
-    known: bool,
+    is_same_server: bool,
     /// How many of the client's messages the server had read before.
     read: u64,
     /// How many messages were sent since then.
@@ -244,14 +244,14 @@ impl ConnectFailure {
 
 /// Connects and initializes, and retries until that succeeds. Returns an error if retries would
 /// fail in the same way. Logs the first failure.
-pub(super) async fn open(target: ConnectTarget, handshake: Handshake) -> Result<Established> {
+pub(super) async fn open(target: ConnectTarget, handshake: Handshake) -> Result<EstablishedLink> {
     let mut pause = FIRST_PAUSE;
     // An attempt that fails after the upgrade has an id already, which owns the client's implicit
     // session.
-    let mut name = handshake.name.clone();
+    let mut client_id = handshake.client_id.clone();
     let mut is_logged = false;
     loop {
-        let failure = match attempt(&target, &handshake, &mut name).await {
+        let failure = match attempt(&target, &handshake, &mut client_id).await {
             Ok(established) => return Ok(established),
             Err(failure) => failure,
         };
@@ -276,7 +276,7 @@ pub(super) async fn open(target: ConnectTarget, handshake: Handshake) -> Result<
 /// Connects to `target` for the first time, in one attempt.
 pub(super) async fn open_once(target: &ConnectTarget) -> Result<ServerLink> {
     match attempt(target, &Handshake::default(), &mut None).await {
-        Ok(Established { link, .. }) => Ok(*link),
+        Ok(EstablishedLink { link, .. }) => Ok(*link),
         Err(failure) => Err(failure.final_error(target).unwrap_or_else(|| {
             let message = format!("cannot connect to {}: {failure}", target.shown);
             TroupeError::new(ErrorCode::ServerUnavailable, message)
@@ -300,33 +300,33 @@ fn retry_after(headers: &HeaderMap) -> Duration {
 async fn attempt(
     target: &ConnectTarget,
     handshake: &Handshake,
-    name: &mut Option<String>,
-) -> Result<Established, ConnectFailure> {
-    let attempt = attempt_in_time(target, handshake, name);
+    client_id: &mut Option<String>,
+) -> Result<EstablishedLink, ConnectFailure> {
+    let attempt = attempt_in_time(target, handshake, client_id);
     tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await.unwrap_or(Err(ConnectFailure::TimedOut))
 }
 
 async fn attempt_in_time(
     target: &ConnectTarget,
     handshake: &Handshake,
-    name: &mut Option<String>,
-) -> Result<Established, ConnectFailure> {
+    client_id: &mut Option<String>,
+) -> Result<EstablishedLink, ConnectFailure> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_ANSWER_SIZE))
         .max_frame_size(Some(MAX_ANSWER_SIZE));
-    let request = target.request(name.as_deref(), handshake.restorable.own()).await?;
+    let request = target.request(client_id.as_deref(), handshake.restorable.implicit()).await?;
     let (socket, response) = open_socket(target, request, config).await?;
-    *name =
-        response.headers().get(SESSION_ID).and_then(|name| name.to_str().ok()).map(str::to_owned);
-    let known = name.is_some() && *name == handshake.name;
+    *client_id =
+        response.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let is_same_server = client_id.is_some() && *client_id == handshake.client_id;
     let Some(read) = response.headers().get(MESSAGES_READ) else {
         return Err(ConnectFailure::NotTroupe("the answer is not from Troupe".to_owned()));
     };
     let read = read.to_str().ok().and_then(|read| read.parse().ok());
     let mut link = Box::new(ServerLink {
         socket,
-        name: name.clone(),
-        known,
+        client_id: client_id.clone(),
+        is_same_server,
         read: read.unwrap_or_default(),
         sent: 0,
     });
@@ -339,7 +339,7 @@ async fn attempt_in_time(
             .await;
     }
     for restore_requests in
-        handshake.restorable.restore_requests(known, handshake.initialize.is_some())
+        handshake.restorable.restore_requests(is_same_server, handshake.initialize.is_some())
     {
         for restore_requests in restore_requests.chunks(MAX_IN_FLIGHT) {
             let numbered = restore_requests.iter().enumerate();
@@ -357,7 +357,7 @@ async fn attempt_in_time(
             }
         }
     }
-    Ok(Established { link, early })
+    Ok(EstablishedLink { link, early })
 }
 
 /// Connects to the port or the socket of `target`, and upgrades to a WebSocket.
@@ -391,8 +391,8 @@ fn tcp_stream(stream: &MaybeTlsStream<TcpStream>) -> Option<&TcpStream> {
 impl ServerLink {
     pub fn report(&self) -> ConnectionReport<'_> {
         ConnectionReport {
-            name: self.name.as_deref(),
-            known: self.known,
+            client_id: self.client_id.as_deref(),
+            is_same_server: self.is_same_server,
             read: self.read,
             sent: self.sent,
         }

@@ -30,7 +30,7 @@ pub use self::{
     once::call_connected,
 };
 use self::{
-    link::{ConnectTarget, Established, ServerLink},
+    link::{ConnectTarget, EstablishedLink, ServerLink},
     pending::ConnectState,
 };
 use super::{
@@ -72,19 +72,19 @@ struct StdioProxy<R, W> {
     pending: ConnectState,
 }
 
-type Connecting = Pin<Box<dyn Future<Output = Result<Established>> + Send>>;
+type ConnectFuture = Pin<Box<dyn Future<Output = Result<EstablishedLink>> + Send>>;
 
 /// The state of the connection to the server.
 enum LinkState {
     Open(Box<ServerLink>),
-    Opening(Connecting),
+    Opening(ConnectFuture),
 }
 
 /// An event that the proxy handles.
 enum ProxyEvent {
     Line(std::io::Result<LineStatus>),
     Message(Option<String>),
-    Opened(Result<Established>),
+    Opened(Result<EstablishedLink>),
     DeadlinePassed,
 }
 
@@ -122,15 +122,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioProxy<R, W> {
                 }
                 ProxyEvent::Message(None) => {
                     tracing::warn!("the server has disconnected; reconnecting");
-                    self.pending.broken(RECONNECT_TIMEOUT);
+                    self.pending.record_disconnect(RECONNECT_TIMEOUT);
                     link_state = LinkState::Opening(Box::pin(link::open(
                         target.clone(),
                         self.pending.handshake(),
                     )));
                 }
-                ProxyEvent::Opened(Ok(Established { link, early })) => {
+                ProxyEvent::Opened(Ok(EstablishedLink { link, early })) => {
                     tracing::info!("connected");
-                    for answer in self.pending.connected(link.report()) {
+                    for answer in self.pending.record_connect(link.report()) {
                         self.send_to_client(&answer.to_string()).await?;
                     }
                     link_state = LinkState::Open(link);
@@ -138,13 +138,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioProxy<R, W> {
                         self.pending.record_server_message(&text);
                         self.send_to_client(&text).await?;
                     }
-                    for text in self.pending.unsent() {
+                    for text in self.pending.take_unsent() {
                         link_state.send(text).await;
                     }
                 }
                 ProxyEvent::Opened(Err(error)) => return Err(error),
                 ProxyEvent::DeadlinePassed => {
-                    for answer in self.pending.expired() {
+                    for answer in self.pending.fail_expired() {
                         self.send_to_client(&answer.to_string()).await?;
                     }
                 }

@@ -74,15 +74,15 @@ pub(super) struct Handshake {
     /// The state of the client at the server.
     pub restorable: RestorableState,
     /// The id of the client at the server.
-    pub name: Option<String>,
+    pub client_id: Option<String>,
 }
 
 /// An established connection.
 pub(super) struct ConnectionReport<'a> {
     /// The id of the client at the server.
-    pub name: Option<&'a str>,
+    pub client_id: Option<&'a str>,
     /// Whether it is the same server as before.
-    pub known: bool,
+    pub is_same_server: bool,
     /// How many of the client's messages the server had read before.
     pub read: u64,
     /// How many messages were sent since then.
@@ -102,7 +102,7 @@ pub(super) struct ConnectState {
     waiting: BTreeMap<u64, (String, PendingRequest)>,
     arrived: u64,
     restorable: RestorableState,
-    name: Option<String>,
+    client_id: Option<String>,
 }
 
 impl ConnectState {
@@ -123,19 +123,19 @@ impl ConnectState {
                 .filter(|_| self.is_initialized)
                 .map(|(_, text)| text.clone()),
             restorable: self.restorable.clone(),
-            name: self.name.clone(),
+            client_id: self.client_id.clone(),
         }
     }
 
     /// Handles a new connection. Returns the answers to calls that had arrived or may have arrived;
     /// the others are sent again. Also returns notifications that subscribed resources may have
     /// changed.
-    pub fn connected(&mut self, link: ConnectionReport<'_>) -> Vec<Value> {
-        self.name = link.name.map(str::to_owned);
+    pub fn record_connect(&mut self, link: ConnectionReport<'_>) -> Vec<Value> {
+        self.client_id = link.client_id.map(str::to_owned);
         self.sent = link.read + link.sent;
         for (_, waiting) in self.waiting.values_mut() {
             if let Delivery::Uncertain(number) = waiting.delivery
-                && link.known
+                && link.is_same_server
                 && number > link.read
             {
                 waiting.delivery = Delivery::Unsent;
@@ -215,7 +215,7 @@ impl ConnectState {
 
     /// Handles the end of the connection. Idempotent requests are sent again. Other calls fail
     /// sooner, so that the client can check whether they have run.
-    pub fn broken(&mut self, timeout: Duration) {
+    pub fn record_disconnect(&mut self, timeout: Duration) {
         let now = Instant::now();
         for (_, waiting) in self.waiting.values_mut() {
             if let Delivery::Sent(number) = waiting.delivery {
@@ -229,7 +229,7 @@ impl ConnectState {
     }
 
     /// Returns the errors for the requests whose deadline has passed.
-    pub fn expired(&mut self) -> Vec<Value> {
+    pub fn fail_expired(&mut self) -> Vec<Value> {
         let now = Instant::now();
         let mut messages = self.give_up(UNKNOWN, |waiting| {
             matches!(waiting.delivery, Delivery::Uncertain(_)) && waiting.due <= now
@@ -255,7 +255,7 @@ impl ConnectState {
     }
 
     /// Returns the requests that were not sent yet, in order, and marks them as sent.
-    pub fn unsent(&mut self) -> Vec<String> {
+    pub fn take_unsent(&mut self) -> Vec<String> {
         let Self { waiting, sent, .. } = self;
         let unsent =
             waiting.values_mut().filter(|(_, waiting)| waiting.delivery == Delivery::Unsent);
@@ -298,8 +298,8 @@ mod tests {
         )
     }
 
-    fn connected(name: &str, known: bool, read: u64) -> ConnectionReport<'_> {
-        ConnectionReport { name: Some(name), known, read, sent: 2 }
+    fn connected(client_id: &str, is_same_server: bool, read: u64) -> ConnectionReport<'_> {
+        ConnectionReport { client_id: Some(client_id), is_same_server, read, sent: 2 }
     }
 
     #[tokio::test(start_paused = true)]
@@ -308,9 +308,9 @@ mod tests {
         let list = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
         assert!(pending.record_client_message(&call(1, "click", "{}"), true, LONG));
         assert!(pending.record_client_message(list, true, LONG));
-        pending.broken(LONG);
+        pending.record_disconnect(LONG);
         tokio::time::sleep_until(pending.due().unwrap()).await;
-        let messages = pending.expired();
+        let messages = pending.fail_expired();
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0]["id"], 1);
         assert!(
@@ -324,38 +324,38 @@ mod tests {
         let cancel =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
         pending.record_client_message(cancel, false, LONG);
-        assert_eq!(pending.unsent(), [list.to_owned(), call(2, "click", "{}")]);
+        assert_eq!(pending.take_unsent(), [list.to_owned(), call(2, "click", "{}")]);
         assert!(pending.due().is_none());
     }
 
     #[test]
     fn calls_that_have_not_arrived_or_only_read_are_sent_again() {
         let mut pending = ConnectState::default();
-        assert!(pending.connected(connected("client", false, 0)).is_empty());
+        assert!(pending.record_connect(connected("client", false, 0)).is_empty());
         let arrived = call(1, "click", "{}");
         let reads = call(2, "snapshot", "{}");
         let lost = call(3, "click", "{}");
         for text in [&arrived, &reads, &lost] {
             assert!(pending.record_client_message(text, true, LONG));
         }
-        pending.broken(LONG);
+        pending.record_disconnect(LONG);
         // The server has read 4 messages: two of the handshake, and the first two of these.
-        let messages = pending.connected(connected("client", true, 4));
+        let messages = pending.record_connect(connected("client", true, 4));
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0]["id"], 1);
-        assert_eq!(pending.unsent(), [reads.clone(), lost.clone()]);
-        pending.broken(LONG);
+        assert_eq!(pending.take_unsent(), [reads.clone(), lost.clone()]);
+        pending.record_disconnect(LONG);
         // The server has read 3 more messages: two of the handshake, and the first that was sent
         // again.
-        assert_eq!(pending.connected(connected("client", true, 7)).len(), 0);
-        assert_eq!(pending.unsent(), [reads.clone(), lost]);
-        pending.broken(LONG);
+        assert_eq!(pending.record_connect(connected("client", true, 7)).len(), 0);
+        assert_eq!(pending.take_unsent(), [reads.clone(), lost]);
+        pending.record_disconnect(LONG);
         assert_eq!(
-            pending.connected(connected("another", false, 0)).len(),
+            pending.record_connect(connected("another", false, 0)).len(),
             1,
             "a new server has not received the call"
         );
-        assert_eq!(pending.unsent(), [reads]);
+        assert_eq!(pending.take_unsent(), [reads]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -367,7 +367,7 @@ mod tests {
             LONG,
         );
         tokio::time::sleep_until(pending.due().unwrap()).await;
-        let messages = pending.expired();
+        let messages = pending.fail_expired();
         assert_eq!(messages[0]["error"]["data"]["retryable"], true);
         assert_eq!(pending.waiting(), 0);
     }
@@ -393,10 +393,10 @@ mod tests {
         let ids: Vec<_> =
             sessions.iter().map(|request| &request.params["arguments"]["sessionId"]).collect();
         assert_eq!(ids, ["made", "own"]);
-        assert_eq!(pending.handshake().restorable.own(), Some("own"));
+        assert_eq!(pending.handshake().restorable.implicit(), Some("own"));
         assert_eq!(messages.len(), 1);
         assert_eq!(
-            pending.connected(connected("client", true, 0)).len(),
+            pending.record_connect(connected("client", true, 0)).len(),
             1,
             "the error asks the client to check whether the call has run"
         );

@@ -89,7 +89,7 @@ pub(super) struct RestoreRequest {
 pub(super) struct RestorableState {
     /// The sessions that the client created or resumed and has not closed, in order.
     created: Vec<String>,
-    own: Option<String>,
+    implicit: Option<String>,
     /// By resource, with the sequence number of the subscription.
     subscriptions: BTreeMap<String, u64>,
     subscribed: u64,
@@ -102,12 +102,12 @@ impl RestorableState {
     /// Records the client metadata of a request.
     pub fn record_request(&mut self, params: &RequestParams<'_>) {
         let Some(meta) = params.meta.as_ref().filter(|_| self.meta.is_none()) else { return };
-        let era: serde_json::Map<_, _> = meta
+        let metadata: serde_json::Map<_, _> = meta
             .iter()
             .filter(|(key, _)| key.starts_with(CLIENT_METADATA))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        self.meta = (!era.is_empty()).then(|| era.into());
+        self.meta = (!metadata.is_empty()).then(|| metadata.into());
     }
 
     /// Records the outcome of a request.
@@ -117,11 +117,11 @@ impl RestorableState {
             (Effect::Implicit, RequestOutcome { session: Some(session), .. })
                 if !self.created.contains(&session) =>
             {
-                self.own = Some(session);
+                self.implicit = Some(session);
             }
             (_, RequestOutcome { succeeded: false, .. }) => {}
             (Effect::Creates, RequestOutcome { session: Some(session), .. })
-                if self.own.as_ref() != Some(&session) && !self.created.contains(&session) =>
+                if self.implicit.as_ref() != Some(&session) && !self.created.contains(&session) =>
             {
                 self.created.push(session);
                 let surplus = self.created.len().saturating_sub(MAX_SESSIONS);
@@ -129,7 +129,7 @@ impl RestorableState {
             }
             (Effect::Closes(session), _) => {
                 self.created.retain(|created| *created != session);
-                self.own = self.own.take().filter(|own| *own != session);
+                self.implicit = self.implicit.take().filter(|implicit| *implicit != session);
             }
             (Effect::Subscribes(uri), _) => {
                 self.subscribed += 1;
@@ -149,14 +149,18 @@ impl RestorableState {
     }
 
     /// Returns the client's implicit session.
-    pub fn own(&self) -> Option<&str> {
-        self.own.as_deref()
+    pub fn implicit(&self) -> Option<&str> {
+        self.implicit.as_deref()
     }
 
     /// Returns the requests that restore the state on a new connection, in two steps: each begins
-    /// when the one before has been answered. A server that still has the client (`known`) has its
-    /// sessions, but its subscriptions ended with the connection.
-    pub fn restore_requests(&self, known: bool, initializes: bool) -> [Vec<RestoreRequest>; 2] {
+    /// when the one before has been answered. A server that still has the client (`is_same_server`)
+    /// has its sessions, but its subscriptions ended with the connection.
+    pub fn restore_requests(
+        &self,
+        is_same_server: bool,
+        initializes: bool,
+    ) -> [Vec<RestoreRequest>; 2] {
         let request = |method, mut params: Value| {
             if let Some(meta) = self.meta.as_ref().filter(|_| !initializes) {
                 params["_meta"] = meta.clone();
@@ -167,7 +171,8 @@ impl RestorableState {
             let resume = Registry::of_lifecycle(LifecycleEffect::Resume);
             request("tools/call", json!({"name": resume, "arguments": {"sessionId": session}}))
         };
-        let sessions = self.created.iter().chain(&self.own).filter(|_| !known).map(resumed);
+        let sessions =
+            self.created.iter().chain(&self.implicit).filter(|_| !is_same_server).map(resumed);
         let level =
             self.level.iter().map(|level| request("logging/setLevel", json!({"level": level})));
         let subscriptions = self
@@ -214,7 +219,7 @@ mod tests {
         state.record_outcome(Effect::Implicit, done("made"));
         state.record_outcome(Effect::None, done("elsewhere"));
         assert_eq!(sessions(&state), ["made", "own"]);
-        assert_eq!(state.own(), Some("own"));
+        assert_eq!(state.implicit(), Some("own"));
         assert_eq!(state.restore_requests(true, true), [Vec::new(), Vec::new()]);
         state.record_outcome(
             Effect::Closes("made".to_owned()),
@@ -225,7 +230,7 @@ mod tests {
             Effect::Closes("own".to_owned()),
             RequestOutcome { succeeded: true, session: None },
         );
-        assert_eq!(state.own(), None);
+        assert_eq!(state.implicit(), None);
         for number in 0..=MAX_SESSIONS {
             state.record_outcome(Effect::Creates, done(&number.to_string()));
         }

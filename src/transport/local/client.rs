@@ -77,7 +77,7 @@ impl DaemonResult {
     }
 
     /// Returns the result as JSON; `null` if it is a text.
-    pub fn facts(&self) -> Value {
+    pub fn parsed_text(&self) -> Value {
         self.text().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 }

@@ -115,7 +115,7 @@ impl DaemonFolder {
     }
 
     /// Waits until the running daemon has ended.
-    pub async fn ended(&self) -> Result<()> {
+    pub async fn wait_until_ended(&self) -> Result<()> {
         locked(self.0.join("lock")).await.map(drop)
     }
 }

@@ -242,12 +242,15 @@ impl Clients {
     /// `CLIENT_RETENTION`.
     async fn watch(self: &Arc<Self>, id: &str, client: &Arc<AttachedClient>) {
         loop {
-            client.connection.absent_for(self.idle_timeout).await;
+            client.connection.wait_absent(self.idle_timeout).await;
             tracing::debug!(id, "the client is idle");
             // A task, so that it completes even if the client is detached meanwhile.
             let (connection, manager) = (client.connection.clone(), self.manager.clone());
             let _ = self.tasks.spawn(async move { connection.suspend(&manager).await }).await;
-            if tokio::time::timeout(CLIENT_RETENTION, client.connection.present()).await.is_err() {
+            if tokio::time::timeout(CLIENT_RETENTION, client.connection.wait_present())
+                .await
+                .is_err()
+            {
                 // In another task, because this one ends with the client.
                 let (clients, id) = (self.clone(), id.to_owned());
                 self.tasks.spawn(async move { clients.detach(&id).await });

@@ -96,7 +96,7 @@ struct ObjectHandle {
 }
 
 /// See [`crate::engine::EnginePage::pass_closed_roots`].
-pub(super) async fn hand_over(
+pub(super) async fn pass_to_script(
     page: &ChromiumPage,
     frame: &FrameId,
     hosts: &str,
@@ -138,7 +138,7 @@ async fn find_roots(
         Some(Value::Array(nodes)) => nodes.iter().filter_map(closed_root).collect(),
         _ => return Ok(false),
     };
-    let resolved = send_all(pairs.iter().flatten().map(|node| {
+    let resolved = await_responses(pairs.iter().flatten().map(|node| {
         cdp.post(ResolveNodeParams {
             backend_node_id: Some(BackendNodeId::new(*node)),
             object_group: Some(group.to_owned()),
@@ -197,7 +197,7 @@ async fn find_in_snapshot(cdp: &CdpSession, frame: &FrameId) -> EngineResult<Vec
     let parent =
         |node: usize| backend_node_id.get(usize::try_from(*parent_index.get(node)?).ok()?).copied();
     let parents: BTreeSet<i64> = inside.filter_map(|(node, _)| parent(node)).collect();
-    let described = send_all(parents.iter().map(|node| {
+    let described = await_responses(parents.iter().map(|node| {
         cdp.post(DescribeNodeParams {
             backend_node_id: Some(BackendNodeId::new(*node)),
             depth: Some(0),
@@ -215,7 +215,7 @@ async fn find_in_snapshot(cdp: &CdpSession, frame: &FrameId) -> EngineResult<Vec
 }
 
 /// Waits for several responses. `None` for nodes that have been removed.
-async fn send_all<T: DeserializeOwned>(
+async fn await_responses<T: DeserializeOwned>(
     sent: impl Iterator<Item = EngineResult<PendingCall>>,
 ) -> EngineResult<Vec<Option<T>>> {
     let sent = sent.collect::<EngineResult<Vec<_>>>()?;

@@ -38,14 +38,14 @@ impl InterceptedDrag {
     }
 
     pub async fn intercept(&self, cdp: &CdpSession, on: bool) -> EngineResult<()> {
-        self.canceled().await;
+        self.await_cancellations().await;
         *self.data() = None;
         cdp.run(SetInterceptDragsParams::new(on)).await
     }
 
     /// Cancels the intercepted drag, if any, and stops the interception. First waits for the
     /// responses of `release`, because a move before it may have started a drag. Returns at once;
-    /// later input waits with [`Self::canceled`].
+    /// later input waits with [`Self::await_cancellations`].
     pub fn cancel(self: &Arc<Self>, cdp: &CdpSession, release: Vec<PendingCall>) {
         // Without a runtime, the process and its browser are ending.
         let Ok(runtime) = Handle::try_current() else { return };
@@ -72,7 +72,7 @@ impl InterceptedDrag {
     }
 
     /// Waits until all cancellations have finished.
-    pub async fn canceled(&self) {
+    pub async fn await_cancellations(&self) {
         // The sender lives as long as the page.
         drop(self.canceling.subscribe().wait_for(|running| *running == 0).await);
     }

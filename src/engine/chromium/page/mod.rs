@@ -176,7 +176,7 @@ impl ChromiumPage {
                     for response in responses {
                         if let Err(error) = response.raw().await {
                             outcome = outcome
-                                .and(Err(emulation::rejected_setting(error, &page.options.config)));
+                                .and(Err(emulation::setting_error(error, &page.options.config)));
                         }
                     }
                     // The document of an adopted tab is known before its first call.
@@ -250,7 +250,7 @@ impl ChromiumPage {
     }
 
     /// Waits until the page is set up.
-    pub async fn ready(&self) -> EngineResult<()> {
+    pub async fn await_setup(&self) -> EngineResult<()> {
         let mut state = self.state.subscribe();
         let done = tokio::time::timeout(SETUP_TIMEOUT, state.wait_for(Option::is_some))
             .await
@@ -264,7 +264,7 @@ impl ChromiumPage {
     }
 
     /// Returns the size that the page requested for the popup that is opening.
-    pub fn popup_size(&self) -> Option<Viewport> {
+    pub fn take_popup_size(&self) -> Option<Viewport> {
         self.popups.next()
     }
 
@@ -288,7 +288,7 @@ impl ChromiumPage {
     }
 
     async fn mouse_batch(&self, events: &[MouseEvent]) -> EngineResult<CommandBatch<'_>> {
-        self.drag.canceled().await;
+        self.drag.await_cancellations().await;
         let mut batch = self.cdp.batch();
         input::mouse(&mut batch, events, &mut self.held.lock())?;
         Ok(batch)
@@ -477,7 +477,7 @@ impl EnginePage for ChromiumPage {
         hosts: &str,
         take: &str,
     ) -> EngineResult<()> {
-        closed_roots::hand_over(self, frame, hosts, take).await
+        closed_roots::pass_to_script(self, frame, hosts, take).await
     }
 
     async fn title(&self) -> EngineResult<String> {

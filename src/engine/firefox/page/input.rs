@@ -102,9 +102,9 @@ impl FirefoxPage {
             // The frame script is not loaded, or the document was gone before the press.
             _ = answer.clone() => None,
         };
-        let Some((looked, pressing)) = checked else { return Ok(None) };
+        let Some((check_result, pressing)) = checked else { return Ok(None) };
         if !pressing {
-            return Ok(Some(CombinedClick { first_answer: looked, click: None }));
+            return Ok(Some(CombinedClick { first_answer: check_result, click: None }));
         }
         let over = answer.clone();
         let pressed = async move {
@@ -126,7 +126,7 @@ impl FirefoxPage {
             }
         };
         let press = ClickInProgress { done: pressed.boxed(), second_answer: then.boxed() };
-        Ok(Some(CombinedClick { first_answer: looked, click: Some(press) }))
+        Ok(Some(CombinedClick { first_answer: check_result, click: Some(press) }))
     }
 
     /// Handles a report about a pending click.

@@ -241,7 +241,7 @@ impl FirefoxPage {
     }
 
     /// Sets the pages that may have opened this page.
-    pub fn opened_by(&self, pages: Vec<Arc<Self>>) {
+    pub fn set_openers(&self, pages: Vec<Arc<Self>>) {
         *lock(&self.openers) = pages;
     }
 
@@ -307,7 +307,7 @@ impl FirefoxPage {
     }
 
     /// Waits until a dialog is open.
-    async fn prompt_opened(&self) {
+    async fn await_open_dialog(&self) {
         let mut prompt = self.prompt.subscribe();
         if prompt.wait_for(|open| *open).await.is_err() {
             std::future::pending::<()>().await;
@@ -624,7 +624,7 @@ impl EnginePage for FirefoxPage {
             let title = self.evaluate(&self.id, World::Isolated, "document.title");
             tokio::select! {
                 biased;
-                () = self.prompt_opened() => {
+                () = self.await_open_dialog() => {
                     let instead = SYSTEM_ACCESS_HINT;
                     return Err(EngineError::Unsupported { what: READING, instead });
                 }
@@ -819,7 +819,7 @@ impl EnginePage for FirefoxPage {
             biased;
             answer = sent.raw() => answer,
             // The command returns only after a `beforeunload` dialog is answered.
-            () = self.prompt_opened() => return Ok(()),
+            () = self.await_open_dialog() => return Ok(()),
         };
         match answer {
             // Events report the document that it navigates to.

@@ -27,7 +27,7 @@ pub(super) const DOWNLOADS_CAPABILITY: &str = "se:downloadsEnabled";
 pub(super) struct GridClient {
     endpoint: HttpEndpoint,
     /// The Grid's URL without credentials.
-    pub shown: String,
+    pub redacted_url: String,
 }
 
 /// A session that the Grid has created.
@@ -103,7 +103,7 @@ struct GridSlot {
 impl GridClient {
     pub fn new(url: &str, headers: &[String]) -> Result<Self, AttachFailure> {
         let endpoint = HttpEndpoint::new(BrowserAddress::new(url, headers)?)?;
-        Ok(Self { endpoint, shown: redacted_endpoint(url) })
+        Ok(Self { endpoint, redacted_url: redacted_endpoint(url) })
     }
 
     /// Returns the address of a WebSocket that the Grid names.
@@ -170,7 +170,7 @@ impl GridClient {
         let is_overload =
             matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         if is_overload || error.error == "session not created" && is_queue_message(message) {
-            let shown = &self.shown;
+            let shown = &self.redacted_url;
             let message = if message.is_empty() { status.to_string() } else { message.to_owned() };
             return RemoteConnectFailure::NoFreeSlot { reason: format!("`{shown}`: {message}") };
         }
@@ -190,7 +190,7 @@ impl GridClient {
 
     /// Adds the URL of the Grid to the reason.
     fn with_grid_url(&self, failure: AttachFailure) -> AttachFailure {
-        let reason = format!("the Selenium Grid `{}`: {}", self.shown, failure.reason);
+        let reason = format!("the Selenium Grid `{}`: {}", self.redacted_url, failure.reason);
         AttachFailure { reason, ..failure }
     }
 

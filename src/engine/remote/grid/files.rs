@@ -111,7 +111,7 @@ impl GridFiles {
             for file in files {
                 let path = self.upload_file(file).await.map_err(|failure| {
                     let AttachFailure { reason, suggestion, .. } = failure;
-                    let (file, grid) = (file.display(), &self.access.client.shown);
+                    let (file, grid) = (file.display(), &self.access.client.redacted_url);
                     EngineError::FileTransfer {
                         reason: format!(
                             "`{file}` was not uploaded to the Selenium Grid `{grid}`: {reason}"
@@ -181,7 +181,7 @@ impl GridFiles {
         let path = path.to_string_lossy();
         // The node may run Windows.
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let grid = &self.access.client.shown;
+        let grid = &self.access.client.redacted_url;
         if !self.access.keeps_downloads {
             return Err(format!(
                 "the file stays on the node of the Selenium Grid `{grid}`: the session has no \

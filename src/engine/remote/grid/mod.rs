@@ -112,13 +112,13 @@ impl GridSessions {
     }
 
     /// Ends the sessions that earlier servers left when they were killed.
-    pub fn end_leftovers(self: &Arc<Self>) {
+    pub fn end_orphaned_browsers(self: &Arc<Self>) {
         let Some(folder) = self.folder.clone() else { return };
         let grid = self.clone();
         self.tasks.spawn(async move {
             let ending = async {
                 let client = grid.client()?;
-                let shown = client.shown.clone();
+                let shown = client.redacted_url.clone();
                 let search = move || SlotRecord::leftovers(&folder, &shown);
                 let found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
                 let ends = found.into_iter().map(|record| end_leftover(&client, record));
@@ -188,12 +188,15 @@ impl GridSessions {
         let client = Arc::new(self.client()?);
         // Fails before a record is written if the Grid cannot be reached.
         let properties = client.properties().await.map_err(|failure| {
-            let reason =
-                format!("no Selenium Grid responds at `{}`: {}", client.shown, failure.reason);
+            let reason = format!(
+                "no Selenium Grid responds at `{}`: {}",
+                client.redacted_url, failure.reason
+            );
             AttachFailure { reason, ..failure }
         })?;
         let request = uuid::Uuid::new_v4().simple().to_string();
-        let mut record = self.record(SlotNote::new(client.shown.clone(), request.clone())).await;
+        let mut record =
+            self.record(SlotNote::new(client.redacted_url.clone(), request.clone())).await;
         let capabilities = self.capabilities(protocol, &properties);
         let keeps_downloads = capabilities.get(DOWNLOADS_CAPABILITY) == Some(&json!(true));
         let created = match client.create(capabilities, &request).await {
@@ -211,7 +214,11 @@ impl GridSessions {
         if let Some(locked) = record.take() {
             record = write_session(locked, created.id.clone()).await;
         }
-        tracing::info!(grid = client.shown, session = created.id, "the Grid has started a browser");
+        tracing::info!(
+            grid = client.redacted_url,
+            session = created.id,
+            "the Grid has started a browser"
+        );
         let released = CancellationToken::new();
         let lease = SlotLease {
             _release: released.clone().drop_guard(),
@@ -238,7 +245,8 @@ impl GridSessions {
             }
         };
         let url = created.capabilities.get(name).and_then(Value::as_str).ok_or_else(|| {
-            let reason = format!("the Selenium Grid `{}` returned no `{name}`", client.shown);
+            let reason =
+                format!("the Selenium Grid `{}` returned no `{name}`", client.redacted_url);
             AttachFailure { suggestion: Some(hint.to_owned()), ..AttachFailure::new(reason) }
         })?;
         Ok(GridSession {
@@ -400,7 +408,11 @@ async fn end_leftover(client: &GridClient, record: SlotRecord) {
             );
             return;
         }
-        tracing::info!(grid = client.shown, session = id, "ended a leftover session of the Grid");
+        tracing::info!(
+            grid = client.redacted_url,
+            session = id,
+            "ended a leftover session of the Grid"
+        );
     }
     remove(Some(record)).await;
 }

@@ -25,7 +25,7 @@ pub(super) struct FrameEntry {
     pub failed: Option<FailedDocument>,
     pub requests: PendingRequests,
     /// The number of the last click that was processed.
-    pub link: u64,
+    pub last_click_number: u64,
     /// The time of a click on a link whose navigation has not been observed yet.
     pub link_clicked_at: Option<Instant>,
 }

@@ -29,7 +29,7 @@ impl Frames {
     }
 
     /// Returns the URL that a new download most likely comes from.
-    pub fn downloaded_from(&mut self) -> String {
+    pub fn take_download_url(&mut self) -> String {
         self.last_target.take().unwrap_or_else(|| self.target())
     }
 
@@ -53,8 +53,8 @@ impl Frames {
         link: Option<&ClickedLink>,
     ) -> Option<PageEvent> {
         let frame = self.known.get_mut(id)?;
-        let link = link.filter(|link| link.number > frame.link)?;
-        frame.link = link.number;
+        let link = link.filter(|link| link.number > frame.last_click_number)?;
+        frame.last_click_number = link.number;
         self.last_target = Some(link.url.clone());
         if !link.navigates || *id != self.main || frame.target.is_some() {
             return None;

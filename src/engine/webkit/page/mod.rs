@@ -125,7 +125,7 @@ impl WebkitPage {
     pub fn report_download(&self, file: PathBuf) {
         let id: Arc<str> = file.display().to_string().into();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let url = lock(&self.frames).downloaded_from();
+        let url = lock(&self.frames).take_download_url();
         let start = DownloadStart { id: id.clone(), url, suggested_filename: name };
         self.emit(PageEvent::DownloadStarted(start));
         self.emit(PageEvent::DownloadEnded { id, file: Ok(file) });
@@ -218,9 +218,9 @@ impl WebkitPage {
     }
 
     /// Reports a dialog that blocks the page. WebDriver does not report its type.
-    fn dialog_opened(&self, message: &str) {
+    fn report_dialog(&self, message: &str) {
         let is_new =
-            self.windows.upgrade().is_some_and(|windows| windows.dialog_opened(&self.handle));
+            self.windows.upgrade().is_some_and(|windows| windows.record_dialog(&self.handle));
         if is_new {
             let kind = "unknown".to_owned();
             self.emit(PageEvent::DialogOpened(Dialog {
@@ -258,7 +258,7 @@ impl WebkitPage {
                 self.poll_effects(&windows, &mut commands).await
             }
             Err(DriverError::Dialog(text)) => {
-                self.dialog_opened(&text);
+                self.report_dialog(&text);
                 Ok(())
             }
             Err(error) => Err(error.into_engine_error()),
@@ -281,7 +281,7 @@ impl WebkitPage {
         match reply.await {
             Ok(element) => Ok(Some(element).filter(|element| element[ELEMENT].is_string())),
             Err(DriverError::Dialog(text)) => {
-                self.dialog_opened(&text);
+                self.report_dialog(&text);
                 Err(EngineError::Refused(format!("a dialog is open: {text}")))
             }
             Err(error) => Err(error.into_engine_error()),
@@ -320,7 +320,7 @@ impl EnginePage for WebkitPage {
         self.navigate_to(url, true).await
     }
 
-    async fn replace(&self, url: &str) -> EngineResult<NavigationStart> {
+    async fn navigate_and_replace(&self, url: &str) -> EngineResult<NavigationStart> {
         self.navigate_to(url, false).await
     }
 

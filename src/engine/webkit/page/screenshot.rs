@@ -70,12 +70,12 @@ impl WebkitPage {
 async fn capture_viewport(commands: &mut CommandGuard<'_>) -> EngineResult<DynamicImage> {
     let capture_viewport = into_engine_result(commands.send(Command::TakeScreenshot).await)?;
     let data = capture_viewport.as_str().unwrap_or_default();
-    let syntax_error =
+    let decode_error =
         |error: String| EngineError::Refused(format!("cannot decode the screenshot: {error}"));
     offload::in_place(data.len(), || {
-        let bytes = STANDARD.decode(data).map_err(|error| syntax_error(error.to_string()))?;
+        let bytes = STANDARD.decode(data).map_err(|error| decode_error(error.to_string()))?;
         image::load_from_memory_with_format(&bytes, Format::Png)
-            .map_err(|error| syntax_error(error.to_string()))
+            .map_err(|error| decode_error(error.to_string()))
     })
 }
 

@@ -47,7 +47,7 @@ pub(super) struct ScriptReply {
     state: DocumentReport,
     #[serde(default)]
     value: Value,
-    thrown: Option<Thrown>,
+    thrown: Option<WebkitException>,
     #[serde(default)]
     circular: bool,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub(super) struct ScriptReply {
 }
 
 #[derive(Deserialize)]
-struct Thrown {
+struct WebkitException {
     message: String,
     class: Option<String>,
     line: u64,
@@ -193,13 +193,13 @@ impl WebkitPage {
             Ok(_) => {
                 let text = commands.send(Command::GetAlertText).await;
                 match text {
-                    Ok(text) => self.dialog_opened(text.as_str().unwrap_or_default()),
+                    Ok(text) => self.report_dialog(text.as_str().unwrap_or_default()),
                     Err(error) => return Err(error.into_engine_error()),
                 }
                 Ok(ScriptOutcome::Interrupted)
             }
             Err(DriverError::Dialog(text)) => {
-                self.dialog_opened(&text);
+                self.report_dialog(&text);
                 Ok(ScriptOutcome::Blocked)
             }
             Err(DriverError::Script(message)) => Ok(ScriptOutcome::SyntaxError(message)),
@@ -348,7 +348,7 @@ impl ScriptReply {
             return Err(EngineError::Refused("Object reference chain is too long".to_owned()));
         }
         let Some(thrown) = self.thrown else { return Ok(self.value) };
-        let Thrown { message, class, line, column } = thrown;
+        let WebkitException { message, class, line, column } = thrown;
         let failure = match syntax_error {
             Some(first) if class.as_deref() == Some("EvalError") => ScriptFailure {
                 message: format!(

@@ -40,7 +40,7 @@ export function scroll(argument: ScrollArgument): ScrollResult {
       behavior: 'instant' as ScrollBehavior
     })
   } else {
-    const mover = candidates(element, position).find((candidate) => moves(candidate, by))
+    const mover = candidates(element, position).find((candidate) => tryScrollBy(candidate, by))
     moved = mover !== undefined
     scrolled = mover ?? element ?? scrolled
   }
@@ -86,7 +86,7 @@ function isScrollContainer(element: Element): boolean {
   return /auto|scroll|overlay/.test(overflowX + overflowY)
 }
 
-function moves(element: Element, by: { left: number; top: number }): boolean {
+function tryScrollBy(element: Element, by: { left: number; top: number }): boolean {
   const { scrollLeft, scrollTop } = element
   element.scrollBy({ ...by, behavior: 'instant' as ScrollBehavior })
   return element.scrollLeft !== scrollLeft || element.scrollTop !== scrollTop

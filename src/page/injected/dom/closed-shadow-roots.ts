@@ -132,7 +132,7 @@ function beginSearch(): typeof search {
  * Returns the possible hosts that have not been checked, and marks them as checked. The caller must
  * then call `adoptShadowRoots`.
  */
-export function closedCandidates(): Element[] {
+export function takeUncheckedHosts(): Element[] {
   refresh()
   const unknown = [...possibleHosts].filter(isUnchecked)
   for (const element of unknown)

@@ -31,7 +31,7 @@ export const elementMatches = (element: Element, selector: string): boolean =>
 export const elementClosest = (element: Element, selector: string): Element | null =>
   closest.call(element, selector)
 
-// Kinds of attributes. `factsOf` finds them all with one call.
+// Kinds of attributes. `attributeKindsOf` finds them all with one call.
 export const HAS_CLASS = 1
 export const HAS_ID = 2
 export const HAS_STYLE = 4
@@ -50,7 +50,7 @@ export const HAS_OTHER = 2048
 
 const HAS_ARIA_REFERENCE = HAS_ARIA | HAS_REFERENCE
 
-const attributeFacts = new Map<string, number>(
+const kindsByAttribute = new Map<string, number>(
   Object.entries({
     class: HAS_CLASS,
     id: HAS_ID,
@@ -77,12 +77,13 @@ const attributeFacts = new Map<string, number>(
 )
 
 /** Returns the kinds of attributes that an element has, 0 if it has no attributes. */
-export function factsOf(element: Element): number {
+export function attributeKindsOf(element: Element): number {
   const names = getAttributeNames.call(element)
-  let facts = 0
+  let attributeKinds = 0
   for (let i = 0; i < names.length; i++)
-    facts |= attributeFacts.get(names[i]) ?? (names[i].startsWith('aria-') ? HAS_ARIA : HAS_OTHER)
-  return facts
+    attributeKinds |=
+      kindsByAttribute.get(names[i]) ?? (names[i].startsWith('aria-') ? HAS_ARIA : HAS_OTHER)
+  return attributeKinds
 }
 
 // Each function is written out, because V8 inlines only this form, and they are called for every

@@ -73,11 +73,15 @@ class RuleIndex {
     else this.universal |= effect
   }
 
-  /** Returns the effects that rules may have on an element. `facts` is the result of `factsOf`. */
-  of(element: Element, facts = -1, tag = localName(element)): number {
+  /**
+   * Returns the effects that rules may have on an element. `attributeKinds` is the result of
+   * `attributeKindsOf`.
+   */
+  of(element: Element, attributeKinds = -1, tag = localName(element)): number {
     let effects = this.universal | (this.tags.get(tag) ?? 0)
-    if (facts === 0 || effects === EVERYTHING) return effects
-    const classes = facts & HAS_CLASS && this.classes.size > 0 ? attr(element, 'class') : null
+    if (attributeKinds === 0 || effects === EVERYTHING) return effects
+    const classes =
+      attributeKinds & HAS_CLASS && this.classes.size > 0 ? attr(element, 'class') : null
     if (classes !== null) {
       let known = this.byClassName.get(classes)
       if (known === undefined) {
@@ -87,14 +91,14 @@ class RuleIndex {
       }
       effects |= known
     }
-    if (facts & HAS_ID && this.ids.size > 0) {
+    if (attributeKinds & HAS_ID && this.ids.size > 0) {
       const id = attr(element, 'id')
       if (id) effects |= this.ids.get(id) ?? 0
     }
     for (const [name, effect] of this.attributes) {
       if ((effects & effect) !== effect && attr(element, name) !== null) effects |= effect
     }
-    const style = facts & HAS_STYLE ? attr(element, 'style') : null
+    const style = attributeKinds & HAS_STYLE ? attr(element, 'style') : null
     if (style !== null) {
       if (style.includes('visibility')) effects |= VISIBILITY
       if (style.includes('cursor')) effects |= CURSOR

@@ -6,7 +6,7 @@ import { callCache } from '../dom/call-cache'
 import {
   assignedSlotOf,
   attr,
-  factsOf,
+  attributeKindsOf,
   HAS_ACTION,
   HAS_HIDING,
   HAS_INERT,
@@ -77,7 +77,7 @@ const opaqueTags = words(
 
 export class ElementFacts {
   readonly tag: string
-  /** The kinds of its attributes (see `factsOf`). */
+  /** The kinds of its attributes (see `attributeKindsOf`). */
   readonly attributes: number
   /** The effects that style rules may have on it. */
   readonly effects: number
@@ -120,7 +120,7 @@ export class ElementFacts {
     const parent = parentNode(element)
     const outer = isElement(parent) && !shadowRootOf(parent) ? elementFacts(parent) : null
     this.tag = localName(element)
-    this.attributes = factsOf(element)
+    this.attributes = attributeKindsOf(element)
     this.index = outer?.index ?? ruleIndexOf(rootOf(element))
     this.effects = this.index.of(element, this.attributes, this.tag)
     this.outer = outer

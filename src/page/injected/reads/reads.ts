@@ -13,7 +13,7 @@ import type {
   ValueResult
 } from '../api'
 import { disabledBy, editProblem } from '../actions/actionability'
-import { attr, bodyOf, documentElement, factsOf, localName } from '../dom/composed-tree'
+import { attr, bodyOf, documentElement, attributeKindsOf, localName } from '../dom/composed-tree'
 import { pathOf } from '../dom/css-path'
 import { boxOf } from '../dom/geometry'
 import { elementByRef, isRef, RefAllocator } from '../dom/refs'
@@ -27,7 +27,7 @@ import { findAll } from '../targets/targets'
 
 function attributesOf(element: Element): Record<string, string> {
   const attributes: Record<string, string> = {}
-  if (factsOf(element) === 0) return attributes
+  if (attributeKindsOf(element) === 0) return attributes
   for (const name of Element.prototype.getAttributeNames.call(element)) {
     const value = attr(element, name) ?? ''
     if (name === 'value' && (element as HTMLInputElement).type === 'password') continue

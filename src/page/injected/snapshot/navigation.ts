@@ -15,7 +15,11 @@ const timingProperties = {
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 10) / 10
 
-export async function arrival({ snapshot, refs, hosts }: ArrivalArgument): Promise<ArrivalResult> {
+export async function readNavigation({
+  snapshot,
+  refs,
+  hosts
+}: ArrivalArgument): Promise<ArrivalResult> {
   // Frameworks render in tasks that they queue after the load event, and in tasks queued by those.
   await nextTask()
   await nextTask()

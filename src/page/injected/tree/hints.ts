@@ -11,7 +11,7 @@ const tooltips = [
   'data-label',
   'data-name'
 ]
-const facts = [
+const identifyingAttributes = [
   'data-action',
   'data-command',
   'data-icon',
@@ -37,7 +37,7 @@ export function hintOf(element: Element): string {
     titleOf(element) ??
     tooltipOf(element) ??
     iconOf(element) ??
-    factOf(element) ??
+    identifyingAttributeOf(element) ??
     classOf(element) ??
     shapeOf(element)
   return hint ? ` (${hint.length > maxHintLength ? `${hint.slice(0, maxHintLength)}…` : hint})` : ''
@@ -98,8 +98,8 @@ function iconOf(element: Element): string | null {
 }
 
 /** Returns the first attribute whose value does not look generated. */
-function factOf(element: Element): string | null {
-  for (const name of facts) {
+function identifyingAttributeOf(element: Element): string | null {
+  for (const name of identifyingAttributes) {
     const text = readableHint(element, name)
     if (text && !/\d{3}|^[\d\W]+$|^:/.test(text))
       return name === 'id' ? `#${text}` : name.startsWith('data-') ? `${name}=${text}` : text

@@ -65,9 +65,9 @@ const uncacheableTags = new Set([
 ])
 
 /** Returns whether the line of an element depends only on its own markup and its ancestors. */
-export const isSelfContained = (tag: string, facts: number, effects: number): boolean =>
+export const isSelfContained = (tag: string, attributeKinds: number, effects: number): boolean =>
   effects === 0 &&
-  (facts & (HAS_REFERENCE | HAS_FIELD_STATE | HAS_HIDING)) === 0 &&
+  (attributeKinds & (HAS_REFERENCE | HAS_FIELD_STATE | HAS_HIDING)) === 0 &&
   !uncacheableTags.has(tag) &&
   !tag.includes('-')
 

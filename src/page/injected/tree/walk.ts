@@ -10,7 +10,7 @@ import {
   composedContains,
   composedParent,
   eachComposedChild,
-  factsOf,
+  attributeKindsOf,
   firstElementChild,
   HAS_ACTION,
   HAS_ARIA,
@@ -477,14 +477,14 @@ export class Walk {
       return
     }
     let bits = inherited
-    const facts = factsOf(element)
-    const effects = this.rules.of(element, facts, tag)
+    const attributeKinds = attributeKindsOf(element)
+    const effects = this.rules.of(element, attributeKinds, tag)
     const uncacheable = this.uncacheable + blockChecks
     if (
       this.usesCache &&
       (bits & CHECK_RENDERING ||
         this.rules !== this.documentRules ||
-        !isSelfContained(tag, facts, effects))
+        !isSelfContained(tag, attributeKinds, effects))
     )
       this.uncacheable++
     const checksVisibility = this.animated || (effects & VISIBILITY) !== 0
@@ -492,20 +492,23 @@ export class Walk {
     // its tag or by a closed `details`. A custom element can be hidden by its own `:host` rules,
     // and slotted elements by the document's rules.
     const plain =
-      facts === 0 ||
-      (facts === HAS_OTHER && this.rules === this.documentRules && !tag.includes('-'))
+      attributeKinds === 0 ||
+      (attributeKinds === HAS_OTHER && this.rules === this.documentRules && !tag.includes('-'))
     if (!plain || checksVisibility || effects & DISPLAY || bits & CHECK_RENDERING) {
       const shown = renderingOf(element, checksVisibility)
       if (shown === Rendering.None) return
       if (shown === Rendering.Invisible) bits |= INVISIBLE
       else if (checksVisibility && shown === Rendering.Visible) bits &= ~INVISIBLE
       if (tag === 'details') bits |= CHECK_RENDERING
-      if (facts & HAS_ARIA) {
+      if (attributeKinds & HAS_ARIA) {
         if (attr(element, 'aria-hidden') === 'true' && element !== this.active) return
         if (attr(element, 'aria-disabled') === 'true') bits |= DISABLED
       }
-      if (facts & HAS_INERT) return
-      if (facts & HAS_STYLE && (attr(element, 'style') as string).includes('content-visibility'))
+      if (attributeKinds & HAS_INERT) return
+      if (
+        attributeKinds & HAS_STYLE &&
+        (attr(element, 'style') as string).includes('content-visibility')
+      )
         bits |= CHECK_RENDERING
     } else if (tag === 'details') bits |= CHECK_RENDERING
     if (this.modals.length > 0 && !(bits & IN_MODAL)) {
@@ -522,7 +525,7 @@ export class Walk {
         bits |= POINTER
       }
     }
-    const role = roleOf(element, (facts & HAS_ROLE) !== 0, tag)
+    const role = roleOf(element, (attributeKinds & HAS_ROLE) !== 0, tag)
     if (
       this.options.overview &&
       (role === 'status' || messageClass.test(attr(element, 'class') ?? ''))
@@ -543,13 +546,25 @@ export class Walk {
     // Inside a named control, a pointer cursor adds no information.
     const acting =
       (cursor !== '' && !(bits & NAMED)) ||
-      (facts & (HAS_ACTION | HAS_ARIA) || tag === 'label' ? isInteractive(element, role) : false)
-    if (!isRoot && this.isTransparent(element, role, tag, acting, facts, bits)) {
+      (attributeKinds & (HAS_ACTION | HAS_ARIA) || tag === 'label'
+        ? isInteractive(element, role)
+        : false)
+    if (!isRoot && this.isTransparent(element, role, tag, acting, attributeKinds, bits)) {
       this.transparent(element, parent, tag, effects, bits)
       return
     }
     if (this.isSkipped(element, role, parent, inherited)) return
-    const line = this.node(element, parent, role, tag, facts, acting, cursor, effects, bits)
+    const line = this.node(
+      element,
+      parent,
+      role,
+      tag,
+      attributeKinds,
+      acting,
+      cursor,
+      effects,
+      bits
+    )
     if (
       line &&
       this.usesCache &&
@@ -576,13 +591,16 @@ export class Walk {
     role: string,
     tag: string,
     acting: boolean,
-    facts: number,
+    attributeKinds: number,
     bits: number
   ): boolean {
     if (acting) return false
     if (inlineRoles.has(role))
       return (
-        role !== 'generic' || tag === 'label' || (facts & HAS_ARIA) === 0 || !namedGeneric(element)
+        role !== 'generic' ||
+        tag === 'label' ||
+        (attributeKinds & HAS_ARIA) === 0 ||
+        !namedGeneric(element)
       )
     if (this.options.overview && outline.has(role)) return false
     if (this.options.interactive)
@@ -684,7 +702,7 @@ export class Walk {
     parent: TreeNode,
     role: string,
     tag: string,
-    facts: number,
+    attributeKinds: number,
     acting: boolean,
     cursor: string,
     effects: number,
@@ -701,7 +719,7 @@ export class Walk {
       (native && role !== 'option') ||
       !withoutRef.has(role) ||
       (role === 'option' && tag !== 'option') ||
-      (role === 'row' && (facts & HAS_ARIA) !== 0 && hasAttr(element, 'aria-selected'))
+      (role === 'row' && (attributeKinds & HAS_ARIA) !== 0 && hasAttr(element, 'aria-selected'))
     if (role === 'option' && tag === 'option') node.wantsRef = false
     if (cursor !== '' && (!native || this.options.cursors)) node.cursor = cursor
     if (tag === 'canvas') node.value = canvasSize(element)
@@ -712,10 +730,10 @@ export class Walk {
       if (this.options.cursors && !(bits & POINTER)) node.cursor = 'pointer'
       bits |= POINTER
     }
-    if (facts & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag))
+    if (attributeKinds & (HAS_ARIA | HAS_FIELD_STATE) || disabled || statefulTags.has(tag))
       node.states = stateText(element, role, disabled, element === this.active)
     else if (element === this.active) node.states = ' [active]'
-    if (facts & HAS_CLASS && seemsSelected(element, role)) node.states += ' [selected?]'
+    if (attributeKinds & HAS_CLASS && seemsSelected(element, role)) node.states += ' [selected?]'
     const owns = this.owned.size > 0 && hasAttr(element, 'aria-owns')
     const leaf =
       firstElementChild(element) === null &&
@@ -736,7 +754,7 @@ export class Walk {
     this.fill(
       node,
       tag,
-      (facts & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag),
+      (attributeKinds & (HAS_ARIA | HAS_TITLE)) === 0 && !nativelyNamed.has(tag),
       leaf,
       effects,
       bits
@@ -744,7 +762,7 @@ export class Walk {
     this.depth--
     // Scripts make plain items and rows draggable and clickable. Otherwise, their contents are
     // used.
-    if (!node.wantsRef && (role === 'listitem' || (role === 'row' && facts !== 0)))
+    if (!node.wantsRef && (role === 'listitem' || (role === 'row' && attributeKinds !== 0)))
       node.wantsRef = !containsRef(node.children)
     if (!this.isWorthALine(node, acting)) return null
     const line = onlyChild(node) ?? node
@@ -788,7 +806,7 @@ export class Walk {
         else if (text !== '' && text !== node.name) node.children.push(text)
         return
       }
-      this.below(node, effects, bits)
+      this.addContents(node, effects, bits)
       this.nameByText(node)
       return
     }
@@ -804,14 +822,14 @@ export class Walk {
       }
       node.name = fromText ? nameOf(element, role) : given
       const omitsText = (fromText && node.name !== '') || presentationalChildren.has(role)
-      this.below(node, effects, omitsText ? bits | NAMED : bits)
+      this.addContents(node, effects, omitsText ? bits | NAMED : bits)
       this.dropRepeatedText(node)
       return
     }
     if (!unnamed) node.name = authorName(element, role)
     if (role === 'img') {
       // A drawing with its own cursor, such as the canvas of a flow editor, has parts to act on.
-      if (tag === 'svg' && node.name === '' && !leaf) this.below(node, effects, bits)
+      if (tag === 'svg' && node.name === '' && !leaf) this.addContents(node, effects, bits)
       return
     }
     if (
@@ -834,7 +852,7 @@ export class Walk {
           ? ''
           : normalize(textContent(element))
       if (text !== '' && text !== node.name) node.children.push(text)
-    } else this.below(node, effects, bits)
+    } else this.addContents(node, effects, bits)
     if (role === 'textbox' || role === 'searchbox' || role === 'combobox') {
       const placeholder = attr(element, 'aria-placeholder') ?? attr(element, 'data-placeholder')
       if (placeholder && placeholder !== node.name)
@@ -847,7 +865,7 @@ export class Walk {
     const { element, role } = node
     node.name = nameOf(element, role)
     if (tag === 'select') {
-      this.below(node, 0, bits)
+      this.addContents(node, 0, bits)
       return
     }
     const placeholder = attr(element, 'placeholder')
@@ -865,7 +883,7 @@ export class Walk {
     node.value = value === '' ? null : value
   }
 
-  private below(node: TreeNode, effects: number, bits: number): void {
+  private addContents(node: TreeNode, effects: number, bits: number): void {
     if (this.depth >= this.options.depth) {
       node.cut = (bits & NAMED) === 0
       return

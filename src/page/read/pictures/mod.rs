@@ -84,7 +84,7 @@ impl Page {
         let resolved = self.locate(target).await?;
         let mut arguments = query.arguments();
         arguments["target"] = resolved.target.into();
-        let answer = self.inject_in(&resolved.frame, "waitActionable", arguments).await?;
+        let answer = self.call_injected_in(&resolved.frame, "waitActionable", arguments).await?;
         let reached = self.reach_through(&resolved.owners, query, point_in(&answer)).await?;
         let Area { x, y, width, height } = reached.transform.bounds(area(&answer["box"]));
         let view = "[scrollX, scrollY, innerWidth, innerHeight]";
@@ -118,7 +118,11 @@ impl Page {
     ) -> BoxFuture<'a, Result<Annotations>> {
         Box::pin(async move {
             let answer = self
-                .inject_if_responsive(&frame, "annotations", json!({"whole": whole && depth == 0}))
+                .call_injected_if_responsive(
+                    &frame,
+                    "annotations",
+                    json!({"whole": whole && depth == 0}),
+                )
                 .await?;
             let pixel_ratio = answer["pixelRatio"].as_f64().unwrap_or(1.0);
             if depth == 0 && whole {

@@ -62,7 +62,7 @@ async fn call(
 ) -> Result<CallOutcome, ApiError> {
     let connection = Arc::new(Connection::monitor().with_address(address));
     let invocation =
-        Invocation { whole: true, ref_id, ..Invocation::new(connection, tool, arguments) };
+        Invocation { full_result: true, ref_id, ..Invocation::new(connection, tool, arguments) };
     tokio::select! {
         biased;
         () = state.stop.cancelled() => Err(ApiError::Stopping),

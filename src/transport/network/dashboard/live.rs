@@ -252,7 +252,7 @@ impl LiveViewer {
     async fn finish_inputs(&self, id: &str) {
         let held = self.held.lock().remove(id);
         if let Some(held) = held {
-            held.inputs.sent().await;
+            held.inputs.wait_processed().await;
         }
     }
 

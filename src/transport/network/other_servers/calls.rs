@@ -29,7 +29,7 @@ use crate::{
     error::{ErrorCode, Result, TroupeError},
     offload,
     session::CallTurn,
-    tools::{CallForwarder, CallOutcome, ForwardedCall, OtherServer, Progress, Stage},
+    tools::{CallForwarder, CallOutcome, ForwardedCall, Progress, ServerEndpoint, Stage},
     transport::network::{problem, request},
 };
 
@@ -152,7 +152,7 @@ pub(super) struct ServerCallForwarder(pub Arc<OtherServers>);
 impl CallForwarder for ServerCallForwarder {
     async fn forward(
         &self,
-        server: &OtherServer,
+        server: &ServerEndpoint,
         call: &ForwardedCall,
         progress: &Progress,
         turn: &mut Option<CallTurn>,

@@ -36,7 +36,7 @@ use tokio::time::timeout;
 use self::calls::ServerCallForwarder;
 pub(super) use self::restore::{ClientLocation, locate};
 use super::{ServerState, problem};
-use crate::{config::Config, tools::OtherServer};
+use crate::{config::Config, tools::ServerEndpoint};
 
 /// The path for calls, and that for requests of clients.
 const CALLS_PATH: &str = "/servers/calls";
@@ -115,7 +115,7 @@ impl OtherServers {
     /// Sends a request to `path` of `server`. Returns the response when its head has arrived.
     async fn send(
         &self,
-        server: &OtherServer,
+        server: &ServerEndpoint,
         path: &str,
         mut request: Request,
     ) -> Result<Response, ServerError> {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{MCP_PATH, ServerError, ServerState};
 use crate::{
-    tools::{ClientHolder, OtherServer},
+    tools::{ClientHolder, ServerEndpoint},
     transport::network::problem,
 };
 
@@ -35,7 +35,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 /// be reached.
 pub(super) async fn pass_on(
     state: &ServerState,
-    server: &OtherServer,
+    server: &ServerEndpoint,
     client: &str,
     parts: &Parts,
     body: &Bytes,
@@ -74,7 +74,7 @@ struct PassedBody {
     frames: BodyDataStream,
     state: ServerState,
     client: String,
-    server: OtherServer,
+    server: ServerEndpoint,
 }
 
 impl PassedBody {
@@ -95,7 +95,7 @@ impl PassedBody {
 }
 
 /// Returns whether `server` still serves `client`.
-async fn is_served(state: &ServerState, client: &str, server: &OtherServer) -> bool {
+async fn is_served(state: &ServerState, client: &str, server: &ServerEndpoint) -> bool {
     match state.server.registry().manager().store().holder_of_client(client).await {
         Ok(Some(ClientHolder::Other(holder))) => holder == *server,
         Ok(_) => false,
