@@ -13,6 +13,7 @@ pub mod firefox;
 pub mod install;
 #[cfg(windows)]
 pub mod job;
+mod launching;
 mod locked_folder;
 mod media;
 #[cfg(feature = "testing")]
@@ -46,6 +47,7 @@ pub use self::{
 use self::{
     network::{Cookie, NetworkRules, RequestEvent},
     network_policy::NetworkPolicy,
+    remote::RemoteBrowsers,
 };
 use crate::{
     config::{BrowserKind, Config, ContextConfig, Viewport},
@@ -548,8 +550,8 @@ pub trait EnginePage: Send + Sync {
     fn is_adopted(&self) -> bool {
         false
     }
-    /// Intercepts each request of its context from now on, so that the network policy can check it.
-    async fn intercept_requests(&self) {}
+    /// Lets the network policy check each request of its context from now on.
+    async fn check_each_request(&self) {}
     /// Navigates to `url`. Returns when the document is committed or the navigation has failed.
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart>;
     /// Navigates to `url` and replaces the current entry of the history. For browsers that cannot
@@ -763,23 +765,39 @@ pub fn for_config(config: Arc<Config>) -> Result<Arc<dyn Engine>, TroupeError> {
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn launch(&self) -> EngineResult<Arc<dyn Browser>>;
+    /// Returns the remote browsers to which `launch` connects, if it does not start browsers.
+    fn remote(&self) -> Option<&RemoteBrowsers> {
+        None
+    }
     /// Ends the remote browsers that earlier servers left when they were killed. Does not wait.
-    fn end_orphaned_browsers(&self) {}
+    fn end_orphaned_browsers(&self) {
+        if let Some(remote) = self.remote() {
+            remote.end_orphaned_browsers();
+        }
+    }
     /// Returns how long a session that can share a running browser waits for the launch of another
     /// one. `None`: until the launch ends.
     fn launch_wait_limit(&self) -> Option<Duration> {
-        None
+        self.remote()?.launch_wait_limit()
     }
     /// Waits until remote browsers that no session uses have ended, within a limit.
-    async fn end(&self) {}
+    async fn end(&self) {
+        if let Some(remote) = self.remote() {
+            remote.end().await;
+        }
+    }
     /// Ends attempts to connect to a remote browser, because the server stops.
-    fn stop(&self) {}
+    fn stop(&self) {
+        if let Some(remote) = self.remote() {
+            remote.stop();
+        }
+    }
     /// Waits until the user has allowed the connection to the browser, if that is needed.
     async fn await_consent(&self) -> EngineResult<()> {
         Ok(())
     }
     /// Returns what a launch waits for, for progress messages: a decision of the user.
     fn wait_reason(&self) -> Option<&'static str> {
-        None
+        self.remote()?.wait_reason()
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! `urls` and `addresses` decide which hosts are reachable (as pure logic; the code that connects
 //! calls them), `files` which files are accessible. `redaction` and `vault` mask values that must
-//! not be written, in each of their `forms`.
+//! not be written, in each of their `encodings`.
 
 pub mod addresses;
+mod encodings;
 pub mod files;
-mod forms;
 mod masking;
 pub mod redaction;
 pub mod urls;

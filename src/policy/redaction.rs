@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::{
-    forms::forms_of,
+    encodings::encodings_of,
     masking::{Replacement, Replacer},
     vault::{self, Vault},
 };
@@ -64,7 +64,7 @@ impl Masks {
     fn new(secret: &[String], vault: &Vault) -> Self {
         let typed =
             secret.iter().filter(|text| text.chars().count() >= MIN_LENGTH).flat_map(|text| {
-                forms_of(text).into_iter().map(|form| Replacement {
+                encodings_of(text).into_iter().map(|form| Replacement {
                     is_word: form.text.chars().count() < MIN_LENGTH_IN_WORDS,
                     find: form.text,
                     with: MASK.to_owned(),

@@ -6,7 +6,7 @@ use std::{borrow::Cow, path::Path};
 use serde_json::Value;
 
 use super::{
-    forms::{EncodedText, forms_of},
+    encodings::{EncodedText, encodings_of},
     masking::{Replacement, Replacer},
 };
 use crate::{
@@ -233,7 +233,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 /// Returns the encodings of a secret, each with its placeholder, which names the secret and the
 /// encoding.
 fn replacements(Secret { name, value }: &Secret) -> impl Iterator<Item = Replacement> {
-    forms_of(value).into_iter().map(move |EncodedText { kind, text }| {
+    encodings_of(value).into_iter().map(move |EncodedText { kind, text }| {
         let kind = if kind.is_empty() { kind } else { format!(":{kind}") };
         Replacement { find: text, with: format!("<secret>{name}{kind}</secret>"), is_word: false }
     })
@@ -439,7 +439,7 @@ mod tests {
         #[test]
         fn masking_can_be_reversed(value in "[ -~äß€]{4,20}", before in "[a-z]{0,5}", after in "[a-z]{0,5}") {
             let vault = vault(&value);
-            for EncodedText { text: form, .. } in forms_of(&value) {
+            for EncodedText { text: form, .. } in encodings_of(&value) {
                 let text = format!("{before}{form}{after}");
                 let masked = vault.mask(&text).unwrap();
                 prop_assert!(!masked.replace("<secret>PASSWORD", "").contains(&value) || "</secret>".contains(&value));

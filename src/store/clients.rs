@@ -23,7 +23,7 @@ pub struct ServerEndpoint {
 
 /// The server that serves a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClientHolder {
+pub enum ClientServer {
     /// This server.
     Own,
     Other(ServerEndpoint),
@@ -167,15 +167,15 @@ impl Store {
     }
 
     /// Returns the running server that uses the session `id`, if it is another one with a URL.
-    pub async fn holder_of_session(&self, id: &str) -> Result<Option<ServerEndpoint>> {
+    pub async fn server_of_session(&self, id: &str) -> Result<Option<ServerEndpoint>> {
         let (id, own) = (id.to_owned(), self.0.server.clone());
-        self.read_within(LEASE, move |tables| tables.holder_of_session(&id, &own)).await
+        self.read_within(LEASE, move |tables| tables.server_of_session(&id, &own)).await
     }
 
     /// Returns the server that serves the client `id`; `None` if there is no such client.
-    pub async fn holder_of_client(&self, id: &str) -> Result<Option<ClientHolder>> {
+    pub async fn server_of_client(&self, id: &str) -> Result<Option<ClientServer>> {
         let (id, own) = (id.to_owned(), self.0.server.clone());
-        self.read_within(LEASE, move |tables| tables.holder_of_client(&id, &own)).await
+        self.read_within(LEASE, move |tables| tables.server_of_client(&id, &own)).await
     }
 
     /// Claims the client `id` for this server, unless another running server serves it. Returns

@@ -52,7 +52,7 @@ use self::{
 };
 pub use self::{
     calls::{CallEnd, CallFilter, RecordedCall},
-    clients::{ClientHolder, ServerEndpoint, UnreachableServerWait},
+    clients::{ClientServer, ServerEndpoint, UnreachableServerWait},
     cursors::{CursorOwner, CursorRead},
     delta::delta,
     failures::{RecordingFailure, WriteResult},

@@ -3,7 +3,7 @@
 
 use super::{
     calls::{CallFilter, RecordedCall},
-    clients::{ClientHolder, ServerEndpoint},
+    clients::{ClientServer, ServerEndpoint},
     cursors::Cursor,
     failures::DatabaseResult,
     ledger::UnwrittenChanges,
@@ -48,7 +48,7 @@ pub(super) trait RecordTables {
 
     /// Returns the running server that uses a session, if it is not `own` and has a URL. Only
     /// servers that share a database have URLs, and only they keep their clients in the record.
-    fn holder_of_session(
+    fn server_of_session(
         &self,
         _session: &str,
         _own: &str,
@@ -60,7 +60,7 @@ pub(super) trait RecordTables {
         Ok(false)
     }
     /// Returns the server that serves a client.
-    fn holder_of_client(&self, _client: &str, _own: &str) -> DatabaseResult<Option<ClientHolder>> {
+    fn server_of_client(&self, _client: &str, _own: &str) -> DatabaseResult<Option<ClientServer>> {
         Ok(None)
     }
     /// Claims a client that no running server other than `own` serves. Returns its state.

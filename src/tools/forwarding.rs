@@ -104,7 +104,7 @@ pub(super) async fn forward(
     // If the lease of an unreachable server expires, the session is resumed here.
     let wait = UnreachableServerWait::begin();
     loop {
-        let server = match manager.store().holder_of_session(&session).await {
+        let server = match manager.store().server_of_session(&session).await {
             Ok(server) => server?,
             Err(error) => return Some(Err(error.session(&*session))),
         };

@@ -40,7 +40,7 @@ mod tool;
 mod typed;
 mod user_question;
 
-pub use crate::store::{ClientHolder, ServerEndpoint, Summary, UnreachableServerWait};
+pub use crate::store::{ClientServer, ServerEndpoint, Summary, UnreachableServerWait};
 
 /// Returns the schema of the details of an error.
 pub fn error_details_schema() -> serde_json::Value {

@@ -40,29 +40,36 @@ pub(super) fn mouse(
             MouseEvent::Down { x, y, button: pressed, clicks, modifiers } => {
                 let (name, bit) = button(pressed);
                 *held |= bit;
-                let mut params =
-                    DispatchMouseEventParams::new(DispatchMouseEventType::MousePressed, x, y);
-                params.modifiers = Some(modifiers.into());
-                params.button = Some(name);
-                params.buttons = Some(*held);
-                params.click_count = Some(clicks.into());
-                params
+                let kind = DispatchMouseEventType::MousePressed;
+                button_event(kind, (x, y), (name, *held), clicks, modifiers)
             }
             MouseEvent::Up { x, y, button: released, clicks, modifiers } => {
                 let (name, bit) = button(released);
                 *held &= !bit;
-                let mut params =
-                    DispatchMouseEventParams::new(DispatchMouseEventType::MouseReleased, x, y);
-                params.modifiers = Some(modifiers.into());
-                params.button = Some(name);
-                params.buttons = Some(*held);
-                params.click_count = Some(clicks.into());
-                params
+                let kind = DispatchMouseEventType::MouseReleased;
+                button_event(kind, (x, y), (name, *held), clicks, modifiers)
             }
         };
         batch.add(params)?;
     }
     Ok(())
+}
+
+/// Returns the event of a button that is pressed or released. `held` are the buttons that are held
+/// after it.
+fn button_event(
+    kind: DispatchMouseEventType,
+    (x, y): (f64, f64),
+    (button, held): (CdpButton, i64),
+    clicks: u32,
+    modifiers: u8,
+) -> DispatchMouseEventParams {
+    let mut params = DispatchMouseEventParams::new(kind, x, y);
+    params.modifiers = Some(modifiers.into());
+    params.button = Some(button);
+    params.buttons = Some(held);
+    params.click_count = Some(clicks.into());
+    params
 }
 
 /// Adds a wheel event at a point of the viewport to `batch`.

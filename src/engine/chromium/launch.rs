@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::super::{
     EngineError, EngineResult,
     connection::BrowserConnection,
-    install,
     network_policy::{Egress, Gateway},
     process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
     remote::GridFiles,
@@ -23,9 +22,10 @@ use super::{
     emulation::{SCREEN, WindowMode},
     switches,
 };
-use crate::config::{Config, display_present};
+use crate::config::Config;
 #[cfg(any(windows, feature = "testing"))]
 use crate::engine::connection::BrowserAddress;
+use crate::engine::launching::{DOCTOR_HINT, find_browser, headless_mode, last_lines};
 
 /// The connection to a browser and, if Troupe started it, its process.
 pub(super) struct ChromiumProcess {
@@ -112,17 +112,8 @@ impl DevToolsTransport {
 
 /// Starts the configured browser.
 pub(super) async fn launch(config: &Config) -> EngineResult<ChromiumProcess> {
-    let (headless, warning) = config
-        .effective_headless(display_present())
-        .map_err(|error| EngineError::Launch { reason: error.to_string(), suggestion: None })?;
-    if let Some(warning) = warning {
-        tracing::warn!("{warning}");
-    }
-    let found =
-        install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
-            suggestion: error.suggestion().map(str::to_owned),
-            reason: error.to_string(),
-        })?;
+    let headless = headless_mode(config)?;
+    let found = find_browser(config, headless)?;
     let folder = BrowserFolder::create().map_err(|error| EngineError::Launch {
         reason: format!("cannot create a folder for the browser's profile: {error}"),
         suggestion: None,
@@ -274,23 +265,18 @@ pub(super) async fn launch_error(
     } else if output.contains("sandbox") {
         Some("the browser's sandbox does not work here: pass --no-sandbox".to_owned())
     } else {
-        Some("run `troupe doctor`: it lists missing programs and files".to_owned())
+        Some(DOCTOR_HINT.to_owned())
     };
     // The fatal line, or else the last lines, without the time and the source location.
     let fatal: Vec<&str> = output.lines().filter(|line| line.contains(":FATAL:")).collect();
     let lines = if fatal.is_empty() { output.lines().collect() } else { fatal };
-    let lines: Vec<&str> = lines
+    let lines = lines
         .into_iter()
         .filter(|line| !line.contains("crashpad") && !line.contains("zygote"))
         .map(|line| {
-            line.rsplit_once(")] ")
-                .or_else(|| line.split_once("] "))
-                .map_or(line, |(_, text)| text)
-                .trim()
-        })
-        .filter(|line| !line.is_empty())
-        .collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+            line.rsplit_once(")] ").or_else(|| line.split_once("] ")).map_or(line, |(_, text)| text)
+        });
+    let last = last_lines(lines);
     let reason = if last.is_empty() { what.to_owned() } else { format!("{what}: {last}") };
     EngineError::Launch { reason, suggestion }
 }

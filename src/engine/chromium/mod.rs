@@ -28,7 +28,7 @@ mod targets;
 mod user_browser;
 mod workers;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -81,26 +81,8 @@ impl Engine for Chromium {
         Ok(browser::ChromiumBrowser::open(process, self.config.clone()).await?)
     }
 
-    fn end_orphaned_browsers(&self) {
-        if let Some(remote) = &self.remote {
-            remote.end_orphaned_browsers();
-        }
-    }
-
-    fn launch_wait_limit(&self) -> Option<Duration> {
-        self.remote.as_ref()?.launch_wait_limit()
-    }
-
-    async fn end(&self) {
-        if let Some(remote) = &self.remote {
-            remote.end().await;
-        }
-    }
-
-    fn stop(&self) {
-        if let Some(remote) = &self.remote {
-            remote.stop();
-        }
+    fn remote(&self) -> Option<&RemoteBrowsers> {
+        self.remote.as_ref()
     }
 
     async fn await_consent(&self) -> EngineResult<()> {

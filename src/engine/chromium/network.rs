@@ -50,7 +50,7 @@ use crate::{
         },
         network_policy::{
             DocumentUrls, Egress, InterceptedRequest, RequestCheck, RequestInitiator,
-            RequestInterceptor, RequestTarget,
+            RequestInterceptor,
         },
     },
     offload,
@@ -140,16 +140,10 @@ pub(super) struct PausedRequest {
 impl PausedRequest {
     /// Returns the properties that show its initiator, in the page whose main frame is `main`.
     pub fn intercepted(&self, main: &FrameId) -> InterceptedRequest<'_> {
-        let target = match self.resource_type.as_str() {
-            "Document" if self.frame_id.as_ref() == Some(main) => RequestTarget::MainFrame,
-            "Document" => RequestTarget::Subframe,
-            _ => RequestTarget::Other,
-        };
-        InterceptedRequest {
-            url: &self.request.url,
-            target,
-            referrer: self.request.header("referer"),
-        }
+        let is_document = self.resource_type == "Document";
+        let is_main_frame = self.frame_id.as_ref() == Some(main);
+        let referrer = self.request.header("referer");
+        InterceptedRequest::new(&self.request.url, is_document, is_main_frame, referrer)
     }
 }
 
@@ -182,17 +176,16 @@ impl CdpContextNetwork {
             request_check: RequestCheck::default(),
             keeps_details,
         });
-        if let Some(Egress { gateway, .. }) = &network.egress {
-            let interceptor: Weak<Self> = Arc::downgrade(&network);
-            gateway.add_interceptor(interceptor);
+        if let Some(egress) = &network.egress {
+            egress.add_interceptor(&network);
         }
         network
     }
 
-    /// Intercepts each request from now on.
-    pub async fn intercept_requests(&self) {
-        if let Some(Egress { gateway, .. }) = &self.egress {
-            gateway.intercept_requests().await;
+    /// Lets the policy check each request from now on.
+    pub async fn check_each_request(&self) {
+        if let Some(egress) = &self.egress {
+            egress.check_each_request().await;
         }
     }
 

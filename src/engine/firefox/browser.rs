@@ -24,6 +24,7 @@ use crate::{
     config::{Config, display_present},
     engine::{
         Browser, Context, ContextObserver, ContextOptions, EngineError, EngineResult,
+        launching::DOCTOR_HINT,
         network_policy::{Egress, Gateway},
         process::{self, BrowserShutdown},
     },
@@ -185,7 +186,7 @@ async fn new_session(
 fn connection_failed(reason: &str) -> EngineError {
     EngineError::Launch {
         reason: format!("the WebDriver BiDi session could not be started: {reason}"),
-        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
+        suggestion: Some(DOCTOR_HINT.to_owned()),
     }
 }
 

@@ -7,11 +7,11 @@ use tokio::process::Command;
 
 use super::{preferences, startup_cache::StartupCache};
 use crate::{
-    config::{Config, display_present},
+    config::Config,
     engine::{
         EngineError, EngineResult,
         connection::{AttachFailure, BrowserAddress, BrowserConnection},
-        install,
+        launching::{DOCTOR_HINT, find_browser, headless_mode, last_lines},
         network_policy::{Egress, Gateway},
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser, Stderr},
         remote::{GridFiles, RemoteBrowser, RemoteBrowsers, RemoteProtocol},
@@ -38,20 +38,27 @@ pub(super) struct FirefoxProcess {
     pub session: Option<Map<String, Value>>,
 }
 
+impl FirefoxProcess {
+    fn new(connection: BrowserConnection, ending: BrowserShutdown, downloads: PathBuf) -> Self {
+        Self {
+            connection,
+            pid: None,
+            ending,
+            downloads,
+            files: None,
+            gateway: None,
+            startup: None,
+            session: None,
+        }
+    }
+}
+
 /// Connects to a remote browser.
 pub(super) async fn attach(remote: &RemoteBrowsers) -> EngineResult<FirefoxProcess> {
     let RemoteBrowser { connection, ending, capabilities, files } =
         remote.connect(RemoteProtocol::Bidi).await?;
-    Ok(FirefoxProcess {
-        connection,
-        pid: None,
-        ending,
-        downloads: std::env::temp_dir(),
-        files,
-        gateway: None,
-        startup: None,
-        session: capabilities,
-    })
+    let process = FirefoxProcess::new(connection, ending, std::env::temp_dir());
+    Ok(FirefoxProcess { files, session: capabilities, ..process })
 }
 
 async fn connect(address: &str) -> Result<BrowserConnection, AttachFailure> {
@@ -63,14 +70,8 @@ async fn connect(address: &str) -> Result<BrowserConnection, AttachFailure> {
 pub(super) async fn launch(config: &Config) -> EngineResult<FirefoxProcess> {
     let failed =
         |reason: String, suggestion: Option<String>| EngineError::Launch { reason, suggestion };
-    let (headless, warning) = config
-        .effective_headless(display_present())
-        .map_err(|error| failed(error.to_string(), None))?;
-    if let Some(warning) = warning {
-        tracing::warn!("{warning}");
-    }
-    let found = install::find(config.browser, headless, config)
-        .map_err(|error| failed(error.to_string(), error.suggestion().map(str::to_owned)))?;
+    let headless = headless_mode(config)?;
+    let found = find_browser(config, headless)?;
     let gateway = Egress::of_browser(config).await?;
     let settings = preferences::user_js(config, gateway.as_ref().map(|gateway| gateway.port()))
         .map_err(|value| EngineError::UnknownSetting { name: "permission", value })?;
@@ -140,26 +141,13 @@ async fn reach(running: RunningBrowser, downloads: PathBuf) -> EngineResult<Fire
         .map_err(|failure| launch_error(&running.stderr, &failure.reason))?;
     running.close_on_exit(&connection);
     let RunningBrowser { pid, ending, .. } = running;
-    Ok(FirefoxProcess {
-        connection,
-        pid,
-        ending,
-        downloads,
-        files: None,
-        gateway: None,
-        startup: None,
-        session: None,
-    })
+    Ok(FirefoxProcess { pid, ..FirefoxProcess::new(connection, ending, downloads) })
 }
 
 /// Returns the launch error with the last lines of the browser's stderr.
 fn launch_error(stderr: &Stderr, what: &str) -> EngineError {
     let output = stderr.text();
-    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let tail = lines[lines.len().saturating_sub(3)..].join("; ");
-    let reason = if tail.is_empty() { what.to_owned() } else { format!("{what}: {tail}") };
-    EngineError::Launch {
-        reason,
-        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
-    }
+    let last = last_lines(output.lines());
+    let reason = if last.is_empty() { what.to_owned() } else { format!("{what}: {last}") };
+    EngineError::Launch { reason, suggestion: Some(DOCTOR_HINT.to_owned()) }
 }

@@ -32,7 +32,7 @@ mod session_tabs;
 mod startup_cache;
 mod tab_settings;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
@@ -74,30 +74,8 @@ impl Engine for Firefox {
         Ok(browser::FirefoxBrowser::open(process, self.config.clone()).await?)
     }
 
-    fn end_orphaned_browsers(&self) {
-        if let Some(remote) = &self.remote {
-            remote.end_orphaned_browsers();
-        }
-    }
-
-    fn launch_wait_limit(&self) -> Option<Duration> {
-        self.remote.as_ref()?.launch_wait_limit()
-    }
-
-    async fn end(&self) {
-        if let Some(remote) = &self.remote {
-            remote.end().await;
-        }
-    }
-
-    fn stop(&self) {
-        if let Some(remote) = &self.remote {
-            remote.stop();
-        }
-    }
-
-    fn wait_reason(&self) -> Option<&'static str> {
-        self.remote.as_ref()?.wait_reason()
+    fn remote(&self) -> Option<&RemoteBrowsers> {
+        self.remote.as_ref()
     }
 }
 

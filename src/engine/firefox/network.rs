@@ -91,9 +91,8 @@ impl FirefoxNetwork {
             intercept: intercept.clone(),
             closed: AtomicBool::new(false),
         });
-        if let Some(Egress { gateway, .. }) = &network.egress {
-            let interceptor: Weak<Self> = Arc::downgrade(&network);
-            gateway.add_interceptor(interceptor);
+        if let Some(egress) = &network.egress {
+            egress.add_interceptor(&network);
         }
         intercept.add(&network);
         network
@@ -119,10 +118,10 @@ impl FirefoxNetwork {
         Ok(sent)
     }
 
-    /// Lets the policy decide on each request.
-    pub async fn intercept_requests(&self) {
-        if let Some(Egress { gateway, .. }) = &self.egress {
-            gateway.intercept_requests().await;
+    /// Lets the policy check each request from now on.
+    pub async fn check_each_request(&self) {
+        if let Some(egress) = &self.egress {
+            egress.check_each_request().await;
         }
     }
 

@@ -241,7 +241,7 @@ function connect(frameScript, headless) {
 
   globalThis.troupe = {
     // Dispatches mouse events. Returns false if `input_actor.js` is not loaded in the tab.
-    point: async (id, focus, events) =>
+    dispatchMouse: async (id, focus, events) =>
       (await callActor(id, 'troupe:point', { focus, events })) !== null,
     // Calls Troupe's script in the page (`check`), clicks at the point in its result, and calls the
     // script again (`then`). Returns the second result, and reports the progress of the `click`.
@@ -282,7 +282,7 @@ function connect(frameScript, headless) {
       for (const id of ids) throttles.set(id, manager)
     },
     // Its result arrives after all messages that were sent before.
-    caughtUp: () => true,
+    flush: () => true,
     title: (id) => page(id).embedderElement?.contentTitle ?? '',
     stop: (id) => page(id).stop(Ci.nsIWebNavigation.STOP_ALL),
     stopScript(id) {

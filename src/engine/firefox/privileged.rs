@@ -164,7 +164,7 @@ impl PrivilegedScript {
 
     /// Starts a checked click in a page's main frame: a check, a click at the point in its result,
     /// and a second call. The response is the result of the second call.
-    pub fn press(
+    pub fn start_checked_click(
         &self,
         page: &str,
         (number, time): (u64, Duration),
@@ -182,8 +182,13 @@ impl PrivilegedScript {
 
     /// Dispatches mouse events in a page's main frame, in one round trip. Returns false if the
     /// frame script is not loaded there. With `focus`, focuses the page before.
-    pub async fn point(&self, page: &str, focus: bool, events: &Value) -> EngineResult<bool> {
-        let call = format!("point({}, {focus}, {events})", json!(page));
+    pub async fn dispatch_mouse(
+        &self,
+        page: &str,
+        focus: bool,
+        events: &Value,
+    ) -> EngineResult<bool> {
+        let call = format!("dispatchMouse({}, {focus}, {events})", json!(page));
         let Some(sent) = self.post(&call)? else { return Ok(false) };
         match sent.read::<ScriptResult>().await.map_err(super::convert_error)?.value() {
             Ok(done) => Ok(done == true),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Gateway, NetworkPolicy, policy::DenyAll};
+use super::{Gateway, NetworkPolicy, RequestInterceptor, policy::DenyAll};
 use crate::{
     config::Config,
     engine::{ContextOptions, EngineResult},
@@ -44,5 +44,16 @@ impl Egress {
             Gateway::open(policy.clone(), &options.config).await?
         };
         Ok(Some(Self { gateway, policy }))
+    }
+
+    /// Adds an object that intercepts requests when the policy needs it.
+    pub fn add_interceptor(&self, interceptor: &Arc<impl RequestInterceptor + 'static>) {
+        let interceptor = Arc::downgrade(interceptor);
+        self.gateway.add_interceptor(interceptor);
+    }
+
+    /// Lets the policy check each request of the context from now on.
+    pub async fn check_each_request(&self) {
+        self.gateway.intercept_requests().await;
     }
 }

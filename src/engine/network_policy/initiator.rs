@@ -73,6 +73,24 @@ pub(in crate::engine) struct InterceptedRequest<'a> {
     pub referrer: Option<&'a str>,
 }
 
+impl<'a> InterceptedRequest<'a> {
+    /// Returns the properties of a request for `url`. `is_document` tells whether a document is
+    /// loaded, `is_main_frame` whether the request belongs to the main frame.
+    pub fn new(
+        url: &'a str,
+        is_document: bool,
+        is_main_frame: bool,
+        referrer: Option<&'a str>,
+    ) -> Self {
+        let target = match (is_document, is_main_frame) {
+            (true, true) => RequestTarget::MainFrame,
+            (true, false) => RequestTarget::Subframe,
+            (false, _) => RequestTarget::Other,
+        };
+        Self { url, target, referrer }
+    }
+}
+
 /// What receives the response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum RequestTarget {

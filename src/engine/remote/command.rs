@@ -23,7 +23,7 @@ use super::{
 use crate::engine::job::Job;
 use crate::{
     config::{self, redacted_endpoint, server_variables},
-    engine::connection::AttachFailure,
+    engine::{connection::AttachFailure, launching},
 };
 
 /// Maximum size of stdout and of stderr, in bytes.
@@ -200,8 +200,7 @@ fn parse(stdout: &[u8]) -> Result<PrintedAddress, String> {
 fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = mask(text.trim(), &environment_secrets());
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    let last = launching::last_lines(text.lines());
     match last.char_indices().rev().nth(MAX_QUOTE - 1) {
         Some((begin, _)) if begin > 0 => format!("…{}", &last[begin..]),
         _ => last,

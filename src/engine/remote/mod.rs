@@ -47,7 +47,7 @@ pub(super) enum RemoteProtocol {
 }
 
 /// Connects to remote browsers.
-pub(super) struct RemoteBrowsers {
+pub struct RemoteBrowsers {
     config: Arc<Config>,
     /// The Selenium Grid, if the browsers are its sessions.
     grid: Option<Arc<GridSessions>>,

@@ -7,10 +7,11 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Config, display_present},
+    config::Config,
     engine::{
         EngineError, EngineResult,
         install::XVFB,
+        launching::headless_mode,
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser},
     },
 };
@@ -35,13 +36,7 @@ impl Display {
             reason,
             suggestion: suggestion.map(str::to_owned),
         };
-        let (headless, warning) = config
-            .effective_headless(display_present())
-            .map_err(|error| failed(error.to_string(), None))?;
-        if let Some(warning) = warning {
-            tracing::warn!("{warning}");
-        }
-        if !headless {
+        if !headless_mode(config)? {
             let gone = CancellationToken::new();
             return Ok(Self { name: None, pid: None, ending: None, gone });
         }

@@ -17,7 +17,8 @@ use super::{display::Display, driver::Driver, emulation::LaunchOptions};
 use crate::{
     config::{Config, display_present},
     engine::{
-        EngineError, EngineResult, install,
+        EngineError, EngineResult,
+        launching::{DOCTOR_HINT, find_browser},
         process::{self, BrowserFolder, BrowserShutdown, RunningBrowser},
         process_watchdog::ProcessWatchdog,
     },
@@ -60,11 +61,7 @@ pub(super) struct DriverProcess {
 /// Finds the programs for this configuration.
 pub(super) fn programs(config: &Config) -> EngineResult<Programs> {
     let headless = config.effective_headless(display_present()).is_ok_and(|(headless, _)| headless);
-    let found =
-        install::find(config.browser, headless, config).map_err(|error| EngineError::Launch {
-            reason: error.to_string(),
-            suggestion: error.suggestion().map(str::to_owned),
-        })?;
+    let found = find_browser(config, headless)?;
     let has_setpriv = Path::new(SETPRIV).is_file();
     let browser =
         BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()).filter(|_| has_setpriv);
@@ -103,10 +100,8 @@ async fn start(
     display: &Display,
     options: &LaunchOptions,
 ) -> EngineResult<DriverProcess> {
-    let failed = |reason: String| EngineError::Launch {
-        reason,
-        suggestion: Some("run `troupe doctor`: it lists missing programs and files".to_owned()),
-    };
+    let failed =
+        |reason: String| EngineError::Launch { reason, suggestion: Some(DOCTOR_HINT.to_owned()) };
     let port = free_port()
         .map_err(|error| failed(format!("no free port for WebKit's driver: {error}")))?;
     let folder = BrowserFolder::create()

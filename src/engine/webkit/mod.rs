@@ -16,7 +16,7 @@
 //! | `frames` | converts the results of polls into [`PageEvent`](super::PageEvent)s |
 //! | `jar`, `session_cookies`, `downloads` | track the cookies and downloads of a session |
 //! | `press_history` | keeps separate clicks from becoming a double click |
-//! | `cookies`, `emulation`, `reasons` | translate data |
+//! | `cookies`, `emulation`, `error_pages` | translate data |
 //!
 //! Features that classic WebDriver does not have fail with [`EngineError::Unsupported`].
 
@@ -26,13 +26,13 @@ mod display;
 mod downloads;
 mod driver;
 mod emulation;
+mod error_pages;
 mod frames;
 mod jar;
 mod launch;
 mod page;
 mod pool;
 mod press_history;
-mod reasons;
 mod session_cookies;
 mod windows;
 

@@ -96,7 +96,7 @@ impl Page {
         timeout: Duration,
     ) -> Result<Navigation> {
         if let Some(network_policy) = &self.network_policy {
-            network_policy.allow_client_navigation(url, || self.engine.intercept_requests()).await;
+            network_policy.allow_client_navigation(url, || self.engine.check_each_request()).await;
         }
         let navigate = async |mark| {
             self.start_and_load(url, until, mark, self.engine.navigate(url.as_str())).await

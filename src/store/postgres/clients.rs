@@ -5,7 +5,7 @@ use super::{
     statements::{PostgresTables, signed, storable},
 };
 use crate::store::{
-    clients::{ClientHolder, ServerEndpoint},
+    clients::{ClientServer, ServerEndpoint},
     failures::DatabaseResult,
     time::now,
 };
@@ -38,7 +38,7 @@ impl PostgresTables<'_> {
         &self,
         client: &str,
         own: &str,
-    ) -> DatabaseResult<Option<ClientHolder>> {
+    ) -> DatabaseResult<Option<ClientServer>> {
         let sql = format!(
             "SELECT clients.server_id, url, secret
              FROM clients LEFT JOIN servers
@@ -48,13 +48,13 @@ impl PostgresTables<'_> {
         let Some(row) = self.query_first(&sql, &[&client])? else { return Ok(None) };
         let server: String = self.column(&row, 0)?;
         if server == own {
-            return Ok(Some(ClientHolder::Own));
+            return Ok(Some(ClientServer::Own));
         }
         let (url, secret): (Option<String>, Option<String>) =
             (self.column(&row, 1)?, self.column(&row, 2)?);
         Ok(Some(match url.zip(secret) {
-            Some((url, secret)) => ClientHolder::Other(ServerEndpoint { url, secret }),
-            None => ClientHolder::Ended,
+            Some((url, secret)) => ClientServer::Other(ServerEndpoint { url, secret }),
+            None => ClientServer::Ended,
         }))
     }
 

@@ -34,7 +34,7 @@ use self::{
 };
 use super::{
     calls::{CallFilter, RecordedCall},
-    clients::{ClientHolder, Registration, ServerEndpoint},
+    clients::{ClientServer, Registration, ServerEndpoint},
     cursors::Cursor,
     failures::{DatabaseError, DatabaseResult, FailureKind},
     ledger::UnwrittenChanges,
@@ -303,7 +303,7 @@ impl RecordTables for PostgresTables<'_> {
         self.list_sessions(filter, server)
     }
 
-    fn holder_of_session(
+    fn server_of_session(
         &self,
         session: &str,
         own: &str,
@@ -315,7 +315,7 @@ impl RecordTables for PostgresTables<'_> {
         self.has_other_holder(session, own)
     }
 
-    fn holder_of_client(&self, client: &str, own: &str) -> DatabaseResult<Option<ClientHolder>> {
+    fn server_of_client(&self, client: &str, own: &str) -> DatabaseResult<Option<ClientServer>> {
         self.find_client_holder(client, own)
     }
 

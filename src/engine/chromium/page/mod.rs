@@ -406,8 +406,8 @@ impl EnginePage for ChromiumPage {
         CAPABILITIES
     }
 
-    async fn intercept_requests(&self) {
-        self.network.intercept_requests().await;
+    async fn check_each_request(&self) {
+        self.network.check_each_request().await;
     }
 
     async fn navigate(&self, url: &str) -> EngineResult<NavigationStart> {

@@ -50,7 +50,7 @@ struct PendingClickGuard<'a> {
 
 impl Drop for PendingClickGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.page.presses).pending.remove(&self.number);
+        lock(&self.page.clicks).pending.remove(&self.number);
     }
 }
 
@@ -75,14 +75,19 @@ impl FirefoxPage {
         let ((checked, check_received), (pressed, press_received)) =
             (oneshot::channel(), oneshot::channel());
         let number = {
-            let mut presses = lock(&self.presses);
-            presses.last += 1;
-            let number = presses.last;
-            presses.pending.insert(number, PendingClick { checked: Some(checked), pressed });
+            let mut clicks = lock(&self.clicks);
+            clicks.last += 1;
+            let number = clicks.last;
+            clicks.pending.insert(number, PendingClick { checked: Some(checked), pressed });
             number
         };
         let awaited = PendingClickGuard { page: self, number };
-        let Some(sent) = self.privileged.press(&self.id, (number, time), (check, then), &events)?
+        let Some(sent) = self.privileged.start_checked_click(
+            &self.id,
+            (number, time),
+            (check, then),
+            &events,
+        )?
         else {
             return Ok(None);
         };
@@ -131,17 +136,17 @@ impl FirefoxPage {
 
     /// Handles a report about a pending click.
     pub fn click_progress(&self, number: u64, progress: ClickProgress) {
-        let mut presses = lock(&self.presses);
+        let mut clicks = lock(&self.clicks);
         match progress {
             ClickProgress::Checked { result, pressing } => {
                 let waiting =
-                    presses.pending.get_mut(&number).and_then(|press| press.checked.take());
+                    clicks.pending.get_mut(&number).and_then(|press| press.checked.take());
                 if let (Some(waiting), Some(result)) = (waiting, result) {
                     let _ = waiting.send((result, pressing));
                 }
             }
             ClickProgress::Pressed {} => {
-                if let Some(press) = presses.pending.remove(&number) {
+                if let Some(press) = clicks.pending.remove(&number) {
                     let _ = press.pressed.send(());
                 }
             }
@@ -240,7 +245,7 @@ impl FirefoxPage {
             if !in_front {
                 self.focus(focused);
             }
-            match self.privileged.point(&self.id, in_front, &events).await {
+            match self.privileged.dispatch_mouse(&self.id, in_front, &events).await {
                 Ok(true) => return self.wait_until_reported().await,
                 Ok(false) => {}
                 Err(error) => return Err(self.classify_error(error).await),

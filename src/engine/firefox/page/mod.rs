@@ -39,9 +39,7 @@ use crate::engine::{
     connection::ConnectionError,
     element_expression,
     network::ResourceType,
-    network_policy::{
-        ClientNavigation, DocumentUrls, InterceptedRequest, RequestInitiator, RequestTarget,
-    },
+    network_policy::{ClientNavigation, DocumentUrls, InterceptedRequest, RequestInitiator},
     remote::GridFiles,
 };
 use crate::offload;
@@ -81,10 +79,10 @@ pub(super) struct FirefoxPage {
     files: Option<Arc<GridFiles>>,
     state: Mutex<FirefoxPageState>,
     /// True while a dialog is opening that BiDi has not reported.
-    dialog: watch::Sender<bool>,
+    is_dialog_opening: watch::Sender<bool>,
     /// True while a dialog is open that BiDi has reported.
-    prompt: watch::Sender<bool>,
-    presses: Mutex<PendingClicks>,
+    is_dialog_open: watch::Sender<bool>,
+    clicks: Mutex<PendingClicks>,
     /// The pages that may have opened this page, until its URL is known.
     openers: Mutex<Vec<Arc<Self>>>,
 }
@@ -194,9 +192,9 @@ impl FirefoxPage {
             tabs,
             files,
             state: Mutex::default(),
-            dialog: watch::Sender::new(false),
-            prompt: watch::Sender::new(false),
-            presses: Mutex::default(),
+            is_dialog_opening: watch::Sender::new(false),
+            is_dialog_open: watch::Sender::new(false),
+            clicks: Mutex::default(),
             openers: Mutex::default(),
         });
         lock(&page.state).frames.attach(&id, None);
@@ -287,28 +285,28 @@ impl FirefoxPage {
             };
             self.emit(event);
             if let Some(open) = prompt {
-                self.prompt.send_replace(open);
+                self.is_dialog_open.send_replace(open);
             }
             if prompt == Some(true) {
-                self.dialog.send_replace(false);
+                self.is_dialog_opening.send_replace(false);
             }
         }
     }
 
     /// Handles a dialog that is opening.
     pub fn dialog_opening(&self) {
-        self.dialog.send_replace(true);
+        self.is_dialog_opening.send_replace(true);
     }
 
     /// Waits until an opening dialog is reported: the command that opened it is answered earlier.
     async fn wait_for_dialog(&self) {
-        let mut opening = self.dialog.subscribe();
+        let mut opening = self.is_dialog_opening.subscribe();
         let _ = tokio::time::timeout(DIALOG_TIMEOUT, opening.wait_for(|opening| !opening)).await;
     }
 
     /// Waits until a dialog is open.
     async fn await_open_dialog(&self) {
-        let mut prompt = self.prompt.subscribe();
+        let mut prompt = self.is_dialog_open.subscribe();
         if prompt.wait_for(|open| *open).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -397,16 +395,11 @@ impl FirefoxPage {
     fn initiator(&self, step: &NetworkEvent) -> RequestInitiator {
         let state = lock(&self.state);
         let frame = step.context.as_ref();
-        let target = match step.request.kind() {
-            ResourceType::Document if frame == Some(&self.id) => RequestTarget::MainFrame,
-            ResourceType::Document => RequestTarget::Subframe,
-            _ => RequestTarget::Other,
-        };
-        let stopped = InterceptedRequest {
-            url: &step.request.url,
-            target,
-            referrer: step.request.header("referer"),
-        };
+        let is_document = step.request.kind() == ResourceType::Document;
+        let is_main_frame = frame == Some(&self.id);
+        let referrer = step.request.header("referer");
+        let stopped =
+            InterceptedRequest::new(&step.request.url, is_document, is_main_frame, referrer);
         let place = frame.and_then(|frame| state.frames.document_url(frame));
         RequestInitiator::of(&stopped, state.navigation.target(), place)
     }
@@ -455,7 +448,7 @@ impl FirefoxPage {
     /// after the failed script.
     async fn classify_error(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
-            let caught_up = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "caughtUp()");
+            let caught_up = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "flush()");
             if let Err(EngineError::Unsupported { .. }) = caught_up.await {
                 let tree = json!({"root": self.id, "maxDepth": 0});
                 let _ = self.bidi.run("browsingContext.getTree", tree).await;
@@ -472,7 +465,7 @@ impl FirefoxPage {
     }
 
     /// Calls the function `name` of the privileged script.
-    async fn ask(
+    async fn call_privileged(
         &self,
         what: &'static str,
         instead: &'static str,
@@ -549,8 +542,8 @@ impl EnginePage for FirefoxPage {
         self.id.clone()
     }
 
-    async fn intercept_requests(&self) {
-        self.network.intercept_requests().await;
+    async fn check_each_request(&self) {
+        self.network.check_each_request().await;
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -619,7 +612,7 @@ impl EnginePage for FirefoxPage {
     async fn title(&self) -> EngineResult<String> {
         const READING: &str = "reading the title of a page that a dialog blocks";
         let title = if self.privileged.is_open() {
-            self.ask(READING, SYSTEM_ACCESS_HINT, "title").await?
+            self.call_privileged(READING, SYSTEM_ACCESS_HINT, "title").await?
         } else {
             let title = self.evaluate(&self.id, World::Isolated, "document.title");
             tokio::select! {
@@ -637,7 +630,9 @@ impl EnginePage for FirefoxPage {
     }
 
     async fn clear_history(&self) -> EngineResult<()> {
-        self.ask("clearing the history", SYSTEM_ACCESS_HINT, "forgetHistory").await.map(drop)
+        self.call_privileged("clearing the history", SYSTEM_ACCESS_HINT, "forgetHistory")
+            .await
+            .map(drop)
     }
 
     fn stop_loading(&self) {
@@ -803,7 +798,10 @@ impl EnginePage for FirefoxPage {
         if ignore_cache {
             let instead =
                 "reload without ignoreCache, or start Firefox with --remote-allow-system-access";
-            return self.ask("reloading without the cache", instead, "reloadFresh").await.map(drop);
+            return self
+                .call_privileged("reloading without the cache", instead, "reloadFresh")
+                .await
+                .map(drop);
         }
         if let Some(sent) = self.privileged.post(&self.privileged_call("reload"))? {
             return sent

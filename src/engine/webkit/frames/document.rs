@@ -10,7 +10,7 @@ use super::{
 use crate::engine::{
     DocumentId, FrameId, PageEvent,
     network::{RequestEvent, ResourceType},
-    webkit::{now, reasons},
+    webkit::{error_pages, now},
 };
 
 /// A document that a poll finds for the first time.
@@ -37,7 +37,7 @@ impl FrameEntry {
             // that is still loading has no text yet.
             None if is_first || report.ready < ReadyState::Complete => NewDocument::Undecided,
             // The browser refused the request itself, so its error page is empty.
-            None if self.target.is_some() => failed(reasons::REFUSED.to_owned()),
+            None if self.target.is_some() => failed(error_pages::REFUSED.to_owned()),
             None => NewDocument::Loaded,
         }
     }

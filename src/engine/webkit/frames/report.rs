@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::engine::{DocumentId, webkit::reasons};
+use crate::engine::{DocumentId, webkit::error_pages};
 
 /// The document's state that a script in a frame has returned.
 #[derive(Debug, Clone, Deserialize)]
@@ -46,7 +46,7 @@ impl DocumentReport {
     pub(super) fn reason(&self, is_first: bool) -> Option<String> {
         let text = self.blank.as_deref().filter(|_| self.ready == ReadyState::Complete)?.trim();
         let text_as_reason = (!is_first && !text.is_empty()).then(|| text.to_owned());
-        reasons::named(text).or(text_as_reason)
+        error_pages::named(text).or(text_as_reason)
     }
 }
 

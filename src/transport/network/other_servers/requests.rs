@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{MCP_PATH, ServerError, ServerState};
 use crate::{
-    tools::{ClientHolder, ServerEndpoint},
+    tools::{ClientServer, ServerEndpoint},
     transport::network::problem,
 };
 
@@ -96,8 +96,8 @@ impl PassedBody {
 
 /// Returns whether `server` still serves `client`.
 async fn is_served(state: &ServerState, client: &str, server: &ServerEndpoint) -> bool {
-    match state.server.registry().manager().store().holder_of_client(client).await {
-        Ok(Some(ClientHolder::Other(holder))) => holder == *server,
+    match state.server.registry().manager().store().server_of_client(client).await {
+        Ok(Some(ClientServer::Other(holder))) => holder == *server,
         Ok(_) => false,
         // Unknown during an outage of the record.
         Err(_) => true,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::Result,
     session::{Connection, SavedClient},
-    tools::{ClientHolder, UnreachableServerWait},
+    tools::{ClientServer, UnreachableServerWait},
     transport::network::{clients::AttachedClient, problem},
 };
 
@@ -51,7 +51,7 @@ pub(in crate::transport::network) async fn locate(
     let wait = UnreachableServerWait::begin();
     loop {
         let losses = store.losses();
-        match store.holder_of_client(id).await {
+        match store.server_of_client(id).await {
             Err(error) => return ClientLocation::Answered(unavailable(&error.message)),
             Ok(None) => {
                 state.clients.give_up(id).await;
@@ -59,7 +59,7 @@ pub(in crate::transport::network) async fn locate(
                 let response = problem(StatusCode::NOT_FOUND, "SESSION_NOT_FOUND", message);
                 return ClientLocation::Answered(response);
             }
-            Ok(Some(ClientHolder::Other(server))) => {
+            Ok(Some(ClientServer::Other(server))) => {
                 state.clients.give_up(id).await;
                 if is_passed_on {
                     let message = "the client has moved to another server; try again";
@@ -69,7 +69,7 @@ pub(in crate::transport::network) async fn locate(
                     return ClientLocation::Answered(response);
                 }
             }
-            Ok(Some(ClientHolder::Own | ClientHolder::Ended)) => {
+            Ok(Some(ClientServer::Own | ClientServer::Ended)) => {
                 // A server that cannot serve the client leaves it to the others.
                 if state.clients.get(id).is_none()
                     && let Err(error) = state.clients.check_capacity()

@@ -35,7 +35,7 @@ pub(super) struct EncodedText {
 }
 
 /// Returns the encodings of a text, the plain text first. Omits duplicates.
-pub(super) fn forms_of(value: &str) -> Vec<EncodedText> {
+pub(super) fn encodings_of(value: &str) -> Vec<EncodedText> {
     let percent = |set: &'static AsciiSet| utf8_percent_encode(value, set).to_string();
     let lower = |text: &str| {
         // Only the digits of `%2F`: the rest is the secret itself.
