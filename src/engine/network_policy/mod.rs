@@ -21,9 +21,7 @@ mod upstream_proxy;
 pub(super) use self::{
     egress::Egress,
     gateway::Gateway,
-    initiator::{
-        ClientNavigation, InterceptedRequest, RequestInitiator, RequestTarget, document_url,
-    },
+    initiator::{ClientNavigation, InterceptedRequest, RequestInitiator, document_url},
     request_check::{DocumentUrls, RequestCheck},
     upstream_proxy::UpstreamProxy,
 };

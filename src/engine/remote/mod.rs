@@ -41,7 +41,7 @@ const GRID_WAIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The protocol of a remote browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemoteProtocol {
+pub enum RemoteProtocol {
     Cdp,
     Bidi,
 }
@@ -57,7 +57,7 @@ pub struct RemoteBrowsers {
 }
 
 /// A connected remote browser.
-pub(super) struct RemoteBrowser {
+pub struct RemoteBrowser {
     pub connection: BrowserConnection,
     pub ending: BrowserShutdown,
     /// The capabilities of the WebDriver session, if the connection already belongs to one.
