@@ -286,6 +286,13 @@ impl TroupeError {
         }
     }
 
+    /// Returns the error of a call that the server has canceled for `reason`. `next` says what
+    /// another call would find.
+    pub fn canceled_call(reason: &str, next: &str) -> Self {
+        Self::new(ErrorCode::ServerUnavailable, format!("the call was canceled: {reason}"))
+            .suggestion(format!("check whether the call took effect, then call again: {next}"))
+    }
+
     #[must_use]
     pub fn session(mut self, session_id: impl Into<String>) -> Self {
         self.session_id = Some(session_id.into());

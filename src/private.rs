@@ -1,6 +1,10 @@
 //! Makes files, folders and named pipes accessible only to the current user.
 
-use std::{io, path::Path};
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::Path,
+};
 
 #[cfg(windows)]
 pub use self::system::{await_pipe, create_pipe};
@@ -10,6 +14,50 @@ pub use self::system::{await_pipe, create_pipe};
 /// owner stays.
 pub fn restrict(path: &Path) -> io::Result<()> {
     system::restrict(path)
+}
+
+/// Creates a file that must not exist yet, and opens it for writing.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    create_with_mode(path, 0o600)
+}
+
+/// Like [`create_file`], for a file that its owner can execute.
+pub fn create_executable(path: &Path) -> io::Result<File> {
+    create_with_mode(path, 0o700)
+}
+
+fn create_with_mode(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(windows)]
+    let _ = mode;
+    let file = options.open(path)?;
+    restrict(path)?;
+    Ok(file)
+}
+
+/// Creates a file and its folder, unless the file exists. The folder and an existing file keep
+/// their permissions.
+pub fn ensure_file(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match create_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Creates a folder with the missing folders above it. Restricts an existing folder.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    restrict(path)
 }
 
 #[cfg(unix)]

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{FAILED, OK, logging, misused, report, screen::Screen};
+use super::{FAILED, OK, logging, misused, report, report_result, screen::Screen};
 use crate::{
     config::{
         Config, LogConfig, Setting, Transport, absolute_variables, one_line, version,
@@ -91,16 +91,9 @@ pub(super) async fn run(
         }
         Ok(())
     };
-    let done = tokio::select! {
-        done = work => done,
-        () = stop.cancelled() => return super::STOPPED,
-    };
-    match done {
-        Ok(()) => OK,
-        Err(error) => {
-            report(screen, &error);
-            error.code.row().exit.into()
-        }
+    tokio::select! {
+        done = work => report_result(screen, done),
+        () = stop.cancelled() => super::STOPPED,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::{OK, report, screen::Screen};
+use super::{report_result, screen::Screen};
 use crate::{
     config::Config,
     error::Result,
@@ -24,13 +24,7 @@ pub(super) async fn run(
         }
         None => serve(config, session, screen, stop).await,
     };
-    match done {
-        Ok(()) => OK,
-        Err(error) => {
-            report(screen, &error);
-            error.code.row().exit.into()
-        }
-    }
+    report_result(screen, done)
 }
 
 async fn serve(

@@ -1,6 +1,6 @@
 //! The destination of the log: stderr, a file, or stdout if stdout carries no protocol.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,26 +97,16 @@ impl Write for MaskingWriter<'_> {
     }
 }
 
-fn open(path: &Path) -> io::Result<fs::File> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.append(true);
-    let mut new = options.clone();
-    new.create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
-    match new.open(path) {
-        Ok(file) => private::restrict(path).map(|()| file),
-        // The permissions of an existing file are its owner's choice.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
-        Err(error) => Err(error),
-    }
+fn open(path: &Path) -> io::Result<File> {
+    // The permissions of an existing file are its owner's choice.
+    private::ensure_file(path)?;
+    OpenOptions::new().append(true).open(path)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -161,6 +161,17 @@ async fn run_with(
     }
 }
 
+/// Reports the error of a command, if any. Returns the exit code.
+fn report_result(screen: &Screen, result: Result<()>) -> i32 {
+    match result {
+        Ok(()) => OK,
+        Err(error) => {
+            report(screen, &error);
+            error.code.row().exit.into()
+        }
+    }
+}
+
 /// Prints an error and its suggestion in one line.
 fn report(screen: &Screen, error: &TroupeError) {
     let suggestion = error.suggestion.as_ref().map(|text| format!("; {text}")).unwrap_or_default();

@@ -2,9 +2,8 @@
 //! script.
 
 use std::{
-    fs::File,
     io::{BufWriter, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use super::screen::Screen;
@@ -225,7 +224,9 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
             format!("cannot write `{}`: {error}", folder.display()),
         )
     };
-    make_private_folder(&folder).map_err(unwritable)?;
+    if !folder.is_dir() {
+        private::create_folder(&folder).map_err(unwritable)?;
+    }
     let is_empty = std::fs::read_dir(&folder).map_err(unwritable)?.next().is_none();
     if !is_empty {
         return Err(TroupeError::new(
@@ -236,7 +237,7 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     }
     let calls = store.history(id).await?;
     let mut report =
-        BufWriter::new(create_new(&folder.join("report.md"), 0o600).map_err(unwritable)?);
+        BufWriter::new(private::create_file(&folder.join("report.md")).map_err(unwritable)?);
     report.write_all(report_heading(&session, calls.len()).as_bytes()).map_err(unwritable)?;
     let mut script = SessionScript::new(&session);
     for (number, ref_id) in (1..).zip(&calls) {
@@ -246,7 +247,8 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
         let names = (1..).zip(&pictures).map(|(picture, Picture { mime_type, data })| {
             let kind = mime_type.rsplit('/').next().unwrap_or("png");
             let name = format!("{number:03}-{}-{picture}.{kind}", call.tool);
-            write_new(&folder.join(&name), data, 0o600).map(|()| name)
+            let file = private::create_file(&folder.join(&name));
+            file.and_then(|mut file| file.write_all(data)).map(|()| name)
         });
         let names: Vec<String> = names.collect::<std::io::Result<_>>().map_err(unwritable)?;
         let logged = store.console_of_record(&call.ref_id, None, usize::MAX).await?.messages;
@@ -256,42 +258,14 @@ async fn export(store: &Store, id: &str, folder: Option<String>) -> Result<Strin
     }
     report.flush().map_err(unwritable)?;
     let text = script.text();
-    write_new(&folder.join("run.sh"), text.as_bytes(), 0o700).map_err(unwritable)?;
+    let file = private::create_executable(&folder.join("run.sh"));
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(unwritable)?;
     Ok(format!(
         "{} calls: {} and run.sh in the same folder{}",
         calls.len(),
         folder.join("report.md").display(),
         script.to_do()
     ))
-}
-
-/// Creates a folder that is accessible only by the user account, unless it exists.
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let is_new = !folder.exists();
-    builder.create(folder)?;
-    if is_new { private::restrict(folder) } else { Ok(()) }
-}
-
-/// Writes a new file that is accessible only by the user account.
-fn write_new(path: &Path, content: &[u8], mode: u32) -> std::io::Result<()> {
-    create_new(path, mode)?.write_all(content)
-}
-
-/// Creates a file that must not exist yet. `mode` applies where the system has file modes.
-fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    #[cfg(windows)]
-    let _ = mode;
-    let file = options.open(path)?;
-    private::restrict(path)?;
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -51,11 +51,7 @@ impl Setting {
     ) -> Result<Self, ConfigError> {
         match option.kind.parse(text, source) {
             Some(value) => Self::new(option, negate(value, negated), origin),
-            None => Err(ConfigError::InvalidValue {
-                origin,
-                value: shown(option, text.to_owned()),
-                allowed: option.kind.allowed(),
-            }),
+            None => Err(reject_value(option, text.to_owned(), origin)),
         }
     }
 
@@ -67,24 +63,21 @@ impl Setting {
     ) -> Result<Self, ConfigError> {
         match option.kind.check(value) {
             Some(value) => Self::new(option, negate(value, negated), origin),
-            None => Err(ConfigError::InvalidValue {
-                origin,
-                value: shown(option, value.to_string()),
-                allowed: option.kind.allowed(),
-            }),
+            None => Err(reject_value(option, value.to_string(), origin)),
         }
     }
 }
 
-/// Returns a rejected value as messages show it.
-fn shown(option: &ConfigOption, value: String) -> String {
-    match option.kind {
+/// Returns the error of a value that `option` does not allow.
+fn reject_value(option: &ConfigOption, value: String, origin: Origin) -> ConfigError {
+    let value = match option.kind {
         _ if option.is_secret && !value.trim().is_empty() => "…".to_owned(),
         Kind::Url(_) => redacted_endpoint(&value),
         // Credentials before the host may contain slashes.
         Kind::Output if value.contains("://") && value.contains(['@', '?']) => "…".to_owned(),
         _ => value,
-    }
+    };
+    ConfigError::InvalidValue { origin, value, allowed: option.kind.allowed() }
 }
 
 fn negate(value: Value, negated: bool) -> Value {

@@ -43,7 +43,7 @@ pub use self::origin::Origin;
 pub use self::output_dir::{BucketUrl, OutputDir, S3};
 pub use self::playwright_keys::with_playwright_keys;
 pub use self::schema::{option_rows, schema};
-pub use self::spelling::{near, nearest};
+pub use self::spelling::{near, nearest, snake_case};
 pub use self::types::{
     AfterAction, AfterNavigation, BrowserKind, Codegen, ConsoleThreshold, Expiry, FilePaths,
     ImageResponses, LogDestination, LogFormat, LogLevel, Masked, RemoteClose, RemoteContext,
@@ -546,12 +546,15 @@ impl Config {
         self.browser_endpoint.as_deref()?.strip_prefix("webdriver+")
     }
 
+    /// Returns `--store` without the scheme `sqlite://`.
+    pub fn store_location(&self) -> Option<&str> {
+        self.store.as_deref().map(|store| store.strip_prefix("sqlite://").unwrap_or(store))
+    }
+
     /// Returns the folder with notes about the sessions of a Selenium Grid: beside the file of the
     /// record, otherwise in the state folder. `None` without a home directory.
     pub fn grid_folder(&self) -> Option<PathBuf> {
-        let store =
-            self.store.as_deref().map(|store| store.strip_prefix("sqlite://").unwrap_or(store));
-        let folder = match store {
+        let folder = match self.store_location() {
             None | Some("none" | "memory" | ":memory:") => state_folder()?,
             Some(url) if url.contains("://") => state_folder()?,
             Some(path) => std::path::absolute(path).ok()?.parent()?.to_owned(),
@@ -593,9 +596,7 @@ impl Config {
 
     /// Whether `--store` allows other servers to use the same record.
     pub fn has_shareable_store(&self) -> bool {
-        let store = self.store.as_deref();
-        let store = store.map(|store| store.strip_prefix("sqlite://").unwrap_or(store));
-        !matches!(store, Some("none" | "memory" | ":memory:"))
+        !matches!(self.store_location(), Some("none" | "memory" | ":memory:"))
     }
 
     /// Whether calls are recorded.

@@ -13,6 +13,19 @@ pub fn environment(kebab: &str) -> String {
     format!("TROUPE_{}", kebab.to_shouty_snake_case())
 }
 
+/// `sessionId` → `session_id`. Unlike `heck`, keeps all characters of a name that is not camelCase,
+/// for example of an HTTP header.
+pub fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(character.to_ascii_lowercase());
+    }
+    snake
+}
+
 /// Returns the known name that is most similar to `given`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     near(given, known).into_iter().next()

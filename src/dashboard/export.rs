@@ -5,7 +5,7 @@ use crate::{
     error::Result,
     export::{SessionScript, report_chapter, report_heading},
     offload,
-    store::{Picture, SessionFilter, SessionRow},
+    store::Picture,
 };
 
 /// Size in bytes after which a report ends.
@@ -57,7 +57,7 @@ impl Dashboard {
     /// Returns the report of the session `id` in Markdown, with its images. `None` if the record
     /// does not have the session. Notes at its end describe what exceeds the limits.
     pub async fn report(&self, id: &str) -> Result<Option<String>> {
-        let Some(session) = self.recorded(id).await? else { return Ok(None) };
+        let Some(session) = self.store().find_session(id).await? else { return Ok(None) };
         let calls = self.store().history(id).await?;
         let mut report = report_heading(&session, calls.len());
         let mut shown = ReportPictures::new(MAX_PICTURES);
@@ -84,18 +84,13 @@ impl Dashboard {
     /// Returns a shell script that repeats the calls of the session `id` in a new session. `None`
     /// if the record does not have the session.
     pub async fn script(&self, id: &str) -> Result<Option<String>> {
-        let Some(session) = self.recorded(id).await? else { return Ok(None) };
+        let Some(session) = self.store().find_session(id).await? else { return Ok(None) };
         let mut script = SessionScript::new(&session);
         for ref_id in self.store().history(id).await? {
             let Some(call) = self.store().record(&ref_id).await? else { continue };
             offload::in_place(call.params.len() + call.bytes(), || script.add(&call));
         }
         Ok(Some(script.text()))
-    }
-
-    async fn recorded(&self, id: &str) -> Result<Option<SessionRow>> {
-        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        Ok(self.store().sessions(filter).await?.pop())
     }
 }
 

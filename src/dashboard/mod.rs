@@ -37,7 +37,7 @@ use self::{images::WatchedSessions, live_list::LiveListTask};
 use crate::{
     error::Result,
     session::SessionManager,
-    store::{Picture, SessionFilter, Store},
+    store::{Picture, Store},
 };
 pub use crate::{
     page::PersonInput,
@@ -95,8 +95,7 @@ impl Dashboard {
 
     /// Deletes the record of a session that no server uses. Returns `None` if there is none.
     pub async fn delete(&self, session: &str) -> Result<Option<DeletionCounts>> {
-        let filter = SessionFilter { id: Some(session.to_owned()), ..SessionFilter::default() };
-        if self.store().sessions(filter).await?.is_empty() {
+        if self.store().find_session(session).await?.is_none() {
             return Ok(None);
         }
         let purged = self.store().purge(Some(session)).await?;

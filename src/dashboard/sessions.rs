@@ -116,8 +116,7 @@ impl Dashboard {
             let view = self.view(&session, running.get(&session.id)).await;
             SessionDetails { session: view, pages: pages(&session).await }
         } else {
-            let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-            let Some(row) = self.store().sessions(filter).await?.pop() else { return Ok(None) };
+            let Some(row) = self.store().find_session(id).await? else { return Ok(None) };
             SessionDetails { session: self.ended_view(&row), pages: Vec::new() }
         };
         self.add_names(slice::from_mut(&mut details.session)).await;

@@ -97,24 +97,28 @@ pub fn create_output(config: &Config, name: &str) -> Result<(PathBuf, File)> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension =
         path.extension().map(|text| format!(".{}", text.to_string_lossy())).unwrap_or_default();
-    for number in 1..MAX_SAME_NAMES {
-        let name = if number == 1 {
-            format!("{stem}{extension}")
-        } else {
-            format!("{stem}-{number}{extension}")
-        };
-        let path = path.with_file_name(name);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(unwritable(&path, &error)),
-        }
-    }
-    Err(TroupeError::new(
-        ErrorCode::ResourceExhausted,
-        format!("too many files are named like `{name}`"),
-    )
-    .retryable(false))
+    let paths = (1..MAX_SAME_NAMES).map(|number| {
+        path.with_file_name(match number {
+            1 => format!("{stem}{extension}"),
+            _ => format!("{stem}-{number}{extension}"),
+        })
+    });
+    let Some((path, file)) = create_first_free(paths) else {
+        let message = format!("too many files are named like `{name}`");
+        return Err(TroupeError::new(ErrorCode::ResourceExhausted, message).retryable(false));
+    };
+    let file = file.map_err(|error| unwritable(&path, &error))?;
+    Ok((path, file))
+}
+
+/// Creates the first file of `paths` that does not exist. Returns `None` if all exist.
+pub fn create_first_free(
+    mut paths: impl Iterator<Item = PathBuf>,
+) -> Option<(PathBuf, io::Result<File>)> {
+    paths.find_map(|path| match OpenOptions::new().write(true).create_new(true).open(&path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+        created => Some((path, created)),
+    })
 }
 
 /// Returns the path for a file of this name, and creates its folder. If a bucket takes the place of

@@ -587,11 +587,8 @@ fn cancelled() -> ErrorData {
 /// Returns the error of a call that was interrupted because the server stopped or the client
 /// disconnected.
 fn ended() -> TroupeError {
-    TroupeError::new(
-        ErrorCodeOfTool::ServerUnavailable,
-        "the call was canceled: the server is stopping, or has closed the sessions of this client",
-    )
-    .suggestion(
-        "check whether the call took effect, then call again: the server may be running again",
+    TroupeError::canceled_call(
+        "the server is stopping, or has closed the sessions of this client",
+        "the server may be running again",
     )
 }

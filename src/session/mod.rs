@@ -11,6 +11,8 @@
 //!
 //! [`Clock`] provides the time, so that tests need not wait.
 
+#[cfg(test)]
+pub mod any_json;
 mod backends;
 mod clock;
 mod errors;

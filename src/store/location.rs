@@ -67,8 +67,7 @@ impl RecordLocation {
         if !config.records() {
             return Ok(Self::None);
         }
-        let store = config.store.as_deref();
-        Ok(match store.map(|store| store.strip_prefix("sqlite://").unwrap_or(store)) {
+        Ok(match config.store_location() {
             Some("memory" | ":memory:") => Self::Memory,
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
                 Self::Postgres(DatabaseUrl(url.to_owned()))

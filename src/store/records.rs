@@ -9,6 +9,21 @@ use serde_json::{Value, json};
 use super::{NewSession, Store, failures::WriteResult, time::now};
 use crate::error::Result;
 
+/// The columns of a [`Record`].
+pub(super) const SELECT_RECORD: &str = "
+SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,
+       error_message, responses.timestamp, test_ids
+FROM requests LEFT JOIN responses USING (ref_id)";
+
+/// The columns of a [`Summary`] and the message of its error.
+pub(super) const SELECT_SUMMARY: &str = "
+SELECT ref_id, session_id, tool_name, requests.timestamp, status, responses.timestamp,
+       page_snapshot IS NOT NULL,
+       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id),
+       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id AND level = 'error'),
+       error_message
+FROM requests LEFT JOIN responses USING (ref_id)";
+
 /// A call that is about to run.
 #[derive(Debug, Clone)]
 pub struct NewRequest {

@@ -220,6 +220,12 @@ impl Store {
         self.read(move |tables| tables.saved_origins(&id)).await
     }
 
+    /// Returns the session `id`.
+    pub async fn find_session(&self, id: &str) -> Result<Option<SessionRow>> {
+        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
+        Ok(self.sessions(filter).await?.pop())
+    }
+
     /// Returns the sessions that `filter` selects, newest first.
     pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionRow>> {
         self.flush().await;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const DAY: u64 = 86_400_000;
+use chrono::{DateTime, SecondsFormat};
 
 /// Returns the current time in milliseconds since 1970.
 pub fn now() -> u64 {
@@ -13,26 +13,8 @@ pub fn now() -> u64 {
 
 /// Formats milliseconds since 1970 as `2026-11-21T12:31:07.250Z`.
 pub fn iso8601(millis: u64) -> String {
-    let (days, rest) = (millis / DAY, millis % DAY);
-    let (year, month, day) = civil(days);
-    let (hours, minutes, seconds) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z",
-        rest % 1000
-    )
-}
-
-/// Returns the date of a day, counted from 1970. Computes with years that begin in March, so that
-/// the leap day is the last day of a year.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+    let time = i64::try_from(millis).ok().and_then(DateTime::from_timestamp_millis);
+    time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]

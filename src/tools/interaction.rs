@@ -192,11 +192,23 @@ async fn type_text(call: PageCall, given: TypeParameters) -> Result<ActionAnswer
         submit: given.submit.unwrap_or(false),
         timeout: call.action_timeout(given.timeout),
     };
+    enter_text(call, "Typed into", &given.text, async |page, text| {
+        page.type_text(&given.selector, text, &options).await
+    })
+    .await
+}
+
+/// Enters `text`, of which no secret is returned.
+async fn enter_text(
+    call: PageCall,
+    verb: &str,
+    text: &TypedText,
+    enter: impl AsyncFnOnce(&Page, &str) -> Result<ActionOutcome>,
+) -> Result<ActionAnswer> {
     let session = call.session.clone();
-    let ResolvedText { text, is_secret } = given.text.resolve(&session.secrets)?;
-    Box::pin(act(call, "Typed into", async |page| {
-        let typing = page.type_text(&given.selector, &text, &options);
-        let done = with_secret(page, is_secret, typing).await?;
+    let ResolvedText { text, is_secret } = text.resolve(&session.secrets)?;
+    Box::pin(act(call, verb, async |page| {
+        let done = with_secret(page, is_secret, enter(page, &text)).await?;
         Ok(without_secrets(done, |_| is_secret))
     }))
     .await
@@ -237,13 +249,9 @@ fn without_secrets(mut done: ActionOutcome, is_secret: impl Fn(usize) -> bool) -
 
 async fn fill(call: PageCall, given: FillParameters) -> Result<ActionAnswer> {
     let timeout = call.action_timeout(None);
-    let session = call.session.clone();
-    let ResolvedText { text, is_secret } = given.value.resolve(&session.secrets)?;
-    Box::pin(act(call, "Filled", async |page| {
-        let filling = page.fill(&given.selector, &text, true, timeout);
-        let done = with_secret(page, is_secret, filling).await?;
-        Ok(without_secrets(done, |_| is_secret))
-    }))
+    enter_text(call, "Filled", &given.value, async |page, text| {
+        page.fill(&given.selector, text, true, timeout).await
+    })
     .await
 }
 

@@ -16,10 +16,7 @@ use crate::{
     offload,
     page::check_log,
     session::StoredText,
-    store::{
-        CursorOwner, CursorRead, Message, NewestMessages, Record, RecordFilter, SessionFilter,
-        Summary,
-    },
+    store::{CursorOwner, CursorRead, Message, NewestMessages, Record, RecordFilter, Summary},
 };
 
 /// Default number of listed calls.
@@ -308,8 +305,7 @@ fn newest_that_fit(found: &NewestMessages, budget: usize) -> String {
 async fn check_session(call: &ServerCall, id: &str) -> Result<()> {
     call.connection.check_access(&call.manager, id)?;
     let Err(unknown) = call.manager.get(id) else { return Ok(()) };
-    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-    if call.manager.store().sessions(filter).await?.is_empty() { Err(unknown) } else { Ok(()) }
+    call.manager.store().find_session(id).await?.map(drop).ok_or(unknown)
 }
 
 #[derive(Deserialize, JsonSchema)]

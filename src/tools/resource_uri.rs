@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::store::iso8601;
 
 /// The prefix of the URIs of this server's resources.
 pub const SCHEME: &str = "playwright:///";
@@ -244,8 +245,7 @@ fn decode(part: &str) -> Result<String, UriError> {
 
 /// Formats the time in the URI of a screenshot: `2025-11-27T10:30:00.000Z`.
 pub fn timestamp(millis: u64) -> String {
-    let time = i64::try_from(millis).ok().and_then(DateTime::<Utc>::from_timestamp_millis);
-    time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true)
+    iso8601(millis)
 }
 
 #[cfg(test)]

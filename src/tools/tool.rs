@@ -129,11 +129,25 @@ pub(super) struct SessionCall {
 
 type ToolFuture = Pin<Box<dyn Future<Output = Result<Answer>> + Send>>;
 
+/// Reads the parameters of a call and starts its handler.
+type BoxedHandler<C> = Box<dyn Fn(C, Value) -> Result<ToolFuture> + Send + Sync>;
+
+/// The future of a handler.
+pub(super) trait HandlerFuture:
+    Future<Output = Result<<Self as HandlerFuture>::Answer>> + Send + 'static
+{
+    type Answer: IntoAnswer;
+}
+
+impl<A: IntoAnswer, F: Future<Output = Result<A>> + Send + 'static> HandlerFuture for F {
+    type Answer = A;
+}
+
 /// How a tool is run.
 pub(super) enum ToolRunner {
-    Server(Box<dyn Fn(ServerCall, Value) -> Result<ToolFuture> + Send + Sync>),
-    Session(Box<dyn Fn(SessionCall, Value) -> Result<ToolFuture> + Send + Sync>),
-    Page(Box<dyn Fn(PageCall, Value) -> Result<ToolFuture> + Send + Sync>),
+    Server(BoxedHandler<ServerCall>),
+    Session(BoxedHandler<SessionCall>),
+    Page(BoxedHandler<PageCall>),
     /// A tool of the Playwright set.
     Playwright(PlaywrightHandler),
     /// The registry runs the steps as separate calls.
@@ -522,35 +536,19 @@ impl ToolBuilder {
     }
 
     /// Ends the row of a tool of the server.
-    pub fn server<P, A, F>(self, handler: fn(ServerCall, P) -> F) -> Tool
-    where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        A: IntoAnswer,
-        F: Future<Output = Result<A>> + Send + 'static,
-    {
-        let name = self.name;
-        let run = ToolRunner::Server(Box::new(move |call, given| {
-            let work = handler(call, parameters::read(name, given)?);
-            Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
-        }));
-        self.finish::<A>(parameters::schema::<P>(), run)
+    pub fn server<P: DeserializeOwned + JsonSchema + 'static, F: HandlerFuture>(
+        self,
+        handler: fn(ServerCall, P) -> F,
+    ) -> Tool {
+        self.run_with(handler, ToolRunner::Server, &[])
     }
 
     /// Ends the row of a tool of a session, and adds the parameter `sessionId`.
-    pub fn session<P, A, F>(self, handler: fn(SessionCall, P) -> F) -> Tool
-    where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        A: IntoAnswer,
-        F: Future<Output = Result<A>> + Send + 'static,
-    {
-        let name = self.name;
-        let run = ToolRunner::Session(Box::new(move |call, given| {
-            let work = handler(call, parameters::read(name, given)?);
-            Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
-        }));
-        let mut input = parameters::schema::<P>();
-        parameters::add_common(&mut input, &["sessionId"]);
-        self.finish::<A>(input, run)
+    pub fn session<P: DeserializeOwned + JsonSchema + 'static, F: HandlerFuture>(
+        self,
+        handler: fn(SessionCall, P) -> F,
+    ) -> Tool {
+        self.run_with(handler, ToolRunner::Session, &["sessionId"])
     }
 
     /// Ends the row of `batch`.
@@ -568,20 +566,28 @@ impl ToolBuilder {
     }
 
     /// Ends the row of a tool of a page, and adds the parameters `sessionId` and `pageId`.
-    pub fn page<P, A, F>(self, handler: fn(PageCall, P) -> F) -> Tool
-    where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        A: IntoAnswer,
-        F: Future<Output = Result<A>> + Send + 'static,
-    {
+    pub fn page<P: DeserializeOwned + JsonSchema + 'static, F: HandlerFuture>(
+        self,
+        handler: fn(PageCall, P) -> F,
+    ) -> Tool {
+        self.run_with(handler, ToolRunner::Page, &["sessionId", "pageId"])
+    }
+
+    /// Ends the row of a tool that `handler` runs, and adds the parameters `common`.
+    fn run_with<C: 'static, P: DeserializeOwned + JsonSchema + 'static, F: HandlerFuture>(
+        self,
+        handler: fn(C, P) -> F,
+        runner: fn(BoxedHandler<C>) -> ToolRunner,
+        common: &[&str],
+    ) -> Tool {
         let name = self.name;
-        let run = ToolRunner::Page(Box::new(move |call, given| {
+        let run = runner(Box::new(move |call, given| {
             let work = handler(call, parameters::read(name, given)?);
             Ok(Box::pin(async move { Ok(work.await?.into_answer()) }))
         }));
         let mut input = parameters::schema::<P>();
-        parameters::add_common(&mut input, &["sessionId", "pageId"]);
-        self.finish::<A>(input, run)
+        parameters::add_common(&mut input, common);
+        self.finish::<F::Answer>(input, run)
     }
 
     fn finish<A: IntoAnswer>(self, mut input: Value, run: ToolRunner) -> Tool {

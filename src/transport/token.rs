@@ -4,7 +4,7 @@
 //! servers of that user share the file, and `--connect` and `troupe config` read it.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -126,12 +126,7 @@ fn read_or_create(path: &Path) -> io::Result<String> {
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     let random = || uuid::Uuid::new_v4().simple().to_string();
     let draft = path.with_extension(random());
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
-    private::restrict(&draft)?;
+    let mut file = private::create_file(&draft)?;
     file.write_all(format!("{}{}\n", random(), random()).as_bytes())?;
     // The link appears with its whole content. If another server was faster, its file is used.
     let linked = fs::hard_link(&draft, path);

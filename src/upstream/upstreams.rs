@@ -539,12 +539,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
         }
         files::make_folder(root)?;
     }
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    private::restrict(folder)
+    private::create_folder(folder)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::{
     cell::LazyCell,
-    fs::{self, File, OpenOptions},
-    io::{self, ErrorKind, Write},
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -22,6 +22,7 @@ use super::{
 use crate::{
     config::one_line,
     error::{ErrorCode, Result, TroupeError},
+    policy::files::create_first_free,
     server::without_boundaries,
     transport::DaemonResult,
 };
@@ -196,16 +197,14 @@ impl Printer {
         if !ignore.exists() {
             fs::write(&ignore, "*\n").map_err(|error| unwritable(&ignore, &error))?;
         }
-        for number in 1..MAX_FILES {
-            let path = folder.join(format!("{}-{number}.{extension}", self.command));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((path, file)),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unwritable(&path, &error)),
-            }
-        }
-        let message = format!("`{}` contains {MAX_FILES} files", folder.display());
-        Err(TroupeError::new(ErrorCode::ResourceExhausted, message).suggestion("delete the folder"))
+        let path = |number| folder.join(format!("{}-{number}.{extension}", self.command));
+        let Some((path, file)) = create_first_free((1..MAX_FILES).map(path)) else {
+            let message = format!("`{}` contains {MAX_FILES} files", folder.display());
+            return Err(TroupeError::new(ErrorCode::ResourceExhausted, message)
+                .suggestion("delete the folder"));
+        };
+        let file = file.map_err(|error| unwritable(&path, &error))?;
+        Ok((path, file))
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use futures_util::future::maybe_done;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedMutexGuard, OwnedSemaphorePermit, watch},
     time::Instant,
@@ -139,10 +139,6 @@ fn client_disconnected() -> TroupeError {
         .detail("reason", "closed")
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
 impl Connection {
     /// Returns its id in the record.
     pub fn id(&self) -> &Arc<str> {
@@ -151,7 +147,7 @@ impl Connection {
 
     /// Returns the ids of the sessions that this client has created or named.
     pub fn known(&self) -> Vec<String> {
-        let known = lock(&self.sessions);
+        let known = self.sessions.lock();
         let implicit = known.implicit.iter().map(|implicit| &implicit.id).chain(&known.suspended);
         known.named.iter().chain(implicit).map(|id| id.to_string()).collect()
     }
@@ -231,7 +227,7 @@ impl Connection {
 
     /// Returns the state with which another server could continue to serve the client.
     pub fn saved(&self) -> SavedClient {
-        let known = lock(&self.sessions);
+        let known = self.sessions.lock();
         SavedClient {
             connection: self.id.0.clone(),
             own: known
@@ -241,7 +237,7 @@ impl Connection {
                 .or(known.suspended.clone()),
             created: known.created.clone(),
             named: known.named.iter().cloned().collect(),
-            settings: lock(&self.settings).clone(),
+            settings: self.settings.lock().clone(),
         }
     }
 
@@ -253,11 +249,11 @@ impl Connection {
 
     /// Passes no further state to the saver. Returns when none is being passed.
     pub fn stop_saving(&self) {
-        *lock(&self.is_forgotten) = true;
+        *self.is_forgotten.lock() = true;
     }
 
     fn save(&self) {
-        let is_forgotten = lock(&self.is_forgotten);
+        let is_forgotten = self.is_forgotten.lock();
         if let Some(saver) = self.saver.get()
             && !*is_forgotten
         {
@@ -267,11 +263,11 @@ impl Connection {
 
     /// Reads the settings that the client has sent.
     pub fn read_settings<T>(&self, read: impl FnOnce(&ClientSettings) -> T) -> T {
-        read(&lock(&self.settings))
+        read(&self.settings.lock())
     }
 
     pub fn change_settings(&self, change: impl FnOnce(&mut ClientSettings)) {
-        change(&mut lock(&self.settings));
+        change(&mut self.settings.lock());
         self.save();
     }
 
@@ -286,7 +282,7 @@ impl Connection {
             Some(id) => id.into(),
             None => match &*self.created(manager).0 {
                 [only] => only.clone(),
-                [] => lock(&self.sessions).suspended.clone()?,
+                [] => self.sessions.lock().suspended.clone()?,
                 _ => return None,
             },
         };
@@ -392,7 +388,7 @@ impl Connection {
             sessions.iter().map(|session| Box::pin(maybe_done(session.turn()))).collect();
         // The first poll of a turn enters the queue.
         poll_fn(|context| {
-            let _admission = lock(&manager.admission);
+            let _admission = manager.admission.lock();
             for turn in &mut turns {
                 let _ = turn.as_mut().poll(context);
             }
@@ -449,7 +445,7 @@ impl Connection {
     /// ended.
     pub fn add_created(&self, manager: &Arc<SessionManager>, session: &Arc<Session>) -> bool {
         {
-            let mut known = lock(&self.sessions);
+            let mut known = self.sessions.lock();
             let _holding = manager.clients_lock.lock();
             if session.end_reason().is_some() {
                 return false;
@@ -473,7 +469,7 @@ impl Connection {
     /// Records that this client uses `session`, which was resumed for its call. Returns false if
     /// the session has ended.
     fn add_first_user(&self, manager: &SessionManager, session: &Session) -> bool {
-        let known = lock(&self.sessions);
+        let known = self.sessions.lock();
         let _holding = manager.clients_lock.lock();
         if self.is_attached() && !known.ended {
             manager.clients.begin(&session.id, &self.id);
@@ -484,7 +480,7 @@ impl Connection {
     /// Records that this client uses `session`, if the client is attached. Returns false if the
     /// session has ended.
     fn add_user(&self, manager: &SessionManager, session: &Session) -> bool {
-        let known = lock(&self.sessions);
+        let known = self.sessions.lock();
         let _holding = manager.clients_lock.lock();
         if self.is_attached() && !known.ended {
             manager.clients.add_user(&session.id, &self.id);
@@ -494,7 +490,7 @@ impl Connection {
 
     /// Returns whether the client has disconnected.
     fn has_ended(&self) -> bool {
-        lock(&self.sessions).ended
+        self.sessions.lock().ended
     }
 
     /// Resumes the sessions of earlier servers, if the configuration says so.
@@ -504,7 +500,7 @@ impl Connection {
         }
         // Newest first.
         let resumed = manager.auto_resume().await;
-        let mut known = lock(&self.sessions);
+        let mut known = self.sessions.lock();
         known.named.extend(resumed.iter().map(|resumed| resumed.session.id.clone()));
         let implicit = resumed.iter().find(|resumed| resumed.is_implicit);
         known.implicit = implicit.map(|resumed| resumed.session.clone());
@@ -524,14 +520,14 @@ impl Connection {
             tracing::warn!(session = &*id, "the implicit session of a returning client is in use");
             return;
         }
-        lock(&self.sessions).suspended = Some(id);
+        self.sessions.lock().suspended = Some(id);
     }
 
     /// Closes the session `id`, whichever client created it.
     pub async fn close(&self, manager: &Arc<SessionManager>, id: &str) -> Result<()> {
         self.check_access(manager, id)?;
         manager.close(id).await?;
-        let mut known = lock(&self.sessions);
+        let mut known = self.sessions.lock();
         known.created.retain(|created| **created != *id);
         if known.is_implicit(id) {
             (known.implicit, known.suspended) = (None, None);
@@ -545,7 +541,7 @@ impl Connection {
     /// Resumes the session `id`, and waits until it is ready. From then on it counts as created by
     /// this client.
     pub async fn resume(&self, manager: &Arc<SessionManager>, id: &str) -> Result<Arc<Session>> {
-        let is_implicit = lock(&self.sessions).is_implicit(id);
+        let is_implicit = self.sessions.lock().is_implicit(id);
         if is_implicit || manager.clients.suspension(id).is_some() {
             let session = self.session(manager, id).await?;
             session.run(async { Ok(()) }).await?;
@@ -558,7 +554,7 @@ impl Connection {
     }
 
     fn add_named(&self, id: &Arc<str>) {
-        let is_new = lock(&self.sessions).named.insert(id.clone());
+        let is_new = self.sessions.lock().named.insert(id.clone());
         if is_new {
             self.change_counter.increment();
             self.save();
@@ -573,7 +569,7 @@ impl Connection {
     /// Returns the open sessions that this client has created or named, oldest first.
     pub fn sessions(&self, manager: &SessionManager) -> Vec<Arc<Session>> {
         let ids: Vec<Arc<str>> = {
-            let known = lock(&self.sessions);
+            let known = self.sessions.lock();
             known
                 .named
                 .iter()
@@ -641,7 +637,7 @@ impl Connection {
     /// Returns the open sessions that this client created, and the session that it created last.
     /// Forgets all others.
     pub(super) fn created(&self, manager: &SessionManager) -> (Vec<Arc<str>>, Option<Arc<str>>) {
-        let mut known = lock(&self.sessions);
+        let mut known = self.sessions.lock();
         let last = known.created.last().cloned();
         let is_open =
             |id: &Arc<str>| manager.find(id).is_some() || manager.clients.suspension(id).is_some();
@@ -651,13 +647,13 @@ impl Connection {
 
     /// Returns whether lists for this client include the session `id`: it has created or named it.
     pub fn knows(&self, id: &str) -> bool {
-        let known = lock(&self.sessions);
+        let known = self.sessions.lock();
         self.sees_all || known.named.contains(id) || known.is_implicit(id)
     }
 
     /// Returns whether `id` is its implicit session, which is suspended.
     fn is_suspended(&self, id: &str) -> bool {
-        lock(&self.sessions).suspended.as_deref() == Some(id)
+        self.sessions.lock().suspended.as_deref() == Some(id)
     }
 
     /// Returns the implicit session. Resumes it if it is suspended, and creates it if there is
@@ -676,7 +672,7 @@ impl Connection {
         }
         let _turn = self.suspending.lock().await;
         let suspended = {
-            let known = lock(&self.sessions);
+            let known = self.sessions.lock();
             if let Some(implicit) = known
                 .implicit
                 .as_ref()
@@ -711,7 +707,7 @@ impl Connection {
             None => Some(manager.reserve_implicit(&self.id).await?),
         };
         let implicit = {
-            let mut known = lock(&self.sessions);
+            let mut known = self.sessions.lock();
             if !known.ended {
                 known.suspended = None;
                 known.implicit =
@@ -742,7 +738,7 @@ impl Connection {
     pub async fn suspend(&self, manager: &Arc<SessionManager>) {
         let _turn = self.suspending.lock().await;
         let ending = {
-            let mut known = lock(&self.sessions);
+            let mut known = self.sessions.lock();
             // A call marks the client as present before it looks for its session.
             if self.absent_since().is_none() {
                 return;
@@ -769,7 +765,7 @@ impl Connection {
     /// and that no other client uses.
     pub async fn end(&self, manager: &Arc<SessionManager>) {
         let implicit = {
-            let mut known = lock(&self.sessions);
+            let mut known = self.sessions.lock();
             known.ended = true;
             known.implicit.take()
         };

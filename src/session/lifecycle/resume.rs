@@ -101,8 +101,7 @@ impl SessionManager {
         if !self.store.is_shared() || !is_unknown {
             return Err(missing);
         }
-        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let row = self.store.sessions(filter).await?.into_iter().next();
+        let row = self.store.find_session(id).await?;
         if !row.is_some_and(|row| is_resumable(&row) && row.metadata["own"] != true) {
             return Err(missing);
         }
@@ -230,10 +229,7 @@ impl SessionManager {
     /// Returns the row of a session that is not open and has a saved state. `missing` is the error
     /// if there is no such session.
     async fn find_resumable(&self, id: &str, missing: TroupeError) -> Result<SessionRow> {
-        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let Some(row) = self.store.sessions(filter).await?.into_iter().next() else {
-            return Err(missing);
-        };
+        let Some(row) = self.store.find_session(id).await? else { return Err(missing) };
         if row.used_by.is_some() {
             return Err(self.in_use_error(&row));
         }
@@ -293,8 +289,7 @@ impl SessionManager {
         let unknown = error.code == ErrorCode::SessionNotFound
             && error.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
         let Some(id) = error.session_id.clone().filter(|_| unknown) else { return error };
-        let filter = SessionFilter { id: Some(id.clone()), ..SessionFilter::default() };
-        let row = self.store.sessions(filter).await.ok().and_then(|rows| rows.into_iter().next());
+        let row = self.store.find_session(&id).await.ok().flatten();
         // A suspended implicit session is visible only to its owner.
         match row.filter(|row| !self.owners.has_owner(&row.id)) {
             Some(row) if row.used_by.is_some() => self.in_use_error(&row),
@@ -312,8 +307,7 @@ impl SessionManager {
     /// Deletes the saved state of a session that was not closed and is not in use by a running
     /// server. Returns false if there is none.
     pub(super) async fn delete_saved(&self, id: &str) -> bool {
-        let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-        let rows = self.store.sessions(filter).await.unwrap_or_default();
+        let row = self.store.find_session(id).await.ok().flatten();
         // An active session that is not open here belongs to another server, or its client has
         // disconnected or is idle.
         let is_saved = |row: &SessionRow| {
@@ -322,7 +316,7 @@ impl SessionManager {
                 SessionState::Active | SessionState::Recoverable | SessionState::Stale
             )
         };
-        if !rows.first().is_some_and(is_saved)
+        if !row.as_ref().is_some_and(is_saved)
             || !matches!(self.store.claim_session(id, None).await, Ok(Reservation::Reserved))
         {
             return false;

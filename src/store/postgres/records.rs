@@ -12,23 +12,10 @@ use crate::store::{
     failures::DatabaseResult,
     records::{
         ConsoleScope, FIRST_PICTURE, Message, NewAnswer, NewRequest, NewestMessages, Picture,
-        Record, RecordFilter, RecordedAnswer, Summary,
+        Record, RecordFilter, RecordedAnswer, SELECT_RECORD, SELECT_SUMMARY, Summary,
     },
     sessions::NewSession,
 };
-
-const SELECT_RECORD: &str = "
-SELECT ref_id, session_id, tool_name, params, requests.timestamp, status, result, page_snapshot, content,
-       error_message, responses.timestamp, test_ids
-FROM requests LEFT JOIN responses USING (ref_id)";
-
-const SELECT_SUMMARY: &str = "
-SELECT ref_id, session_id, tool_name, requests.timestamp, status, responses.timestamp,
-       page_snapshot IS NOT NULL,
-       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id),
-       (SELECT count(*) FROM console_logs WHERE console_logs.ref_id = requests.ref_id AND level = 'error'),
-       error_message
-FROM requests LEFT JOIN responses USING (ref_id)";
 
 /// Selects the number of the last answered request of some sessions, or with `$2` the last one that
 /// has a page snapshot. Reads the requests of each session backward through the index.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, cell::Cell};
 use deadpool_postgres::Object;
 use futures_util::future;
 use tokio_postgres::{
-    Row,
+    Row, Statement,
     types::{FromSql, ToSql},
 };
 
@@ -69,27 +69,25 @@ impl<'a> PostgresTables<'a> {
 
     /// Runs a statement. Returns the number of changed rows.
     pub fn execute(&self, sql: &str, parameters: Parameters<'_>) -> DatabaseResult<u64> {
-        self.connections.wait(async {
-            let run = async {
-                let statement = self.client.prepare_cached(sql).await?;
-                let (_, changed) =
-                    future::try_join(self.begin(), self.client.execute(&statement, parameters))
-                        .await?;
-                Ok(changed)
-            };
-            run.await.map_err(|error| database_error(&error))
-        })
+        self.run(sql, async |statement| self.client.execute(&statement, parameters).await)
     }
 
     /// Runs a query.
     pub fn query(&self, sql: &str, parameters: Parameters<'_>) -> DatabaseResult<Vec<Row>> {
+        self.run(sql, async |statement| self.client.query(&statement, parameters).await)
+    }
+
+    /// Prepares the statement `sql` and runs it with `send`.
+    fn run<T>(
+        &self,
+        sql: &str,
+        send: impl AsyncFnOnce(Statement) -> Result<T, tokio_postgres::Error>,
+    ) -> DatabaseResult<T> {
         self.connections.wait(async {
             let run = async {
                 let statement = self.client.prepare_cached(sql).await?;
-                let (_, rows) =
-                    future::try_join(self.begin(), self.client.query(&statement, parameters))
-                        .await?;
-                Ok(rows)
+                let ((), result) = future::try_join(self.begin(), send(statement)).await?;
+                Ok(result)
             };
             run.await.map_err(|error| database_error(&error))
         })

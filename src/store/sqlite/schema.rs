@@ -1,7 +1,7 @@
 //! Opens the database file. Creates its tables and migrates them.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -182,7 +182,9 @@ pub(in crate::store) struct OpenedFile {
 /// migrations.
 pub(in crate::store) fn open(path: &Path) -> Result<OpenedFile, Fault> {
     let is_new = !path.exists();
-    create_private(path).map_err(|error| Fault::unavailable(path, error))?;
+    // SQLite uses the mode of the file for the WAL files.
+    let created = private::ensure_file(path).and_then(|()| File::open(path));
+    created.map_err(|error| Fault::unavailable(path, error))?;
     let fault = |error: &rusqlite::Error| Fault::of(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| fault(&error))?;
@@ -194,23 +196,6 @@ pub(in crate::store) fn open(path: &Path) -> Result<OpenedFile, Fault> {
     prepare(&connection, version).map_err(|error| fault(&error))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| fault(&error))?;
     Ok(OpenedFile { connection, is_new })
-}
-
-/// Creates the file, readable only by the user account, unless it exists. SQLite uses its mode for
-/// the WAL files.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) => File::open(path).map(drop),
-        Ok(_) => private::restrict(path),
-    }
 }
 
 /// Returns the version of the tables, 0 for a file without tables. Rejects files of other programs.

@@ -27,15 +27,36 @@ pub(super) fn begin_session(
     session: &NewSession,
     server: &str,
 ) -> rusqlite::Result<()> {
-    ensure_server(connection, server)?;
-    connection.execute(
-        "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-         VALUES (?1, ?2, ?3, 'active', ?4, ?5)
-         ON CONFLICT (session_id) DO UPDATE SET
+    let update = "(session_id) DO UPDATE SET
              last_activity = excluded.last_activity, state = 'active', metadata = excluded.metadata,
-             server_id = excluded.server_id",
-        params![&*session.id, session.created_at, now(), session.metadata, server],
-    )?;
+             server_id = excluded.server_id";
+    insert_session(connection, session, server, update)
+}
+
+/// Inserts the row of an open session, unless it exists. The earlier write of the row may have
+/// failed.
+pub(super) fn ensure_session(
+    connection: &Connection,
+    session: &NewSession,
+    server: &str,
+) -> rusqlite::Result<()> {
+    insert_session(connection, session, server, "DO NOTHING")
+}
+
+/// Inserts the row of an open session. `on_conflict` applies if it exists.
+fn insert_session(
+    connection: &Connection,
+    session: &NewSession,
+    server: &str,
+    on_conflict: &str,
+) -> rusqlite::Result<()> {
+    ensure_server(connection, server)?;
+    let sql = format!(
+        "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
+         VALUES (?1, ?2, ?3, 'active', ?4, ?5) ON CONFLICT {on_conflict}"
+    );
+    let values = params![&*session.id, session.created_at, now(), session.metadata, server];
+    connection.prepare_cached(&sql)?.execute(values)?;
     Ok(())
 }
 
@@ -178,23 +199,6 @@ pub(super) fn sessions(
     })?;
     let rows: Vec<SessionRow> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(rows.into_iter().filter(|row| filter.fits(row)).collect())
-}
-
-/// Inserts the row of an open session, unless it exists. The earlier write of the row may have
-/// failed.
-pub(super) fn ensure_session(
-    connection: &Connection,
-    row: &NewSession,
-    server: &str,
-) -> rusqlite::Result<()> {
-    ensure_server(connection, server)?;
-    connection
-        .prepare_cached(
-            "INSERT INTO sessions (session_id, created_at, last_activity, state, metadata, server_id)
-             VALUES (?1, ?2, ?3, 'active', ?4, ?5) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![&*row.id, row.created_at, now(), row.metadata, server])?;
-    Ok(())
 }
 
 /// Writes the origins that are new or have another hash, and removes those that are gone.

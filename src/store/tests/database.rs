@@ -163,8 +163,7 @@ pub async fn record(store: &Store, ref_id: &str, session: Option<&str>, answer: 
 }
 
 pub async fn state(store: &Store, id: &str) -> Option<SessionState> {
-    let filter = SessionFilter { id: Some(id.to_owned()), ..SessionFilter::default() };
-    store.sessions(filter).await.unwrap().first().map(|row| row.state)
+    store.find_session(id).await.unwrap().map(|row| row.state)
 }
 
 /// Claims a session. Returns whether `store` has it.

@@ -254,7 +254,7 @@ pub(super) async fn type_text(call: PlaywrightCall, given: Type) -> Result<Respo
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum FieldType {
+pub(super) enum FieldType {
     Textbox,
     Checkbox,
     Radio,

@@ -1,7 +1,7 @@
 //! Translates generated JavaScript to the other languages of Playwright.
 
 use super::code::quote_with;
-use crate::config::Codegen;
+use crate::config::{Codegen, snake_case};
 
 /// An expression of generated code.
 #[derive(Debug, PartialEq)]
@@ -175,18 +175,6 @@ fn snapshot_text(text: &str) -> String {
     let text = text.replace("\\`", "`").replace("\\${", "${").replace("\\\\", "\\");
     let lines = text.trim_end_matches(' ').trim_matches('\n').lines();
     lines.map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns `selectOption` as `select_option`.
-fn snake_case(name: &str) -> String {
-    let mut written = String::new();
-    for character in name.chars() {
-        if character.is_ascii_uppercase() {
-            written.push('_');
-        }
-        written.push(character.to_ascii_lowercase());
-    }
-    written
 }
 
 /// Returns `name` with a capital first letter.

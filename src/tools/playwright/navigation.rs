@@ -168,29 +168,23 @@ pub(super) async fn wait_for(call: PlaywrightCall, given: Wait) -> Result<Respon
     }
     let page = page?;
     let time_limit = TimeLimit::new(call.config.timeout_action);
-    let failed = |error: TroupeError, text: &str, state: &str| {
-        let timeout = call.config.timeout_action.as_millis();
-        let line = format!("waiting for getByText({}).first() to be {state}", code::quote(text));
-        let message = with_log(&format!("Timeout {timeout}ms exceeded."), &[&line]);
-        TroupeError::new(error.code, message).detail("class", "TimeoutError")
-    };
-    if let Some(text) = &text_gone {
+    for (text, state) in [(&text_gone, "hidden"), (&text, "visible")] {
+        let Some(text) = text else { continue };
         response.add_code(format!(
-            "await page.getByText({}).first().waitFor({{ state: 'hidden' }});",
+            "await page.getByText({}).first().waitFor({{ state: '{state}' }});",
             Value::from(text.as_str())
         ));
-        page.wait_for_text_gone(text, time_limit)
-            .await
-            .map_err(|error| failed(error, text, "hidden"))?;
-    }
-    if let Some(text) = &text {
-        response.add_code(format!(
-            "await page.getByText({}).first().waitFor({{ state: 'visible' }});",
-            Value::from(text.as_str())
-        ));
-        page.wait_for_text(text, time_limit)
-            .await
-            .map_err(|error| failed(error, text, "visible"))?;
+        let waited = match state {
+            "hidden" => page.wait_for_text_gone(text, time_limit).await,
+            _ => page.wait_for_text(text, time_limit).await.map(drop),
+        };
+        waited.map_err(|error| {
+            let timeout = call.config.timeout_action.as_millis();
+            let line =
+                format!("waiting for getByText({}).first() to be {state}", code::quote(text));
+            let message = with_log(&format!("Timeout {timeout}ms exceeded."), &[&line]);
+            TroupeError::new(error.code, message).detail("class", "TimeoutError")
+        })?;
     }
     let waited = match (text.or(text_gone), time, requested) {
         (Some(text), ..) => format!("Waited for {text}"),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     call::{PlaywrightCall, action_error},
     code,
+    interaction::FieldType,
     response::Response,
 };
 use crate::{
@@ -102,18 +103,8 @@ pub(super) async fn verify_list(call: PlaywrightCall, given: List) -> Result<Res
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ValueType {
-    Textbox,
-    Checkbox,
-    Radio,
-    Combobox,
-    Slider,
-}
-
-#[derive(Deserialize)]
 pub(super) struct ExpectedValue {
-    r#type: ValueType,
+    r#type: FieldType,
     target: String,
     value: String,
 }
@@ -145,7 +136,7 @@ pub(super) async fn verify_value(call: PlaywrightCall, given: ExpectedValue) -> 
         Ok(Response::error(format!("Expected value \"{expected}\", but got \"{found}\"")))
     };
     let code = match given.r#type {
-        ValueType::Textbox | ValueType::Slider | ValueType::Combobox => {
+        FieldType::Textbox | FieldType::Slider | FieldType::Combobox => {
             let found = page.evaluate_on(&target.reference, INPUT_VALUE).await;
             let found = found.map_err(|error| action_error(&call, &target, error))?;
             let (found, is_password) =
@@ -160,7 +151,7 @@ pub(super) async fn verify_value(call: PlaywrightCall, given: ExpectedValue) -> 
             };
             format!("await expect(page.{locator}).{assertion};")
         }
-        ValueType::Checkbox | ValueType::Radio => {
+        FieldType::Checkbox | FieldType::Radio => {
             let found = page.evaluate_on(&target.reference, IS_CHECKED).await;
             let found = found.map_err(|error| action_error(&call, &target, error))?;
             let checked = found == Value::Bool(true);

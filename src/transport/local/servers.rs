@@ -4,7 +4,7 @@
 //! releases the lock when the process ends in any way, so a file without a lock is a dead server's.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -44,11 +44,7 @@ impl ServersFolder {
         // The path of a socket can have about 100 characters.
         let path = self.0.join(&id[..12]);
         let (new, lock) = (path.with_extension("starting"), path.with_extension(LOCK));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&new)?;
+        let mut file = private::create_file(&new)?;
         let registered = RegisteredServer { lock, socket: path, _file: file.try_clone()? };
         let opened = file.lock().and_then(|()| writeln!(file, "{}", std::process::id()));
         let opened = opened.and_then(|()| open(&registered.socket));

@@ -10,11 +10,14 @@ use serde_json::{Map, Value, json};
 use super::{
     super::problems::Problem,
     calls,
-    forms::{Exchange, STATUSES, snake_case},
+    forms::{Exchange, STATUSES},
     operations::{self, Operation, ParameterSource},
     times,
 };
-use crate::tools::{AnswerKind, Registry, Tool};
+use crate::{
+    config::snake_case,
+    tools::{AnswerKind, Registry, Tool},
+};
 
 /// The operation that returns a call, and the parameter with its id.
 const SHOW: &str = "getRequest";

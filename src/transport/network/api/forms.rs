@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{super::problems::problem_with, times};
 use crate::{
+    config::snake_case,
     error::{ENDED_DURING_CALL, ErrorCode, HttpStatus, TroupeError},
     tools::{CallOutcome, UnknownTool},
 };
@@ -203,18 +204,6 @@ pub(super) const STATUSES: &[StatusCode] = &[
     StatusCode::TOO_MANY_REQUESTS,
     StatusCode::SERVICE_UNAVAILABLE,
 ];
-
-/// Converts a name such as `sessionId` to snake case.
-pub(super) fn snake_case(name: &str) -> String {
-    let mut snake = String::with_capacity(name.len() + 4);
-    for character in name.chars() {
-        if character.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(character.to_ascii_lowercase());
-    }
-    snake
-}
 
 /// Converts all names of a tool's result to snake case.
 pub(super) fn snake_cased(value: Value) -> Value {

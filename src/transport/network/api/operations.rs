@@ -14,10 +14,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ServerState,
-    forms::{self, snake_case, snake_cased},
+    forms::{self, snake_cased},
     times,
 };
 use crate::{
+    config::snake_case,
     offload,
     tools::{Answer, CallOutcome, Registry, Tool},
     transport::network::forwarded::ClientAddress,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use axum::{
     Extension, Json, Router,
     body::Body,
-    extract::{Path, Query, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    extract::{FromRequestParts, Path, Query, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
@@ -304,14 +304,23 @@ async fn sessions(
     }
 }
 
+/// The id of the session in the path. Requests for a session that `Access` excludes are rejected.
+struct AccessibleSession(String);
+
+impl FromRequestParts<ServerState> for AccessibleSession {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ServerState) -> Result<Self, Response> {
+        let (Extension(access), Path(id)) =
+            <(Extension<Access>, Path<String>)>::from_request_parts(parts, state).await?;
+        if access.includes(&id) { Ok(Self(id)) } else { Err(no_session(&id)) }
+    }
+}
+
 async fn session(
     State(state): State<ServerState>,
-    Extension(access): Extension<Access>,
-    Path(id): Path<String>,
+    AccessibleSession(id): AccessibleSession,
 ) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
     match state.dashboard.session(&id).await {
         Ok(Some(session)) => Json(session).into_response(),
         Ok(None) => no_session(&id),
@@ -323,12 +332,9 @@ async fn session(
 async fn upload(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,
-    Path(id): Path<String>,
+    AccessibleSession(id): AccessibleSession,
     body: Body,
 ) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
     let pause = state.request_timeout;
     let chunks = futures_util::stream::unfold(body.into_data_stream(), async |mut data| {
         let next = tokio::time::timeout(pause, data.next()).await;
@@ -367,12 +373,8 @@ async fn upload(
 
 async fn delete_session(
     State(state): State<ServerState>,
-    Extension(access): Extension<Access>,
-    Path(id): Path<String>,
+    AccessibleSession(id): AccessibleSession,
 ) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
     match state.dashboard.delete(&id).await {
         Ok(Some(deleted)) if deleted.sessions == 0 => {
             let message = format!("session `{id}` is in use by a running server");
@@ -386,7 +388,7 @@ async fn delete_session(
 }
 
 /// The parts of a request for a session.
-type OfSession = (State<ServerState>, Extension<Access>, Path<String>);
+type OfSession = (State<ServerState>, AccessibleSession);
 
 /// The format in which a session is exported.
 enum Export {
@@ -396,13 +398,7 @@ enum Export {
 
 /// Responds with the report or the script of a session as a file, which the browser saves and does
 /// not render.
-async fn export(
-    (State(state), Extension(access), Path(id)): OfSession,
-    export: Export,
-) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
+async fn export((State(state), AccessibleSession(id)): OfSession, export: Export) -> Response {
     let (extension, kind, exported) = match export {
         Export::Report => ("md", "text/markdown", state.dashboard.report(&id).await),
         Export::Script => ("sh", "text/x-shellscript", state.dashboard.script(&id).await),
@@ -430,13 +426,9 @@ struct CallsQuery {
 
 async fn calls_of_session(
     State(state): State<ServerState>,
-    Extension(access): Extension<Access>,
-    Path(id): Path<String>,
+    AccessibleSession(id): AccessibleSession,
     Query(query): Query<CallsQuery>,
 ) -> Response {
-    if !access.includes(&id) {
-        return no_session(&id);
-    }
     let filter = CallFilter {
         session: Some(id),
         text: query.search.filter(|text| !text.is_empty()),
@@ -508,26 +500,22 @@ async fn call(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,
     Path(id): Path<String>,
-) -> Response {
-    if let Err(response) = check_call(&state, &access, &id).await {
-        return response;
-    }
-    match state.dashboard.call(&id).await {
+) -> Result<Response, Response> {
+    check_call(&state, &access, &id).await?;
+    Ok(match state.dashboard.call(&id).await {
         Ok(Some(call)) => Json(call).into_response(),
         Ok(None) => not_found("the call has just been deleted"),
         Err(error) => failed(&error),
-    }
+    })
 }
 
 async fn picture(
     State(state): State<ServerState>,
     Extension(access): Extension<Access>,
     Path((id, number)): Path<(String, u64)>,
-) -> Response {
-    if let Err(response) = check_call(&state, &access, &id).await {
-        return response;
-    }
-    match state.dashboard.picture(&id, number).await {
+) -> Result<Response, Response> {
+    check_call(&state, &access, &id).await?;
+    Ok(match state.dashboard.picture(&id, number).await {
         // Another type could be a document, which the browser would render.
         Ok(Some(picture))
             if matches!(&*picture.mime_type, "image/png" | "image/jpeg" | "image/webp") =>
@@ -536,5 +524,5 @@ async fn picture(
         }
         Ok(_) => not_found("the call has no such image"),
         Err(error) => failed(&error),
-    }
+    })
 }

@@ -136,12 +136,9 @@ async fn next_line<F: Future<Output = CallOutcome>>(
 }
 
 fn stopping() -> TroupeError {
-    TroupeError::new(
-        ErrorCode::ServerUnavailable,
-        "the call was canceled: the server that holds its session is stopping",
-    )
-    .suggestion(
-        "check whether the call took effect, then call again: another server resumes the session",
+    TroupeError::canceled_call(
+        "the server that holds its session is stopping",
+        "another server resumes the session",
     )
 }
 
